@@ -1,0 +1,83 @@
+"""Log-mel frames: no weights, and the front end of the speech embedding."""
+
+from functools import lru_cache
+
+import numpy as np
+import scipy.fft
+
+from tapword.backbones.base import Backbone
+from tapword.errors import InputError
+
+WINDOW = 400
+STEP = 160
+FFT = 512
+BANDS = 32
+LOW_HZ, HIGH_HZ = 60.0, 3800.0
+FLOOR = 1e-3
+
+
+class Logmel(Backbone):
+    """Log-mel energies, 32 every 10 ms; needs no weights.
+
+    Parameters
+    ----------
+    pad_s
+        Seconds of silence put on each side of the clip.
+
+    Examples
+    --------
+    >>> Logmel().frames(np.full(16000, 0.1, dtype=np.float32))[0].shape
+    (98, 32)
+    """
+
+    dims = (BANDS,)
+    params = 0
+
+    def __init__(self, pad_s: float = 0.0):
+        self.pad_s = pad_s
+
+    def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
+        pad = round(self.pad_s * self.sample_rate)
+        return [log_mel(np.pad(audio, ((0, 0), (pad, pad))))]
+
+
+def log_mel(audio: np.ndarray) -> np.ndarray:
+    """Google's original front end of the speech embedding.
+
+    Magnitude (not power) of 400-sample periodic-Hann windows every 160 samples, 32 triangular
+    mel bands, natural logarithm of the sum plus 0.001.
+
+    Parameters
+    ----------
+    audio
+        Shape (..., n), float32 in [-1, 1], 16 kHz.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (..., 1 + (n - 400) // 160, 32), float32.
+    """
+    if audio.shape[-1] < WINDOW:
+        raise InputError(f"audio has {audio.shape[-1]} samples; at least {WINDOW} are needed")
+    window, bands = _tables()
+    windows = np.lib.stride_tricks.sliding_window_view(audio, WINDOW, axis=-1)[..., ::STEP, :]
+    spectrum = scipy.fft.rfft(windows * window, FFT)
+    return np.log(np.abs(spectrum) @ bands + np.float32(FLOOR))
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[np.ndarray, np.ndarray]:
+    """Window (400,) and mel weights (257, 32): triangles in the mel domain, DC bin zero."""
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
+
+    def mel(hertz: np.ndarray | float) -> np.ndarray:
+        return 1127.0 * np.log1p(np.asarray(hertz) / 700.0)
+
+    bins = mel(np.linspace(0.0, 8000.0, FFT // 2 + 1))[:, None]
+    edges = np.linspace(mel(LOW_HZ), mel(HIGH_HZ), BANDS + 2)
+    lower, centre, upper = edges[:-2], edges[1:-1], edges[2:]
+    rise = (bins - lower) / (centre - lower)
+    fall = (upper - bins) / (upper - centre)
+    weights = np.maximum(0.0, np.minimum(rise, fall))
+    weights[0] = 0.0
+    return window.astype(np.float32), weights.astype(np.float32)

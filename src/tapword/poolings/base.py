@@ -1,0 +1,79 @@
+"""What every pooling is: the frames of a clip in, one vector out, no state."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from tapword.errors import InputError
+from tapword.registry import Part
+
+
+class Pooling(Part, ABC):
+    """A subclass gives `dim` and `_reduce`, which sees clips of one length only."""
+
+    def pool(
+        self, frames: np.ndarray, lengths: np.ndarray | None = None, learning: bool = False
+    ) -> np.ndarray:
+        """Pool one clip or a batch.
+
+        Parameters
+        ----------
+        frames
+            Shape (t, d), or (b, t, d) for a batch.
+        lengths
+            Shape (b,): how many frames of each clip are real; the rest is padding and is never
+            looked at. None means all.
+        learning
+            Whether the vector will be learned from; matters to stochastic pooling alone.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (D,) or (b, D), float32, with D = `dim(d)`.
+        """
+        frames = np.asarray(frames)
+        if frames.ndim not in (2, 3) or 0 in frames.shape:
+            raise InputError(
+                f"{self.name} wants frames of shape (t, d) or (b, t, d), all at least 1; "
+                f"got shape {frames.shape}"
+            )
+        frames = frames.astype(np.float32, copy=False)
+        # One sum tells of NaN and infinity in a single pass; only a huge sum needs a second look.
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not np.isfinite(frames.sum())
+        batch = frames if frames.ndim == 3 else frames[None]
+        b, t, d = batch.shape
+        if lengths is None:
+            if suspicious:
+                self._refuse_nan(batch)
+            result = self._reduce(batch, learning)
+            return result if frames.ndim == 3 else result[0]
+        lengths = np.asarray(lengths)
+        if lengths.shape != (b,) or lengths.dtype.kind not in "iu":
+            raise InputError(f"lengths must be {b} whole numbers, got {lengths!r}")
+        if lengths.min() < 1 or lengths.max() > t:
+            raise InputError(f"lengths must lie in 1..{t}, got {lengths.min()}..{lengths.max()}")
+        result = np.empty((b, self.dim(d)), dtype=np.float32)
+        for length in np.unique(lengths):
+            rows = np.flatnonzero(lengths == length)
+            clips = batch[rows, :length]
+            if suspicious:
+                self._refuse_nan(clips)
+            result[rows] = self._reduce(clips, learning)
+        return result if frames.ndim == 3 else result[0]
+
+    @abstractmethod
+    def dim(self, d: int) -> int:
+        """Length D of the vector for frames of `d` numbers."""
+
+    def fixed(self, n_frames: int) -> "Pooling":
+        """Return this pooling for clips of `n_frames`; only poolings of fixed length differ."""
+        return self
+
+    @abstractmethod
+    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+        """(b, t, d) float32, every frame real -> (b, D) float32."""
+
+    def _refuse_nan(self, frames: np.ndarray) -> None:
+        if not np.isfinite(frames).all():
+            raise InputError(f"{self.name}: frames contain NaN or infinite numbers")

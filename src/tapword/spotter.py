@@ -1,0 +1,342 @@
+"""Spotter = backbone + pooling + learner; with evaluate.py, the only place the three meet."""
+
+import contextlib
+import os
+import unicodedata
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tapword
+from tapword import audio as audio_room
+from tapword import modelfile, registry
+from tapword.backbones.base import Backbone
+from tapword.errors import InputError, ModelFileError
+from tapword.learners.base import Learner
+from tapword.poolings.base import Pooling
+
+Audio = str | os.PathLike[str] | np.ndarray
+
+BACKBONE, POOLING, LEARNER = "speech_embedding", "tap", "slda"
+# Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
+CLIP_S = 1.0
+
+
+class Prediction(NamedTuple):
+    """What a spotter heard.
+
+    Attributes
+    ----------
+    word
+        The best word; None where nothing is taught.
+    score
+        Its score on the learner's own scale; None where nothing is taught.
+    probabilities
+        Word -> share, over all taught words, best first.
+    """
+
+    word: str | None
+    score: float | None
+    probabilities: dict[str, float]
+
+
+class Spotter:
+    """Teach words from clips, one at a time; recognise them.
+
+    Parameters
+    ----------
+    backbone
+        Name with arguments (`"speech_embedding:layers=b64+emb"`), a `Backbone`, or a list of
+        either, whose vectors are put side by side.
+    pooling
+        Name with arguments (`"tap:R=3"`) or a `Pooling`.
+    learner
+        Name with arguments or a `Learner`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> spotter = Spotter(backbone="logmel", pooling="avg", learner="ncm")
+    >>> low, high = (0.1 * np.sin(np.arange(16000) * pitch) for pitch in (0.1, 0.9))
+    >>> spotter.learn(low, "low")
+    >>> spotter.learn(high, "high")
+    >>> spotter.predict(low + 0.001 * rng.standard_normal(16000)).word
+    'low'
+    """
+
+    def __init__(
+        self,
+        backbone: str | Backbone | Sequence[str | Backbone] = BACKBONE,
+        pooling: str | Pooling = POOLING,
+        learner: str | Learner = LEARNER,
+    ):
+        several = [backbone] if isinstance(backbone, str | Backbone) else list(backbone)
+        if not several:
+            raise InputError("a spotter needs at least one backbone")
+        self.backbones: list[Backbone] = [_part("backbones", item, Backbone) for item in several]
+        self.pooling: Pooling = _part("poolings", pooling, Pooling)
+        self.learner: Learner = _part("learners", learner, Learner)
+        self._blocks: list[list[Pooling]] | None = None
+        self._generation = 0
+        self._revision: str | None = None
+
+    def __repr__(self) -> str:
+        backbones = "+".join(backbone.spec for backbone in self.backbones)
+        words = len(self.words)
+        return f"<Spotter {backbones} -> {self.pooling.spec} -> {self.learner.spec}, {words} words>"
+
+    @property
+    def words(self) -> dict[str, int]:
+        """Word -> how many samples it was taught."""
+        return dict(self.learner.words)
+
+    def learn(self, audio: Audio, word: str, sample_rate: int = audio_room.SAMPLE_RATE) -> None:
+        """Learn one clip of a word, known or new; the clip is not kept.
+
+        Parameters
+        ----------
+        audio
+            A sound file, or samples of shape (n,): float in [-1, 1] or int16.
+        word
+            What is said in it.
+        sample_rate
+            Rate of `audio` where it is an array.
+        """
+        word = clean_word(word)
+        self.learner.learn_one(self.vectors([audio], sample_rate, learning=True)[0], word)
+
+    def learn_many(
+        self,
+        audios: Sequence[Audio],
+        words: Sequence[str],
+        sample_rate: int = audio_room.SAMPLE_RATE,
+    ) -> None:
+        """Learn many clips: equal to `learn` in order, faster; all of them or none."""
+        if len(audios) != len(words):
+            raise InputError(f"got {len(audios)} clips for {len(words)} words")
+        cleaned = [clean_word(word) for word in words]
+        if cleaned:
+            self.learner.learn_many(self.vectors(audios, sample_rate, learning=True), cleaned)
+
+    def predict(self, audio: Audio, sample_rate: int = audio_room.SAMPLE_RATE) -> Prediction:
+        """Say which taught word a clip is; word None where nothing is taught."""
+        return self.predict_many([audio], sample_rate)[0]
+
+    def predict_many(
+        self, audios: Sequence[Audio], sample_rate: int = audio_room.SAMPLE_RATE
+    ) -> list[Prediction]:
+        """Predictions of many clips, equal to `predict` one by one."""
+        return self.predict_vectors(self.vectors(audios, sample_rate)) if len(audios) else []
+
+    def predict_vectors(self, vectors: np.ndarray) -> list[Prediction]:
+        """Predictions of vectors (n, D) that `vectors` gave."""
+        scores = self.learner.scores(vectors)
+        if not self.learner.words:
+            return [Prediction(None, None, {})] * len(scores)
+        names = list(self.learner.words)
+        result = []
+        for row, shares in zip(scores, self.learner.probabilities(scores), strict=True):
+            order = np.argsort(-row, kind="stable")
+            ranked = {names[index]: float(shares[index]) for index in order}
+            result.append(Prediction(names[order[0]], float(row[order[0]]), ranked))
+        return result
+
+    def vectors(
+        self,
+        audios: Sequence[Audio],
+        sample_rate: int = audio_room.SAMPLE_RATE,
+        learning: bool = False,
+    ) -> np.ndarray:
+        """Pool clips into vectors (n, D): every block of every backbone, side by side."""
+        clips = [audio_room.fill(audio_room.load(audio, sample_rate), CLIP_S) for audio in audios]
+        if self._blocks is None:
+            self._blocks = [self._fixed(backbone) for backbone in self.backbones]
+        parts = []
+        for backbone, poolings in zip(self.backbones, self._blocks, strict=True):
+            parts.append(
+                [
+                    [
+                        pooling.pool(block, learning=learning)
+                        for pooling, block in zip(poolings, blocks, strict=True)
+                    ]
+                    for blocks in backbone.frames_many(clips)
+                ]
+            )
+        return np.stack(
+            [
+                np.concatenate([v for part in clip for v in part])
+                for clip in zip(*parts, strict=True)
+            ]
+        )
+
+    def _fixed(self, backbone: Backbone) -> list[Pooling]:
+        """Pooling of each block; those of fixed length take a 1 s clip's number of frames."""
+        if type(self.pooling).fixed is Pooling.fixed:
+            return [self.pooling] * len(backbone.dims)
+        second = np.zeros(backbone.sample_rate, dtype=np.float32)
+        return [self.pooling.fixed(len(block)) for block in backbone.frames(second)]
+
+    def forget(self, word: str) -> None:
+        """Remove a word."""
+        self.learner.forget(word)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a word another name."""
+        self.learner.rename(old, clean_word(new))
+
+    def merge(self, other: "Spotter") -> None:
+        """Add what another spotter of the same parts was taught."""
+        ours, theirs = self._parts(), other._parts()
+        for key in ours:
+            if ours[key] != theirs[key]:
+                raise InputError(
+                    f"cannot merge spotters with different {key}: {ours[key]} and {theirs[key]}"
+                )
+        self.learner.merge(other.learner)
+
+    # Files.
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write the model; refuse where the file holds something this spotter has not seen.
+
+        Parameters
+        ----------
+        path
+            Where to; the file is replaced whole or not at all.
+        overwrite
+            Replace whatever is there.
+        """
+        with modelfile.locked(Path(path)):
+            found = None if overwrite else modelfile.revision(Path(path))
+            if found is not None and found != self._revision:
+                raise ModelFileError(
+                    f"{path} was changed since this spotter was loaded, or is another model; "
+                    "teach through Spotter.edit(path), merge, save elsewhere, or pass "
+                    "overwrite=True"
+                )
+            self._write(Path(path))
+
+    def _write(self, path: Path) -> None:
+        header = self._parts() | {
+            "version": tapword.__version__,
+            "generation": self._generation + 1,
+            "dim": self.learner.dim,
+            "words": self.words,
+        }
+        header = modelfile.write(path, header, self.learner.state())
+        self._generation, self._revision = header["generation"], header["revision"]
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], backbones: Sequence[Backbone] | None = None
+    ) -> "Spotter":
+        """Read a model file.
+
+        Parameters
+        ----------
+        path
+            What `save` wrote.
+        backbones
+            Ready-made backbones, for weights that lie elsewhere; their hashes must match.
+        """
+        header, arrays = modelfile.read(path)
+        try:
+            parts = [_stored("backbones", part) for part in header["backbones"]]
+            hashes = [part.get("weights_sha256", "") for part in header["backbones"]]
+            spotter = cls(
+                list(backbones) if backbones is not None else parts,
+                _stored("poolings", header["pooling"]),
+                _stored("learners", header["learner"]),
+            )
+            spotter._generation = int(header.get("generation", 0))
+        except (KeyError, TypeError, AttributeError, InputError) as error:
+            raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
+        if [backbone.name for backbone in spotter.backbones] != [part.name for part in parts]:
+            raise ModelFileError(f"{path} was taught with other backbones: {parts}")
+        for backbone, wanted in zip(spotter.backbones, hashes, strict=True):
+            if backbone.weights_sha256 != wanted:
+                raise ModelFileError(
+                    f"{path} was taught with weights {wanted[:12]}… of {backbone.name}, but those "
+                    f"at hand are {backbone.weights_sha256[:12]}…; give the matching weight file "
+                    f"by Spotter.load(path, backbones=[...]) or teach anew"
+                )
+        try:
+            spotter.learner.load_state(arrays, header["words"])
+        except InputError as error:
+            raise ModelFileError(f"{path} cannot be used: {error}") from error
+        spotter._revision = header.get("revision")
+        return spotter
+
+    @classmethod
+    @contextlib.contextmanager
+    def edit(cls, path: str | os.PathLike[str], **parts: Any) -> Iterator["Spotter"]:
+        """Change a model file safely: lock, load, let the caller change, write.
+
+        Two programs that teach one file this way lose nothing of each other. Where there is no
+        file, a new spotter is made of `parts`. On an error the file stays as it was.
+        """
+        path = Path(path)
+        with modelfile.locked(path):
+            spotter = cls.load(path) if os.path.lexists(path) else cls(**parts)
+            yield spotter
+            spotter._write(path)
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "backbones": [
+                _stored_form(backbone, skip=backbone.machine_arguments)
+                | {"weights_sha256": backbone.weights_sha256}
+                for backbone in self.backbones
+            ],
+            "pooling": _stored_form(self.pooling),
+            "learner": _stored_form(self.learner),
+        }
+
+
+def load(path: str | os.PathLike[str]) -> Spotter:
+    """Read a model file: short for `Spotter.load`."""
+    return Spotter.load(path)
+
+
+def clean_word(word: str) -> str:
+    """One spelling for words that look the same; refuse what cannot be shown.
+
+    Examples
+    --------
+    >>> clean_word(" lamp ")
+    'lamp'
+    """
+    if not isinstance(word, str):
+        raise InputError(f"a word must be a string, got {word!r}")
+    cleaned = unicodedata.normalize("NFC", word).strip()
+    if not cleaned or len(cleaned) > 200 or not cleaned.isprintable():
+        raise InputError(f"a word must be 1 to 200 printable characters, got {word[:220]!r}")
+    return cleaned
+
+
+def _part(room: str, value: Any, kind: type) -> Any:
+    if isinstance(value, str):
+        return registry.build(room, value)
+    if isinstance(value, kind):
+        return value
+    raise InputError(f"expected a {room[:-1]} or its name, got {value!r}")
+
+
+def _stored_form(part: registry.Part, skip: Sequence[str] = ()) -> dict[str, Any]:
+    """Write a part as JSON: name and arguments."""
+    arguments = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in part.arguments().items()
+        if name not in skip
+    }
+    return {"name": part.name, "arguments": arguments}
+
+
+def _stored(room: str, stored: dict[str, Any]) -> Any:
+    arguments = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in stored["arguments"].items()
+    }
+    return registry.build(room, stored["name"], **arguments)
