@@ -74,8 +74,9 @@ def classes(room: str) -> dict[str, type[Part]]:
     """
     package = importlib.import_module(f"tapword.{room}")
     base = importlib.import_module(f"tapword.{room}.base")
-    kind = getattr(base, room.capitalize()[:-1])
+    kind: type[Part] = getattr(base, room.capitalize()[:-1])
     found: dict[str, type[Part]] = {}
+    value: Any
     for module_info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"tapword.{room}.{module_info.name}")
         for value in vars(module).values():

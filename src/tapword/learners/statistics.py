@@ -152,7 +152,7 @@ class StatisticsLearner(Learner):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         statistics = self._statistics
-        arrays = {
+        arrays: dict[str, np.ndarray] = {
             "means": statistics.means,
             "counts": statistics.counts,
             "n_scatter": np.array([statistics.n_scatter]),
