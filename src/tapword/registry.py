@@ -10,6 +10,7 @@ import inspect
 import pkgutil
 import types
 import typing
+from collections.abc import Sequence
 from typing import Any
 
 from tapword.errors import InputError
@@ -162,3 +163,28 @@ def _convert(text: str, hint: Any, label: str) -> Any:
         return text
     names = " or ".join(getattr(option, "__name__", str(option)) for option in options)
     raise InputError(f"{label} wants {names}, got {text!r}")
+
+
+def store(part: Part, skip: Sequence[str] = ()) -> dict[str, Any]:
+    """Write a part as JSON: its name and its arguments, less those in `skip`."""
+    arguments = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in part.arguments().items()
+        if name not in skip
+    }
+    return {"name": part.name, "arguments": arguments}
+
+
+def restore(room: str, stored: dict[str, Any]) -> Any:
+    """Make the part that `store` wrote."""
+    arguments = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in stored["arguments"].items()
+    }
+    return build(room, stored["name"], **arguments)
+
+
+def describe(stored: dict[str, Any]) -> str:
+    """`NAME:key=value,...` of a part that `store` wrote, without making it."""
+    arguments = ",".join(f"{name}={_text(value)}" for name, value in stored["arguments"].items())
+    return stored["name"] + (":" + arguments if arguments else "")

@@ -116,9 +116,12 @@ class Spotter:
         """Learn many clips: equal to `learn` in order, faster; all of them or none."""
         if len(audios) != len(words):
             raise InputError(f"got {len(audios)} clips for {len(words)} words")
-        cleaned = [clean_word(word) for word in words]
-        if cleaned:
-            self.learner.learn_many(self.vectors(audios, sample_rate, learning=True), cleaned)
+        if len(audios):
+            self.learn_vectors(self.vectors(audios, sample_rate, learning=True), words)
+
+    def learn_vectors(self, vectors: np.ndarray, words: Sequence[str]) -> None:
+        """Learn vectors (n, D) that `vectors` gave."""
+        self.learner.learn_many(vectors, [clean_word(word) for word in words])
 
     def predict(self, audio: Audio, sample_rate: int = audio_room.SAMPLE_RATE) -> Prediction:
         """Say which taught word a clip is; word None where nothing is taught."""
@@ -243,12 +246,12 @@ class Spotter:
         """
         header, arrays = modelfile.read(path)
         try:
-            parts = [_stored("backbones", part) for part in header["backbones"]]
+            parts = [registry.restore("backbones", part) for part in header["backbones"]]
             hashes = [part.get("weights_sha256", "") for part in header["backbones"]]
             spotter = cls(
                 list(backbones) if backbones is not None else parts,
-                _stored("poolings", header["pooling"]),
-                _stored("learners", header["learner"]),
+                registry.restore("poolings", header["pooling"]),
+                registry.restore("learners", header["learner"]),
             )
             spotter._generation = int(header.get("generation", 0))
         except (KeyError, TypeError, AttributeError, InputError) as error:
@@ -286,12 +289,12 @@ class Spotter:
     def _parts(self) -> dict[str, Any]:
         return {
             "backbones": [
-                _stored_form(backbone, skip=backbone.machine_arguments)
+                registry.store(backbone, skip=backbone.machine_arguments)
                 | {"weights_sha256": backbone.weights_sha256}
                 for backbone in self.backbones
             ],
-            "pooling": _stored_form(self.pooling),
-            "learner": _stored_form(self.learner),
+            "pooling": registry.store(self.pooling),
+            "learner": registry.store(self.learner),
         }
 
 
@@ -322,21 +325,3 @@ def _part(room: str, value: Any, kind: type) -> Any:
     if isinstance(value, kind):
         return value
     raise InputError(f"expected a {room[:-1]} or its name, got {value!r}")
-
-
-def _stored_form(part: registry.Part, skip: Sequence[str] = ()) -> dict[str, Any]:
-    """Write a part as JSON: name and arguments."""
-    arguments = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in part.arguments().items()
-        if name not in skip
-    }
-    return {"name": part.name, "arguments": arguments}
-
-
-def _stored(room: str, stored: dict[str, Any]) -> Any:
-    arguments = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in stored["arguments"].items()
-    }
-    return registry.build(room, stored["name"], **arguments)

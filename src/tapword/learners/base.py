@@ -34,10 +34,13 @@ class Learner(Part, ABC):
         A state larger than this is refused before memory is taken.
     mergeable
         Whether two learners can be added up exactly.
+    keeps_vectors
+        Whether single samples' vectors are kept, as replay needs; audio never is.
     """
 
     max_gb: float = 4.0
     mergeable: bool = False
+    keeps_vectors: bool = False
 
     def __init__(self) -> None:
         self.words: dict[str, int] = {}

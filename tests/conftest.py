@@ -1,0 +1,33 @@
+"""What the tests share: real recordings where they lie, and sounds made on the spot."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+def shared(*parts: str) -> Path:
+    """Path below the folder of recordings beside the repository; skip where it is absent."""
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"needs {path.relative_to(ROOT.parent)} beside the repository")
+    return path
+
+
+@pytest.fixture
+def speech_commands() -> Path:
+    return shared("data", "speech_commands_v0.01_subset")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def tone(pitch_hz: float, seconds: float = 1.0, rate: int = 16_000) -> np.ndarray:
+    """A tone with a rise and a fall, (n,) float32: enough for words to differ."""
+    time = np.arange(round(seconds * rate)) / rate
+    return (0.3 * np.sin(2 * np.pi * pitch_hz * time) * np.hanning(len(time))).astype(np.float32)

@@ -1,0 +1,64 @@
+import subprocess
+import sys
+
+import pytest
+
+from tapword import registry
+from tapword.errors import InputError
+from tapword.registry import Part, build
+
+
+def test_values_are_read_by_the_arguments_type():
+    assert build("poolings", "tap:R=3").R == 3
+    assert build("learners", "slda:eps=1e-3").eps == 1e-3
+    backbone = build("backbones", "speech_embedding:layers=b64+emb,threads=2")
+    assert backbone.layers == ("b64", "emb") and backbone.threads == 2
+    assert build("backbones", "speech_embedding:layers=b64").layers == "b64"
+
+
+def test_spec_leads_back_to_the_part():
+    for room, spec in [("poolings", "tap:R=3"), ("backbones", "speech_embedding:layers=b64+emb")]:
+        assert build(room, spec).spec == spec
+    assert build("poolings", "tap").spec == "tap"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("men", r"no pooling named 'men'; known: avg, "),
+        ("tap:Q=3", "has no argument 'Q'; it takes: R"),
+        ("tap:R", "expected key=value, got 'R'"),
+        ("tap:R=three", "R wants int, got 'three'"),
+        ("tap:R=0", "R must be at least 1, got 0"),
+        ("avg:R=1", "it takes: no arguments"),
+    ],
+)
+def test_bad_names_say_what_is_known(spec, message):
+    with pytest.raises(InputError, match=message):
+        build("poolings", spec)
+
+
+def test_store_and_restore_are_inverse():
+    part = build("backbones", "speech_embedding:layers=b64+emb")
+    stored = registry.store(part, skip=part.machine_arguments)
+    assert stored == {"name": "speech_embedding", "arguments": {"layers": ["b64", "emb"]}}
+    assert registry.restore("backbones", stored).arguments() == part.arguments()
+    assert registry.describe(stored) == "speech_embedding:layers=b64+emb"
+
+
+def test_every_class_says_what_it_is():
+    for room in registry.ROOMS:
+        for name, cls in registry.classes(room).items():
+            assert issubclass(cls, Part)
+            assert registry.summary(cls), f"{room}: {name} has no docstring"
+
+
+def test_importing_and_listing_stay_light():
+    code = (
+        "import sys, tapword\n"
+        "from tapword import registry\n"
+        "[registry.classes(room) for room in registry.ROOMS]\n"
+        "heavy = {'torch', 'transformers', 'sklearn', 'openwakeword', 'ray'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

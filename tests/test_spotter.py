@@ -1,0 +1,197 @@
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from tapword import Spotter, audio
+from tapword.backbones.logmel import Logmel
+from tapword.errors import InputError
+from tapword.learners.ncm import Ncm
+from tests.conftest import shared, tone
+
+PARTS = {"backbone": "logmel", "pooling": "tap:R=2", "learner": "slda"}
+WORDS = ["low", "mid", "high"] * 4
+
+
+def clips(rng):
+    pitch = {"low": 300, "mid": 600, "high": 1200}
+    return [tone(pitch[word] * rng.uniform(0.9, 1.1), rng.uniform(0.4, 1.2)) for word in WORDS]
+
+
+def test_an_untaught_spotter_answers_none():
+    assert Spotter(**PARTS).predict(tone(300)) == (None, None, {})
+
+
+def test_prediction_ranks_every_taught_word(rng):
+    spotter = Spotter(**PARTS)
+    spotter.learn_many(clips(rng), WORDS)
+    answer = spotter.predict(tone(310))
+    assert answer.word == "low" and next(iter(answer.probabilities)) == "low"
+    assert set(answer.probabilities) == {"low", "mid", "high"}
+    assert sum(answer.probabilities.values()) == pytest.approx(1)
+    assert answer.score == spotter.learner.scores(spotter.vectors([tone(310)])).max()
+
+
+def test_learn_many_equals_learn(rng):
+    sounds = clips(rng)
+    one, many = Spotter(**PARTS), Spotter(**PARTS)
+    for sound, word in zip(sounds, WORDS, strict=True):
+        one.learn(sound, word)
+    many.learn_many(sounds, WORDS)
+    assert one.words == many.words == {"low": 4, "mid": 4, "high": 4}
+    X = one.vectors(sounds)
+    np.testing.assert_allclose(one.learner.scores(X), many.learner.scores(X), rtol=1e-3)
+
+
+def test_learn_many_takes_all_or_none(rng):
+    spotter = Spotter(**PARTS)
+    with pytest.raises(InputError):
+        spotter.learn_many([tone(300), np.zeros(16_000, np.float32)], ["low", "low"])
+    with pytest.raises(InputError, match="got 1 clips for 2 words"):
+        spotter.learn_many([tone(300)], ["low", "low"])
+    with pytest.raises(InputError, match="printable"):
+        spotter.learn_many([tone(300), tone(400)], ["low", "\n"])
+    assert spotter.words == {}
+
+
+def test_merging_halves_equals_learning_the_whole(rng):
+    sounds = clips(rng)
+    whole, left, right = Spotter(**PARTS), Spotter(**PARTS), Spotter(**PARTS)
+    whole.learn_many(sounds, WORDS)
+    left.learn_many(sounds[:5], WORDS[:5])
+    right.learn_many(sounds[5:], WORDS[5:])
+    left.merge(right)
+    assert left.words == whole.words
+    X = whole.vectors(sounds)
+    np.testing.assert_allclose(left.learner.scores(X), whole.learner.scores(X), rtol=1e-3)
+
+
+def test_merging_different_parts_is_refused():
+    with pytest.raises(InputError, match="different pooling"):
+        Spotter(**PARTS).merge(Spotter(**PARTS | {"pooling": "avg"}))
+
+
+def test_forget_and_rename(rng):
+    spotter = Spotter(**PARTS)
+    spotter.learn_many(clips(rng), WORDS)
+    spotter.rename("low", "deep")
+    assert list(spotter.words) == ["deep", "mid", "high"]
+    assert spotter.predict(tone(300)).word == "deep"
+    with pytest.raises(InputError, match="already taught"):
+        spotter.rename("deep", "mid")
+    spotter.forget("deep")
+    assert spotter.predict(tone(300)).word in ("mid", "high")
+    with pytest.raises(InputError, match="no word 'deep' is taught; known: mid, high"):
+        spotter.forget("deep")
+    spotter.learn(tone(300), "deep")
+    assert spotter.words == {"mid": 4, "high": 4, "deep": 1}
+
+
+def test_words_are_cleaned():
+    spotter = Spotter(**PARTS)
+    spotter.learn(tone(300), " cafe\u0301 ")
+    spotter.learn(tone(300), "caf\u00e9")
+    assert spotter.words == {"caf\u00e9": 2}
+    for word in ("", "  ", "a\nb", "x" * 201, 7):
+        with pytest.raises(InputError, match="a word must be"):
+            spotter.learn(tone(300), word)
+
+
+def test_several_backbones_stand_side_by_side():
+    one = Spotter(backbone="logmel", pooling="avg").vectors([tone(300)])
+    two = Spotter(backbone=["logmel", Logmel(pad_s=0.5)], pooling="avg").vectors([tone(300)])
+    assert two.shape == (1, 64)
+    np.testing.assert_array_equal(two[:, :32], one)
+    assert not np.allclose(two[:, 32:], one)
+
+
+def test_parts_are_names_or_objects():
+    assert Spotter(learner=Ncm()).learner.name == "ncm"
+    assert "tap:R=2" in repr(Spotter(**PARTS))
+    with pytest.raises(InputError, match="expected a learner or its name, got 3"):
+        Spotter(learner=3)
+    with pytest.raises(InputError, match="at least one backbone"):
+        Spotter(backbone=[])
+
+
+def test_rates_and_files(tmp_path):
+    import soundfile
+
+    spotter = Spotter(**PARTS)
+    soundfile.write(tmp_path / "clip.wav", tone(300, rate=48_000), 48_000, subtype="FLOAT")
+    from_file = spotter.vectors([tmp_path / "clip.wav"])
+    from_array = spotter.vectors([tone(300, rate=48_000)], sample_rate=48_000)
+    np.testing.assert_allclose(from_file, from_array, atol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def real():
+    """Frames of the shared subset, the backbone run once: {split: (frames, words)}."""
+    root = shared("data", "speech_commands_v0.01_subset")
+    lists = {
+        split: set((root / f"{split}_list.txt").read_text().split())
+        for split in ("testing", "validation")
+    }
+    chosen = {"train": [], "testing": [], "validation": []}
+    for path in sorted(root.glob("[!_]*/*.wav")):
+        name = f"{path.parent.name}/{path.name}"
+        split = next((split for split in lists if name in lists[split]), "train")
+        chosen[split].append(path)
+    spotter = Spotter()
+    result = {}
+    for split in ("train", "testing"):
+        sounds = [audio.fill(audio.read(path), 1.0) for path in chosen[split]]
+        frames = np.stack([blocks[0] for blocks in spotter.backbones[0].frames_many(sounds)])
+        result[split] = frames, [path.parent.name for path in chosen[split]]
+    return result
+
+
+@pytest.mark.parametrize(("pooling", "at_least"), [("avg", 93.5), ("tap", 94.2)])
+def test_accuracy_on_real_speech(real, pooling, at_least):
+    spotter = Spotter(pooling=pooling, learner="slda")
+    frames, words = real["train"]
+    spotter.learner.learn_many(spotter.pooling.pool(frames), words)
+    frames, truth = real["testing"]
+    answers = spotter.learner.predict(spotter.pooling.pool(frames))
+    assert len(truth) == 1200
+    assert 100 * np.mean([a == t for a, t in zip(answers, truth, strict=True)]) >= at_least
+
+
+def test_slda_is_scikit_learns_lda_on_real_speech(real):
+    """Same means, same covariance, same labels; one sample at a time against all at once."""
+    spotter = Spotter(pooling="avg", learner="slda:eps=1e-4")
+    learner = spotter.learner
+    frames, words = real["train"]
+    X = spotter.pooling.pool(frames)
+    for index in np.random.default_rng(0).permutation(len(X)):
+        learner.learn_one(X[index], words[index])
+    names = sorted(learner.words)
+    reference = LinearDiscriminantAnalysis(
+        solver="lsqr", shrinkage=0.0, store_covariance=True, priors=np.full(30, 1 / 30)
+    ).fit(X.astype(np.float64), words)
+    order = [list(learner.words).index(name) for name in names]
+    statistics = learner._statistics
+    np.testing.assert_allclose(statistics.means[order], reference.means_, atol=1e-3)
+    packed = statistics.scatter / statistics.n_scatter
+    covariance = np.zeros((96, 96))
+    covariance.T[np.triu_indices(96)] = packed
+    np.testing.assert_allclose(
+        covariance, np.tril(reference.covariance_), atol=1e-3 * np.abs(reference.covariance_).max()
+    )
+    test_frames, _ = real["testing"]
+    Y = spotter.pooling.pool(test_frames)
+    agreement = np.mean(np.array(learner.predict(Y)) == reference.predict(Y.astype(np.float64)))
+    # eps = 1e-4 is the only difference between the two.
+    assert agreement >= 0.999
+
+
+def test_any_order_of_real_speech_gives_the_same_answers(real):
+    words = real["train"][1]
+    spotter = Spotter()
+    X, Y = (spotter.pooling.pool(real[split][0]) for split in ("train", "testing"))
+    answers = []
+    for seed in range(3):
+        learner = Spotter().learner
+        order = np.random.default_rng(seed).permutation(len(X))
+        learner.learn_many(X[order], [words[index] for index in order])
+        answers.append(learner.predict(Y))
+    assert answers[0] == answers[1] == answers[2]
