@@ -78,7 +78,7 @@ class Spotter:
         self.backbones: list[Backbone] = [_part("backbones", item, Backbone) for item in several]
         self.pooling: Pooling = _part("poolings", pooling, Pooling)
         self.learner: Learner = _part("learners", learner, Learner)
-        self._blocks: list[list[Pooling]] | None = None
+        self._poolings: list[list[Pooling]] | None = None
         self._generation = 0
         self._revision: str | None = None
 
@@ -154,32 +154,14 @@ class Spotter:
     ) -> np.ndarray:
         """Pool clips into vectors (n, D): every block of every backbone, side by side."""
         clips = [audio_room.fill(audio_room.load(audio, sample_rate), CLIP_S) for audio in audios]
-        if self._blocks is None:
-            self._blocks = [self._fixed(backbone) for backbone in self.backbones]
-        parts = []
-        for backbone, poolings in zip(self.backbones, self._blocks, strict=True):
-            parts.append(
-                [
-                    [
-                        pooling.pool(block, learning=learning)
-                        for pooling, block in zip(poolings, blocks, strict=True)
-                    ]
-                    for blocks in backbone.frames_many(clips)
-                ]
-            )
-        return np.stack(
+        if self._poolings is None:
+            self._poolings = [block_poolings(self.pooling, part) for part in self.backbones]
+        return np.hstack(
             [
-                np.concatenate([v for part in clip for v in part])
-                for clip in zip(*parts, strict=True)
+                pool_clips(poolings, backbone.frames_many(clips), learning)
+                for backbone, poolings in zip(self.backbones, self._poolings, strict=True)
             ]
         )
-
-    def _fixed(self, backbone: Backbone) -> list[Pooling]:
-        """Pooling of each block; those of fixed length take a 1 s clip's number of frames."""
-        if type(self.pooling).fixed is Pooling.fixed:
-            return [self.pooling] * len(backbone.dims)
-        second = np.zeros(backbone.sample_rate, dtype=np.float32)
-        return [self.pooling.fixed(len(block)) for block in backbone.frames(second)]
 
     def forget(self, word: str) -> None:
         """Remove a word."""
@@ -296,6 +278,50 @@ class Spotter:
             "pooling": registry.store(self.pooling),
             "learner": registry.store(self.learner),
         }
+
+
+def block_poolings(pooling: Pooling, backbone: Backbone) -> list[Pooling]:
+    """Pooling of each block; those of fixed length take a 1 s clip's number of frames."""
+    if type(pooling).fixed is Pooling.fixed:
+        return [pooling] * len(backbone.dims)
+    second = np.zeros(backbone.sample_rate, dtype=np.float32)
+    return [pooling.fixed(len(block)) for block in backbone.frames(second)]
+
+
+def pool_clips(
+    poolings: Sequence[Pooling], clips: Sequence[Sequence[np.ndarray]], learning: bool
+) -> np.ndarray:
+    """Pool the blocks of clips, blocks side by side; clips of one length share a call.
+
+    Parameters
+    ----------
+    poolings
+        One for each block.
+    clips
+        Blocks (t_i, d_i) of each clip, as `frames_many` gives them.
+    learning
+        Whether the vectors will be learned from.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, D), float32.
+    """
+    by_length: dict[int, list[int]] = {}
+    for index, blocks in enumerate(clips):
+        by_length.setdefault(len(blocks[0]), []).append(index)
+    result: np.ndarray | None = None
+    for rows in by_length.values():
+        vectors = np.hstack(
+            [
+                pooling.pool(np.stack([clips[row][block] for row in rows]), learning=learning)
+                for block, pooling in enumerate(poolings)
+            ]
+        )
+        if result is None:
+            result = np.empty((len(clips), vectors.shape[1]), dtype=np.float32)
+        result[rows] = vectors
+    return np.empty((0, 0), dtype=np.float32) if result is None else result
 
 
 def load(path: str | os.PathLike[str]) -> Spotter:

@@ -1,6 +1,8 @@
 """What every pooling is: the frames of a clip in, one vector out, no state."""
 
+import copy
 from abc import ABC, abstractmethod
+from typing import Any, Self
 
 import numpy as np
 
@@ -66,7 +68,7 @@ class Pooling(Part, ABC):
     def dim(self, d: int) -> int:
         """Length D of the vector for frames of `d` numbers."""
 
-    def fixed(self, n_frames: int) -> "Pooling":
+    def fixed(self, n_frames: int) -> Self:
         """Return this pooling for clips of `n_frames`; only poolings of fixed length differ."""
         return self
 
@@ -77,3 +79,37 @@ class Pooling(Part, ABC):
     def _refuse_nan(self, frames: np.ndarray) -> None:
         if not np.isfinite(frames).all():
             raise InputError(f"{self.name}: frames contain NaN or infinite numbers")
+
+    def _require_whole(self, key: str, minimum: int) -> None:
+        """Refuse an argument that is not a whole number of at least `minimum`."""
+        value: Any = getattr(self, key)
+        if not isinstance(value, int | np.integer) or isinstance(value, bool):
+            raise InputError(f"{self.name}: {key} must be a whole number, got {value!r}")
+        if value < minimum:
+            raise InputError(f"{self.name}: {key} must be at least {minimum}, got {value!r}")
+
+
+class FixedLength(Pooling):
+    """A pooling whose vector grows with the clip, so that the number of frames must be agreed on.
+
+    A subclass takes `n_frames` and stores it; None stands for each clip's own number of frames.
+    """
+
+    n_frames: int | None
+
+    def fixed(self, n_frames: int) -> Self:
+        """Return this pooling with `n_frames` filled in where it was left open."""
+        if self.n_frames is not None:
+            return self
+        filled = copy.copy(self)
+        filled.n_frames = n_frames
+        filled._require_whole("n_frames", 1)
+        return filled
+
+    def _agreed(self) -> int:
+        if self.n_frames is None:
+            raise InputError(
+                f"{self.name}: the vector's length depends on the number of frames; "
+                f"give it, as in {self.name}:n_frames=49"
+            )
+        return self.n_frames

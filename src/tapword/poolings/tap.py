@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 
 # A feature that varies by less than float32 can tell from rounding is constant.
 _CONSTANT = 8 * np.finfo(np.float32).eps
+# Between these the square of a deviation neither overflows float32 nor loses digits.
+_SMALLEST, _LARGEST = 1e-15, 1e15
 
 
 class Tap(Pooling):
@@ -20,7 +21,9 @@ class Tap(Pooling):
 
     Notes
     -----
-    A constant feature has standard deviation and moments 0.
+    Frames (t, d) give a vector (R * d,): d means, d standard deviations, d third moments, ...
+    A feature is constant where its standard deviation is at most 8 float32 roundings of its mean
+    (8 * 2 ** -23 * abs(mean)); then the standard deviation and the moments are 0.
 
     Examples
     --------
@@ -30,37 +33,63 @@ class Tap(Pooling):
 
     def __init__(self, R: int = 5):
         self.R = R
-        if R < 1:
-            raise InputError(f"tap: R must be at least 1, got {R}")
+        self._require_whole("R", 1)
 
     def dim(self, d: int) -> int:
         """Length of the vector: R * d."""
         return self.R * d
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
-        b, _, d = frames.shape
-        result = np.empty((b, self.R, d), dtype=np.float32)
-        for clip, moments in zip(frames, result, strict=True):
-            _moments(clip, moments)
-        return result.reshape(b, self.R * d)
+        return moments(frames, self.R).reshape(len(frames), -1)
 
 
-def _moments(clip: np.ndarray, out: np.ndarray) -> None:
-    """Moments of one clip (t, d) into out (R, d); a clip at a time stays in the cache."""
-    t = len(clip)
-    mean = np.mean(clip, axis=0, out=out[0])
-    if len(out) == 1:
-        return
-    z = clip - mean
-    power = z * z
-    std = np.sqrt(power.mean(axis=0), out=out[1])
-    constant = std <= _CONSTANT * np.abs(mean)
-    std[constant] = 0
-    if len(out) == 2:
-        return
-    scale = np.where(constant, np.float32(0), 1 / np.where(constant, np.float32(1), std))
-    z *= scale
-    power *= scale * scale
-    for moment in out[2:]:
-        power *= z
-        np.divide(power.sum(axis=0), t, out=moment)
+def moments(frames: np.ndarray, order: int) -> np.ndarray:
+    """Mean, std and standardised moments: (b, t, d) float32 -> (b, order, d) float32.
+
+    Examples
+    --------
+    >>> moments(np.array([[[1.0], [3.0]]], dtype=np.float32), order=2).tolist()
+    [[[2.0], [1.0]]]
+    """
+    b, _, d = frames.shape
+    result = np.empty((b, order, d), dtype=np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _fill(frames, result)
+    if order > 1:
+        extreme = ~((result[:, 1] >= _SMALLEST) & (result[:, 1] <= _LARGEST))
+        for row in np.flatnonzero(extreme.any(axis=1)):
+            columns = frames[row, :, extreme[row]].T
+            if (columns != columns[0]).any():
+                exact = np.empty((1, order, columns.shape[1]))
+                _fill(columns[None].astype(np.float64), exact)
+                result[row][:, extreme[row]] = exact[0]
+    return result
+
+
+def _fill(frames: np.ndarray, result: np.ndarray) -> None:
+    """Moments of frames (b, t, d) into result (b, order, d), in the frames' own precision."""
+    # Whole batches would run through memory ten times; one clip and its scratch stay in the cache.
+    z, power = np.empty((2, *frames.shape[1:]), dtype=frames.dtype)
+    # A product with a row of 1/t is the mean over time, faster than numpy's own.
+    average = np.full(len(z), 1 / len(z), dtype=frames.dtype)
+    for clip, out in zip(frames, result, strict=True):
+        # Deviations from the first frame are exactly 0 where a feature is constant, however long
+        # the clip, and the rounding of their mean is relative to the spread, not to the offset.
+        np.subtract(clip, clip[0], out=z)
+        mean = np.dot(average, z, out=out[0])
+        z -= mean
+        mean += clip[0]
+        if len(out) == 1:
+            continue
+        np.square(z, out=power)
+        std = np.dot(average, power, out=out[1])
+        np.sqrt(std, out=std)
+        constant = std <= _CONSTANT * np.abs(mean)
+        if len(out) > 2:
+            std[constant] = np.inf
+            z *= 1 / std
+            np.square(z, out=power)
+            for moment in out[2:]:
+                power *= z
+                np.dot(average, power, out=moment)
+        std[constant] = 0

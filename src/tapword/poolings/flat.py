@@ -1,0 +1,45 @@
+"""FLAT: no pooling, every frame one after the other."""
+
+import numpy as np
+
+from tapword.poolings.base import FixedLength
+
+
+class Flat(FixedLength):
+    """All frames, one after the other.
+
+    Parameters
+    ----------
+    n_frames
+        Number of frames to keep. None: the frames of a 1 s clip within a spotter, the clip's own
+        frames otherwise.
+
+    Notes
+    -----
+    Frames (t, d) give a vector (n_frames * d,): the d numbers of the first frame, then those of
+    the second, and so on. A clip with more frames loses those at its end; one with fewer is
+    followed by zeros, as clips are filled with silence behind.
+
+    Examples
+    --------
+    >>> Flat(n_frames=2).pool(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    array([1., 2., 3., 4.], dtype=float32)
+    >>> Flat(n_frames=2).pool(np.array([[1.0, 2.0]]))
+    array([1., 2., 0., 0.], dtype=float32)
+    """
+
+    def __init__(self, n_frames: int | None = None):
+        self.n_frames = n_frames
+        if n_frames is not None:
+            self._require_whole("n_frames", 1)
+
+    def dim(self, d: int) -> int:
+        """Length of the vector: n_frames * d."""
+        return self._agreed() * d
+
+    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+        b, t, d = frames.shape
+        wanted = self.n_frames or t
+        result = np.zeros((b, wanted, d), dtype=np.float32)
+        result[:, :t] = frames[:, :wanted]
+        return result.reshape(b, wanted * d)

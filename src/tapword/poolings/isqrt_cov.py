@@ -1,0 +1,102 @@
+"""iSQRT-COV: the square root of the covariance over time, after Li et al. (2018)."""
+
+import functools
+
+import numpy as np
+
+from tapword.errors import InputError
+from tapword.poolings.base import Pooling
+
+# Beyond, rounding in the directions without variance grows large enough to diverge.
+_MOST_ITERATIONS = 15
+
+
+class IsqrtCov(Pooling):
+    """Square root of the covariance over time, by Newton-Schulz iterations.
+
+    Parameters
+    ----------
+    channels
+        Frames are first projected to c = min(channels, d) channels by a fixed random matrix with
+        orthonormal columns. None: all d. With c = d nothing is projected.
+    seed
+        Of the projection.
+    iterations
+        Newton-Schulz steps, 1 to 15; with few, small eigenvalues stay below their square root.
+
+    Notes
+    -----
+    Frames (t, d) give a vector (c * (c + 1) / 2,): the upper triangle, row by row, of the matrix Y
+    times sqrt(trace), where the iteration starts from the biased covariance divided by its trace.
+    Frames that do not vary have trace 0 and give zeros.
+
+    Examples
+    --------
+    >>> IsqrtCov().pool(np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 2.0], [0.0, -2.0]])).round(3)
+    array([1.414, 0.   , 1.414], dtype=float32)
+    """
+
+    def __init__(self, channels: int | None = 64, seed: int = 0, iterations: int = 5):
+        self.channels = channels
+        self.seed = seed
+        self.iterations = iterations
+        if channels is not None:
+            self._require_whole("channels", 1)
+        self._require_whole("seed", 0)
+        self._require_whole("iterations", 1)
+        if iterations > _MOST_ITERATIONS:
+            raise InputError(
+                f"isqrt_cov: iterations must be at most {_MOST_ITERATIONS}, got {iterations}"
+            )
+
+    def dim(self, d: int) -> int:
+        """Length of the vector: c * (c + 1) / 2."""
+        c = self._projected(d)
+        return c * (c + 1) // 2
+
+    def _projected(self, d: int) -> int:
+        return d if self.channels is None else min(self.channels, d)
+
+    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+        d = frames.shape[2]
+        c = self._projected(d)
+        upper = np.triu_indices(c)
+        result = np.empty((len(frames), len(upper[0])), dtype=np.float32)
+        for clip, out in zip(frames, result, strict=True):
+            out[:] = self._square_root(clip, c)[upper]
+        return result
+
+    def _square_root(self, clip: np.ndarray, c: int) -> np.ndarray:
+        """Square root (c, c) of the covariance of a clip (t, d)."""
+        # Halves, since the difference of two float32 numbers may overflow; deviations from the
+        # first frame, since they are exactly 0 where nothing varies.
+        z = clip / 2 - clip[0] / 2
+        largest = np.abs(z).max()
+        if largest == 0:
+            return np.zeros((c, c), dtype=np.float32)
+        z /= largest
+        if c < clip.shape[1]:
+            z = z @ _projection(clip.shape[1], c, self.seed)
+        z -= z.mean(axis=0)
+        covariance = z.T @ z / np.float32(len(z))
+        trace = np.trace(covariance)
+        if trace == 0:
+            return np.zeros((c, c), dtype=np.float32)
+        three = 3 * np.eye(c, dtype=np.float32)
+        y, inverse = covariance / trace, np.eye(c, dtype=np.float32)
+        for _ in range(self.iterations):
+            step = (three - inverse @ y) / 2
+            y, inverse = y @ step, step @ inverse
+        return y * (np.sqrt(trace) * largest * 2)
+
+
+@functools.lru_cache(maxsize=8)
+def _projection(d: int, c: int, seed: int) -> np.ndarray:
+    """Matrix (d, c) with orthonormal columns, the same for the same arguments everywhere."""
+    random = np.random.default_rng(seed).standard_normal((d, c))
+    columns, triangle = np.linalg.qr(random)
+    # A QR is unique but for signs, which differ between libraries.
+    columns *= np.where(np.diag(triangle) < 0, -1, 1)
+    result = columns.astype(np.float32)
+    result.flags.writeable = False
+    return result

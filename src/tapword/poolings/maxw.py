@@ -1,0 +1,41 @@
+"""MAXW: what happens around each feature's maximum."""
+
+import numpy as np
+
+from tapword.poolings.base import Pooling
+
+
+class Maxw(Pooling):
+    """Each feature's maximum over time with l frames on either side.
+
+    Parameters
+    ----------
+    l
+        Frames on either side; 0 is `max`.
+
+    Notes
+    -----
+    Frames (t, d) give a vector ((2 * l + 1) * d,): the d values l frames before each feature's own
+    maximum, ..., the d maxima, ..., the d values l frames after. Of equal maxima the first counts.
+    Where the window leaves the clip, the clip's first or last frame is repeated; so the length
+    does not depend on the number of frames, and no `n_frames` is needed.
+
+    Examples
+    --------
+    >>> Maxw(l=1).pool(np.array([[1.0, 9.0], [2.0, 8.0], [4.0, 7.0], [3.0, 6.0]]))
+    array([2., 9., 4., 9., 3., 8.], dtype=float32)
+    """
+
+    def __init__(self, l: int = 2):  # noqa: E741 - the paper's name
+        self.l = l
+        self._require_whole("l", 0)
+
+    def dim(self, d: int) -> int:
+        """Length of the vector: (2 * l + 1) * d."""
+        return (2 * self.l + 1) * d
+
+    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+        b, t, d = frames.shape
+        offsets = np.arange(-self.l, self.l + 1)[:, None]
+        window = np.clip(frames.argmax(axis=1)[:, None] + offsets, 0, t - 1)
+        return np.take_along_axis(frames, window, axis=1).reshape(b, self.dim(d))
