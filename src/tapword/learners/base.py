@@ -41,6 +41,8 @@ class Learner(Part, ABC):
     max_gb: float = 4.0
     mergeable: bool = False
     keeps_vectors: bool = False
+    # The array of a state that has one column for each number of a vector.
+    _columns: str = "means"
 
     def __init__(self) -> None:
         self.words: dict[str, int] = {}
@@ -186,7 +188,7 @@ class Learner(Part, ABC):
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:
         """Vector length that a state was made for."""
-        array = state.get("means")
+        array = state.get(self._columns)
         if array is None or array.ndim != 2 or not array.shape[1]:
             raise ModelFileError(f"the model file holds no state of learner {self.name!r}")
         return array.shape[1]
@@ -251,6 +253,11 @@ class StateReader(dict[str, np.ndarray]):
     def __init__(self, state: dict[str, np.ndarray], name: str):
         super().__init__(state)
         self.name = name
+
+    def length(self, key: str) -> int:
+        """Entries of array `key` along its first axis; 0 where there is none."""
+        array = self.get(key)
+        return len(array) if array is not None and array.ndim else 0
 
     def take(self, key: str, shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
         """Return a copy of array `key`, refusing any other shape, type or a NaN."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tapword.learners.statistics import StatisticsLearner
+from tapword.learners.statistics_learner import StatisticsLearner
 
 
 class Ncm(StatisticsLearner):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.learners.statistics import LinearLearner, factor, packed_diagonal, solve
+from tapword.learners.packed import factor, packed_diagonal, solve
+from tapword.learners.statistics_learner import LinearLearner
 
 
 class Slda(LinearLearner):
@@ -15,12 +16,20 @@ class Slda(LinearLearner):
     ----------
     eps
         Shrinkage of the covariance towards the identity, between 0 and 1.
+    variant
+        "exact": S_w is the within-word scatter. "reference": as the public code of the method has
+        it, where sample number N + 1 adds N / (N + 1) e e^T with e = x - mean_k and means start
+        at zero, so that the first sample of a word adds x x^T.
+    scatter
+        "shared": one S_w for all words. "per-word": one a word, used as their sum, at as many
+        times the memory.
 
     Notes
     -----
-    Any order of the stream gives the same model, and two models merge exactly. Forgetting a word
-    removes its mean and count; what it added to the shared covariance stays, which tells how
-    words vary but not which word was said.
+    With variant "exact" any order of the stream gives the same model, and two models merge
+    exactly. Forgetting a word removes its mean and count; what it added to a shared covariance
+    stays, which tells how words vary but not which word was said. With scatter "per-word" that
+    goes too, and the model is as if the word had never been taught.
 
     Examples
     --------
@@ -30,15 +39,36 @@ class Slda(LinearLearner):
     (['on'], {'off': 2, 'on': 1})
     """
 
-    def __init__(self, eps: float = 1e-4):
+    def __init__(self, eps: float = 1e-4, variant: str = "exact", scatter: str = "shared"):
         super().__init__()
         self.eps = eps
+        self.variant = variant
+        self.scatter = scatter
         if not 0 < eps <= 1:
             raise InputError(f"slda: eps must be above 0 and at most 1, got {eps}")
+        if variant not in ("exact", "reference"):
+            raise InputError(f"slda: variant must be exact or reference, got {variant!r}")
+        if scatter not in ("shared", "per-word"):
+            raise InputError(f"slda: scatter must be shared or per-word, got {scatter!r}")
+        self.mergeable = variant == "exact"
+        self.per_word = scatter == "per-word"
+
+    def _learn_one(self, x: np.ndarray, k: int) -> None:
+        n = self._statistics.n_scatter
+        self._statistics.update(x, k, None if self.variant == "exact" else n / (n + 1))
+        self._changed()
+
+    def _learn_many(self, X: np.ndarray, indices: np.ndarray) -> None:
+        if self.variant == "exact":
+            super()._learn_many(X, indices)
+        else:
+            for x, k in zip(X, indices, strict=True):
+                self._learn_one(x, k)
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
         statistics = self._statistics
-        covariance = statistics.scatter * np.float64((1 - self.eps) / max(statistics.n_scatter, 1))
+        share = (1 - self.eps) / max(statistics.n_scatter, 1)
+        covariance = statistics.pooled() * np.float64(share)
         covariance[packed_diagonal(statistics.dim)] += self.eps
         weights = solve(factor(covariance), statistics.means)
         biases = -0.5 * np.einsum("kd,kd->k", weights, statistics.means.astype(np.float64))

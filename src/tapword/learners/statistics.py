@@ -3,17 +3,17 @@
     e = x - mean_k;  S_w += n_k / (n_k + 1) * e e^T;  mean_k += e / (n_k + 1);  n_k += 1
 
 It equals the batch within-word scatter whatever the order, and two of them merge exactly
-(Chan, Golub, LeVeque 1983). Of S_w only the lower triangle is kept, packed by columns as BLAS
-and LAPACK name it (`sspr`, `strttp`, `dtpttr`): half the memory, one pass over it per sample.
+(Chan, Golub, LeVeque 1983). Of S_w only the packed lower triangle is kept: half the memory, one
+pass over it per sample.
 """
 
-from abc import abstractmethod
+from typing import Self
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
-from tapword.errors import InputError
-from tapword.learners.base import Learner, StateReader
+from tapword.learners.base import StateReader
+from tapword.learners.packed import gram, packed_size
 
 # Rows that one rank-k update takes at a time: bounds the copy of a large batch.
 _CHUNK = 4096
@@ -40,6 +40,7 @@ class Statistics:
 
     def __init__(self, dim: int, scatter: bool = True):
         self.dim = dim
+        self.keeps_scatter = scatter
         self.counts = np.zeros(0, dtype=np.int64)
         self.means = np.zeros((0, dim), dtype=np.float32)
         self.scatter = np.zeros(packed_size(dim) if scatter else 0, dtype=np.float32)
@@ -54,7 +55,7 @@ class Statistics:
         """Add one sample of word `k`; `weight` replaces n_k / (n_k + 1) in the scatter."""
         n = int(self.counts[k])
         e = x - self.means[k]
-        self._add_outer(e, n / (n + 1) if weight is None else weight)
+        self._add_outer(k, e, n / (n + 1) if weight is None else weight)
         self.means[k] += e / np.float32(n + 1)
         self.counts[k] = n + 1
         self.n_scatter += 1
@@ -71,26 +72,46 @@ class Statistics:
         members[rows, np.arange(len(X))] = 1 / new[rows]
         batch_means = members @ X
         shift, weights = self._shift(words, batch_means, new)
-        if self.scatter.size:
+        if self.keeps_scatter:
             # Batch scatter around its own means, and the means' moves as rows of their own.
             residuals = np.vstack([X - batch_means[rows], shift * np.sqrt(weights)[:, None]])
-            product = blas.ssyrk(1.0, residuals.T, lower=1)
-            self.scatter += lapack.strttp(product, uplo="L")[0]
+            self._add_rows(words, residuals, np.append(rows, np.arange(len(words))))
         self.n_scatter += len(X)
 
-    def merge(self, other: "Statistics", words: np.ndarray) -> None:
+    def merge(self, other: Self, words: np.ndarray) -> None:
         """Add another's samples; `words` (K_other,) are the rows here of its words."""
         shift, weights = self._shift(words, other.means, other.counts)
-        if self.scatter.size:
-            for e, weight in zip(shift, weights, strict=True):
-                self._add_outer(e, float(weight))
-            self.scatter += other.scatter
+        if self.keeps_scatter:
+            for k, e, weight in zip(words, shift, weights, strict=True):
+                self._add_outer(k, e, float(weight))
+            self._add_scatter(other, words)
         self.n_scatter += other.n_scatter
 
     def remove(self, k: int) -> None:
         """Drop a word's count and mean. Its share of the scatter cannot be taken out."""
         self.counts = np.delete(self.counts, k)
         self.means = np.delete(self.means, k, axis=0)
+
+    def pooled(self) -> np.ndarray:
+        """Scatter of all words together, packed."""
+        return self.scatter
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Give everything by name, without copies."""
+        arrays: dict[str, np.ndarray] = {
+            "means": self.means,
+            "counts": self.counts,
+            "n_scatter": np.array([self.n_scatter]),
+        }
+        return arrays | ({"scatter": self.scatter} if self.scatter.size else {})
+
+    def load(self, state: StateReader, n_words: int) -> None:
+        """Take over what `arrays` of `n_words` words gave."""
+        self.means = state.take("means", (n_words, self.dim))
+        self.counts = state.take("counts", (n_words,), np.int64)
+        self.n_scatter = int(state.take("n_scatter", (1,), np.int64)[0])
+        if self.scatter.size:
+            self.scatter = state.take("scatter", (packed_size(self.dim),))
 
     def _shift(
         self, words: np.ndarray, means: np.ndarray, new: np.ndarray
@@ -103,136 +124,72 @@ class Statistics:
         self.counts[words] += new
         return shift, (old * new / total).astype(np.float32)
 
-    def _add_outer(self, e: np.ndarray, weight: float) -> None:
-        if self.scatter.size and weight:
-            blas.sspr(self.dim, weight, e, self.scatter, lower=1, overwrite_ap=1)
+    def _scatter_of(self, k: int) -> np.ndarray:
+        """Give the packed scatter that samples of word `k` go into."""
+        return self.scatter
+
+    def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
+        if self.keeps_scatter and weight:
+            blas.sspr(self.dim, weight, e, self._scatter_of(k), lower=1, overwrite_ap=1)
+
+    def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
+        """Add the squares of `residuals` (n, D), of which row i belongs to words[rows[i]]."""
+        self.scatter += gram(residuals)
+
+    def _add_scatter(self, other: Self, words: np.ndarray) -> None:
+        self.scatter += other.scatter
 
 
-class StatisticsLearner(Learner):
-    """A learner whose whole state is `Statistics`; a subclass gives `_scores`.
+class WordStatistics(Statistics):
+    """The same with one scatter a word: K times the memory, and forgetting a word is exact.
 
     Attributes
     ----------
-    keeps_scatter
-        Whether the rule needs the scatter or the means alone.
+    scatters
+        One packed scatter (D (D + 1) / 2,) a word.
     """
 
-    mergeable = True
-    keeps_scatter = True
+    def __init__(self, dim: int):
+        super().__init__(dim, scatter=False)
+        self.keeps_scatter = True
+        self.scatters: list[np.ndarray] = []
 
-    def _size(self, dim: int) -> tuple[int, int]:
-        return (4 * packed_size(dim) if self.keeps_scatter else 0) + 8, 4 * dim + 8
+    def add_word(self) -> None:
+        """Add a word without samples as the last row."""
+        super().add_word()
+        self.scatters.append(np.zeros(packed_size(self.dim), dtype=np.float32))
 
-    def _start(self, dim: int) -> None:
-        self._statistics = Statistics(dim, self.keeps_scatter)
-        self._changed()
+    def remove(self, k: int) -> None:
+        """Drop all that word `k` added."""
+        self.n_scatter -= int(self.counts[k])
+        super().remove(k)
+        del self.scatters[k]
 
-    def _grow(self) -> None:
-        self._statistics.add_word()
-        self._changed()
+    def pooled(self) -> np.ndarray:
+        """Scatter of all words together, packed."""
+        total = np.zeros(packed_size(self.dim))
+        for scatter in self.scatters:
+            total += scatter
+        return total
 
-    def _learn_one(self, x: np.ndarray, k: int) -> None:
-        self._statistics.update(x, k)
-        self._changed()
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Give everything by name, without copies."""
+        scatters = {f"scatter_{k}": scatter for k, scatter in enumerate(self.scatters)}
+        return super().arrays() | scatters
 
-    def _learn_many(self, X: np.ndarray, indices: np.ndarray) -> None:
-        self._statistics.update_many(X, indices)
-        self._changed()
+    def load(self, state: StateReader, n_words: int) -> None:
+        """Take over what `arrays` of `n_words` words gave."""
+        super().load(state, n_words)
+        shape = (packed_size(self.dim),)
+        self.scatters = [state.take(f"scatter_{k}", shape) for k in range(n_words)]
 
-    def _merge(self, other: "StatisticsLearner", indices: np.ndarray) -> None:
-        self._statistics.merge(other._statistics, indices)
-        self._changed()
+    def _scatter_of(self, k: int) -> np.ndarray:
+        return self.scatters[k]
 
-    def _forget(self, k: int) -> None:
-        self._statistics.remove(k)
-        self._changed()
+    def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
+        for row, k in enumerate(words):
+            self.scatters[k] += gram(residuals[rows == row])
 
-    def _changed(self) -> None:
-        """Drop what was solved from the statistic."""
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        statistics = self._statistics
-        arrays: dict[str, np.ndarray] = {
-            "means": statistics.means,
-            "counts": statistics.counts,
-            "n_scatter": np.array([statistics.n_scatter]),
-        }
-        if self.keeps_scatter:
-            arrays["scatter"] = statistics.scatter
-        return arrays
-
-    def _load(self, state: StateReader, n_words: int) -> None:
-        statistics = self._statistics
-        statistics.means = state.take("means", (n_words, statistics.dim))
-        statistics.counts = state.take("counts", (n_words,), np.int64)
-        statistics.n_scatter = int(state.take("n_scatter", (1,), np.int64)[0])
-        if self.keeps_scatter:
-            statistics.scatter = state.take("scatter", (packed_size(statistics.dim),))
-        self._changed()
-
-
-class LinearLearner(StatisticsLearner):
-    """A learner on the statistic whose scores are X @ weights.T + biases."""
-
-    _linear: tuple[np.ndarray, np.ndarray] | None
-
-    def _changed(self) -> None:
-        self._linear = None
-
-    def linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (K, D) and biases (K,), float64; solved once after each change."""
-        if self._linear is None:
-            self._linear = self._solve()
-        return self._linear
-
-    def _scores(self, X: np.ndarray) -> np.ndarray:
-        weights, biases = self.linear()
-        return X @ weights.T + biases
-
-    @abstractmethod
-    def _solve(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and biases from the statistic as it is now."""
-
-
-def packed_size(dim: int) -> int:
-    """Numbers in the lower triangle of a (dim, dim) matrix."""
-    return dim * (dim + 1) // 2
-
-
-def packed_diagonal(dim: int) -> np.ndarray:
-    """Positions of the diagonal in a packed lower triangle, shape (dim,)."""
-    column = np.arange(dim)
-    return column * dim - column * (column - 1) // 2
-
-
-def factor(packed: np.ndarray) -> np.ndarray:
-    """Cholesky factor of a packed covariance, in float64.
-
-    Sums in float32 can leave a matrix of nearly dependent features indefinite by rounding alone;
-    then each diagonal entry is raised by a share of itself, from float32's rounding upwards,
-    until it is not.
-
-    Parameters
-    ----------
-    packed
-        Shape (D (D + 1) / 2,), float64, lower triangle by columns.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (D, D), Fortran order, lower triangle (the upper one is not cleared).
-    """
-    dim = (int(np.sqrt(8 * len(packed) + 1)) - 1) // 2
-    diagonal = packed[packed_diagonal(dim)]
-    for jitter in (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3):
-        matrix = lapack.dtpttr(dim, packed, uplo="L")[0]
-        matrix[np.diag_indices(dim)] = diagonal * (1 + jitter)
-        lower, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
-        if not failed:
-            return lower
-    raise InputError("the features are too nearly dependent for a covariance to be inverted")
-
-
-def solve(lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve with a factor of `factor`: rhs (K, D) -> (K, D), float64."""
-    return lapack.dpotrs(lower, np.asfortranarray(rhs.T, dtype=np.float64), lower=1)[0].T
+    def _add_scatter(self, other: Self, words: np.ndarray) -> None:
+        for k, scatter in zip(words, other.scatters, strict=True):
+            self.scatters[k] += scatter

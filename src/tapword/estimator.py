@@ -1,0 +1,88 @@
+"""Any learner as a scikit-learn estimator, for pipelines, cross-validation and comparison."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tapword import registry
+from tapword.learners.base import Learner
+
+
+class WordClassifier(ClassifierMixin, BaseEstimator):
+    """A learner behind `fit`, `partial_fit`, `predict`, `predict_proba` and `score`.
+
+    Parameters
+    ----------
+    learner
+        Name with arguments, as everywhere: `"slda"`, `"cbcl:max_centroids=100"`.
+
+    Attributes
+    ----------
+    classes_
+        Labels seen so far, sorted, shape (K,). Unlike scikit-learn's own estimators this one
+        takes labels it has never seen at any call of `partial_fit`; `classes=` there is not needed
+        and only checked.
+    learner_
+        The learner itself.
+
+    Examples
+    --------
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [9.0, 9.0]]), np.array([1, 1, 2])
+    >>> WordClassifier("ncm").fit(X, y).predict([[8.0, 8.0]])
+    array([2])
+    """
+
+    def __init__(self, learner: str = "slda"):
+        self.learner = learner
+
+    def fit(self, X: Any, y: Any) -> "WordClassifier":
+        """Learn X (n, D), y (n,) in order, from nothing."""
+        for name in ("learner_", "classes_", "_labels"):
+            if hasattr(self, name):
+                delattr(self, name)
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "WordClassifier":
+        """Learn X (n, D), y (n,) in order on top of what is known; labels may be new."""
+        first = not hasattr(self, "learner_")
+        X, y = validate_data(self, X, y, dtype=[np.float32, np.float64], reset=first)
+        check_classification_targets(y)
+        if classes is not None:
+            unknown = np.setdiff1d(y, classes)
+            if len(unknown):
+                raise ValueError(f"y has labels {unknown} that are not in classes {classes}")
+        if first:
+            self.learner_: Learner = registry.build("learners", self.learner)
+            self._labels = y[:0]
+        # A word's name is its label's place in the order of arrival.
+        labels, appearance = np.unique(y, return_index=True)
+        arrived = labels[np.argsort(appearance)]
+        self._labels = np.concatenate([self._labels, arrived[~np.isin(arrived, self._labels)]])
+        place = {label: str(index) for index, label in enumerate(self._labels.tolist())}
+        self.learner_.learn_many(X, [place[label] for label in y.tolist()])
+        self._order = np.argsort(self._labels)
+        self.classes_ = self._labels[self._order]
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Score X (n, D): (n, K), or (n,) for two classes as scikit-learn has it."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Best label of each row of X (n, D): (n,)."""
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Shares (n, K) that sum to 1, columns as `classes_`."""
+        scores = self._scores(X)
+        return self.learner_.probabilities(scores)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
+        return self.learner_.scores(X)[:, self._order]

@@ -1,0 +1,178 @@
+"""Fine-tuning: a softmax layer trained by stochastic gradient descent."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import blas
+
+from tapword.errors import InputError, ModelFileError
+from tapword.learners.base import Learner, StateReader
+
+_HALF = (1 << 64) - 1
+
+
+class Finetune(Learner):
+    """Softmax layer trained by gradient descent, one sample a step; forgets earlier words.
+
+    score_k = w_k.x + b_k; a step on -ln softmax(scores)_y with gradient g over all (w, b):
+    m = momentum * m + g + weight_decay * (w, b); (w, b) -= lr * m
+
+    Parameters
+    ----------
+    lr
+        Learning rate.
+    momentum, weight_decay
+        As in torch's SGD.
+    vocabulary
+        Words that will come: each has an output that is trained from the first sample on, as
+        the public code of the method does for all classes; scored only once taught. Outputs of
+        other words are added as they come.
+    seed
+        Of the weights' first values, N(0, 0.01); those of b are 0.
+
+    Notes
+    -----
+    Kept: (w, b) and m, and the state of the random generator. Forgetting a word removes its
+    output; what its samples did to other outputs stays.
+
+    Examples
+    --------
+    >>> learner = Finetune(seed=1)
+    >>> learner.learn_many(np.array([[1.0, 0.0], [0.0, 1.0]]), ["off", "on"])
+    >>> learner.predict(np.array([[0.1, 0.9]]))
+    ['on']
+    """
+
+    _columns = "weights"
+    # Samples that a step takes besides the new one.
+    _replayed: int = 0
+
+    def __init__(
+        self,
+        lr: float = 0.1,
+        momentum: float = 0.9,
+        weight_decay: float = 1e-5,
+        vocabulary: tuple[str, ...] = (),
+        seed: int = 0,
+    ):
+        super().__init__()
+        self.lr = lr
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.vocabulary = vocabulary
+        self.seed = seed
+        if not 0 < lr < np.inf:
+            raise InputError(f"{self.name}: lr must be above 0, got {lr}")
+        if not 0 <= momentum < 1:
+            raise InputError(f"{self.name}: momentum must be from 0 to below 1, got {momentum}")
+        if not 0 <= weight_decay < np.inf:
+            raise InputError(f"{self.name}: weight_decay must be at least 0, got {weight_decay}")
+        if isinstance(vocabulary, str) or len(set(vocabulary)) < len(vocabulary):
+            raise InputError(f"{self.name}: vocabulary must be different words, got {vocabulary!r}")
+        for word in vocabulary:
+            self._check_word(word)
+        if seed < 0:
+            raise InputError(f"{self.name}: seed must be at least 0, got {seed}")
+
+    def _size(self, dim: int) -> tuple[int, int]:
+        row = 2 * 4 * (dim + 1)
+        return len(self.vocabulary) * (row + 8) + 6 * 8, row
+
+    def _start(self, dim: int) -> None:
+        self._generator = np.random.default_rng(self.seed)
+        # Rows of the layer (w, b): words that had a sample, then those of `vocabulary` (by their
+        # positions in it) that wait for theirs. A batch names words before their first samples.
+        self._begun = 0
+        self._waiting = list(range(len(self.vocabulary)))
+        layer = np.zeros((len(self._waiting), dim + 1), dtype=np.float32)
+        layer[:, :-1] = self._generator.normal(0, 0.01, (len(layer), dim))
+        self._set_rows(layer, np.zeros_like(layer))
+        # The new sample and what is replayed with it; the last column is b's input.
+        self._inputs = np.ones((1 + self._replayed, dim + 1), dtype=np.float32)
+
+    def _set_rows(self, layer: np.ndarray, velocity: np.ndarray) -> None:
+        self._layer, self._velocity, self._scratch = layer, velocity, np.empty_like(layer)
+
+    def _grow(self) -> None:
+        """Nothing yet: an output begins with its word's first sample."""
+
+    def _begin_word(self, k: int) -> None:
+        word = list(self.words)[k]
+        position = self.vocabulary.index(word) if word in self.vocabulary else -1
+        if position in self._waiting:
+            old = k + self._waiting.index(position)
+            self._waiting.remove(position)
+            order = np.insert(np.delete(np.arange(len(self._layer)), old), k, old)
+            self._set_rows(self._layer[order], self._velocity[order])
+        else:
+            row = np.zeros(self._layer.shape[1], dtype=np.float32)
+            row[:-1] = self._generator.normal(0, 0.01, len(row) - 1)
+            self._set_rows(
+                np.insert(self._layer, k, row, axis=0), np.insert(self._velocity, k, 0, axis=0)
+            )
+        self._begun += 1
+
+    def _learn_one(self, x: np.ndarray, k: int) -> None:
+        if k >= self._begun:
+            self._begin_word(k)
+        self._inputs[0, :-1] = x
+        self._step(self._inputs[:1], [k])
+
+    def _step(self, inputs: np.ndarray, labels: Sequence[int]) -> None:
+        """Descend along the mean loss of `inputs` (b, D + 1), whose last column is 1."""
+        errors = inputs @ self._layer.T
+        errors -= errors.max(axis=1, keepdims=True)
+        np.exp(errors, out=errors)
+        errors /= errors.sum(axis=1, keepdims=True)
+        for row, label in enumerate(labels):
+            errors[row, label] -= 1
+        errors /= len(inputs)
+        # In place: these transposes are views that lie as BLAS wants them.
+        velocity, momentum = self._velocity.T, self.momentum
+        self._velocity = blas.sgemm(
+            1.0, inputs.T, errors.T, momentum, velocity, trans_b=1, overwrite_c=1
+        ).T
+        self._velocity += np.multiply(self._layer, self.weight_decay, out=self._scratch)
+        self._layer -= np.multiply(self._velocity, self.lr, out=self._scratch)
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        layer = self._layer[: self._begun].astype(np.float64)
+        return X @ layer[:, :-1].T + layer[:, -1]
+
+    def _forget(self, k: int) -> None:
+        self._set_rows(np.delete(self._layer, k, axis=0), np.delete(self._velocity, k, axis=0))
+        self._begun -= 1
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        state = self._generator.bit_generator.state
+        numbers = state["state"]["state"], state["state"]["inc"]
+        halves = [half for number in numbers for half in (number >> 64, number & _HALF)]
+        return {
+            "weights": self._layer[:, :-1],
+            "biases": self._layer[:, -1],
+            "velocity": self._velocity,
+            "waiting": np.array(self._waiting, dtype=np.int64),
+            "generator": np.array([*halves, state["has_uint32"], state["uinteger"]], np.uint64),
+        }
+
+    def _load(self, state: StateReader, n_words: int) -> None:
+        waiting = state.take("waiting", (state.length("waiting"),), np.int64)
+        self._waiting = waiting.tolist()
+        known = set(range(len(self.vocabulary)))
+        if len(set(self._waiting) & known) < len(self._waiting):
+            raise ModelFileError(f"learner {self.name!r}: 'waiting' does not fit the vocabulary")
+        shape = n_words + len(waiting), self._layer.shape[1]
+        weights = state.take("weights", (shape[0], shape[1] - 1))
+        biases = state.take("biases", shape[:1])
+        self._set_rows(np.column_stack([weights, biases]), state.take("velocity", shape))
+        self._begun = n_words
+        numbers = [int(number) for number in state.take("generator", (6,), np.uint64)]
+        self._generator.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {
+                "state": numbers[0] << 64 | numbers[1],
+                "inc": numbers[2] << 64 | numbers[3],
+            },
+            "has_uint32": numbers[4] & 1,
+            "uinteger": numbers[5] & 0xFFFFFFFF,
+        }

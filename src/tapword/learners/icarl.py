@@ -1,0 +1,127 @@
+"""Online iCaRL: fine-tuning with replay from a small buffer."""
+
+import numpy as np
+
+from tapword.errors import InputError, ModelFileError
+from tapword.learners.base import StateReader
+from tapword.learners.finetune import Finetune
+
+
+class Icarl(Finetune):
+    """Softmax layer trained with replay; keeps up to 1,000 samples' vectors.
+
+    Each step is that of finetune on the mean loss of the new sample and of `replay` others drawn
+    from the buffer (any item may be drawn twice). The new one then joins the buffer; where that
+    is full it replaces a random item of the word that has most (its own, if none has more).
+
+    Parameters
+    ----------
+    buffer
+        Vectors kept at most, over all words.
+    replay
+        Vectors replayed with each new one.
+    lr, momentum, weight_decay, vocabulary, seed
+        As in finetune; `seed` also draws from the buffer.
+
+    Notes
+    -----
+    Unlike every other learner this one keeps vectors of single samples, by design. Forgetting a
+    word removes its output and all its vectors; what they did to other outputs stays.
+
+    Examples
+    --------
+    >>> learner = Icarl(buffer=2)
+    >>> learner.learn_many(np.array([[9.0], [8.0], [1.0]]), ["off", "off", "on"])
+    >>> learner.predict(np.array([[9.0]])), len(learner.state()["buffer"])
+    (['off'], 2)
+    """
+
+    keeps_vectors = True
+
+    def __init__(
+        self,
+        buffer: int = 1000,
+        replay: int = 1,
+        lr: float = 0.1,
+        momentum: float = 0.9,
+        weight_decay: float = 1e-5,
+        vocabulary: tuple[str, ...] = (),
+        seed: int = 0,
+    ):
+        super().__init__(lr, momentum, weight_decay, vocabulary, seed)
+        self.buffer = buffer
+        self.replay = replay
+        if buffer < 1:
+            raise InputError(f"icarl: buffer must be at least 1, got {buffer}")
+        if replay < 1:
+            raise InputError(f"icarl: replay must be at least 1, got {replay}")
+        self._replayed = replay
+
+    def _size(self, dim: int) -> tuple[int, int]:
+        fixed, per_word = super()._size(dim)
+        return fixed + self.buffer * (4 * dim + 8), per_word
+
+    def _start(self, dim: int) -> None:
+        super()._start(dim)
+        self._vectors = np.zeros((self.buffer, dim), dtype=np.float32)
+        self._labels = np.zeros(self.buffer, dtype=np.int64)
+        self._filled = 0
+        # Items of each word in the buffer.
+        self._held = np.zeros(0, dtype=np.int64)
+
+    def _begin_word(self, k: int) -> None:
+        super()._begin_word(k)
+        self._held = np.append(self._held, 0)
+
+    def _learn_one(self, x: np.ndarray, k: int) -> None:
+        if k >= self._begun:
+            self._begin_word(k)
+        n = self.replay if self._filled else 0
+        drawn = (self._generator.random(n) * self._filled).astype(np.int64)
+        inputs = self._inputs[: 1 + n]
+        inputs[0, :-1] = x
+        inputs[1:, :-1] = self._vectors[drawn]
+        self._step(inputs, [k, *self._labels[drawn]])
+        self._keep(x, k)
+
+    def _keep(self, x: np.ndarray, k: int) -> None:
+        if self._filled < self.buffer:
+            slot = self._filled
+            self._filled += 1
+        else:
+            largest = k if self._held[k] == self._held.max() else self._held.argmax()
+            items = np.flatnonzero(self._labels == largest)
+            slot = items[int(self._generator.random() * len(items))]
+            self._held[largest] -= 1
+        self._vectors[slot] = x
+        self._labels[slot] = k
+        self._held[k] += 1
+
+    def _forget(self, k: int) -> None:
+        super()._forget(k)
+        stay = np.flatnonzero(self._labels[: self._filled] != k)
+        self._fill(self._vectors[stay], self._labels[stay] - (self._labels[stay] > k))
+        self._held = np.delete(self._held, k)
+
+    def _fill(self, vectors: np.ndarray, labels: np.ndarray) -> None:
+        self._filled = len(vectors)
+        self._vectors[: self._filled] = vectors
+        self._vectors[self._filled :] = 0
+        self._labels[: self._filled] = labels
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        kept = slice(self._filled)
+        return {
+            **super()._arrays(),
+            "buffer": self._vectors[kept],
+            "buffer_words": self._labels[kept],
+        }
+
+    def _load(self, state: StateReader, n_words: int) -> None:
+        super()._load(state, n_words)
+        n = state.length("buffer_words")
+        labels = state.take("buffer_words", (n,), np.int64)
+        if n > self.buffer or ((labels < 0) | (labels >= n_words)).any():
+            raise ModelFileError("learner 'icarl': 'buffer_words' does not fit its words")
+        self._fill(state.take("buffer", (n, self._vectors.shape[1])), labels)
+        self._held = np.bincount(labels, minlength=n_words)

@@ -1,0 +1,63 @@
+"""Symmetric matrices as packed lower triangles: half the memory, and how to solve with them.
+
+Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`).
+"""
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from tapword.errors import InputError
+
+
+def packed_size(dim: int) -> int:
+    """Numbers in the lower triangle of a (dim, dim) matrix."""
+    return dim * (dim + 1) // 2
+
+
+def packed_diagonal(dim: int) -> np.ndarray:
+    """Positions of the diagonal in a packed lower triangle, shape (dim,)."""
+    column = np.arange(dim)
+    return column * dim - column * (column - 1) // 2
+
+
+def gram(rows: np.ndarray) -> np.ndarray:
+    """Packed rows^T rows: (n, D) float32 -> (D (D + 1) / 2,)."""
+    return lapack.strttp(blas.ssyrk(1.0, rows.T, lower=1), uplo="L")[0]
+
+
+def factor(packed: np.ndarray) -> np.ndarray:
+    """Cholesky factor of a packed covariance, in float64.
+
+    Sums in float32 can leave a matrix of nearly dependent features indefinite by rounding alone;
+    then each diagonal entry is raised by a share of itself, from float32's rounding upwards,
+    until it is not.
+
+    Parameters
+    ----------
+    packed
+        Shape (D (D + 1) / 2,), float64, lower triangle by columns.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (D, D), Fortran order, lower triangle (the upper one is not cleared).
+    """
+    dim = (int(np.sqrt(8 * len(packed) + 1)) - 1) // 2
+    diagonal = packed[packed_diagonal(dim)]
+    for jitter in (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3):
+        matrix = lapack.dtpttr(dim, packed, uplo="L")[0]
+        matrix[np.diag_indices(dim)] = diagonal * (1 + jitter)
+        lower, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            return lower
+    raise InputError("the features are too nearly dependent for a covariance to be inverted")
+
+
+def solve(lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Solve with a factor of `factor`: rhs (K, D) -> (K, D), float64."""
+    return lapack.dpotrs(lower, np.asfortranarray(rhs.T, dtype=np.float64), lower=1)[0].T
+
+
+def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Solve with the factor alone: rows (n, D) -> (n, D), whose squared lengths are Mahalanobis."""
+    return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T

@@ -1,0 +1,198 @@
+"""Parts broken on purpose, one for each check of test_contracts.py."""
+
+import numpy as np
+
+from tapword.backbones.logmel import Logmel
+from tapword.learners.ncm import Ncm
+from tapword.learners.perceptron import Perceptron
+from tapword.learners.slda import Slda
+from tapword.poolings.avg import Avg
+
+D = 6
+
+
+class NoDefault(Avg):
+    def __init__(self, R):
+        self.R = R
+
+
+class Alters(Avg):
+    def __init__(self, R: int = 5):
+        self.R = R + 1
+
+
+class Silent(Avg):
+    def __init__(self, R: int = 5):
+        self.R = R
+
+    __repr__ = object.__repr__
+
+
+class OddSpec(Avg):
+    spec = property(lambda self: "odd")
+
+
+class Writes(Avg):
+    def _reduce(self, frames, learning):
+        frames += 1
+        return super()._reduce(frames, learning)
+
+
+class Random(Avg):
+    def _reduce(self, frames, learning):
+        return super()._reduce(frames, learning) + np.random.default_rng().normal()
+
+
+class OneFrame(Avg):
+    def _reduce(self, frames, learning):
+        with np.errstate(all="ignore"):
+            return np.float32(1) * frames.sum(axis=1) / (frames.shape[1] - 1)
+
+
+class Constant(Avg):
+    def _reduce(self, frames, learning):
+        with np.errstate(all="ignore"):
+            return frames.mean(axis=1) / frames.std(axis=1)
+
+
+class WrongDim(Avg):
+    def dim(self, d):
+        return d + 1
+
+
+class BatchMatters(Avg):
+    def _reduce(self, frames, learning):
+        return frames.mean(axis=1) - frames.mean()
+
+
+class LooksAtPadding(Avg):
+    def pool(self, frames, lengths=None, learning=False):
+        return np.nan_to_num(np.asarray(frames, dtype=np.float32)).mean(axis=-2)
+
+
+class KeepsDouble(Avg):
+    def pool(self, frames, lengths=None, learning=False):
+        return frames.mean(axis=-2) + (frames.dtype == np.float64)
+
+
+class Unchecked(Avg):
+    def pool(self, frames, lengths=None, learning=False):
+        return np.nan_to_num(np.asarray(frames, dtype=np.float32)).mean(axis=-2)
+
+
+class WritesVectors(Ncm):
+    def _scores(self, X):
+        result = super()._scores(X)
+        X += 1
+        return result
+
+
+class KeepsView(Perceptron):
+    def learn_one(self, x, word):
+        self.kept = [*getattr(self, "kept", []), x]
+        super().learn_one(x, word)
+
+    def _scores(self, X):
+        return super()._scores(X) + np.sum(self.kept)
+
+
+class RandomScores(Ncm):
+    def _scores(self, X):
+        return super()._scores(X) + np.random.default_rng().normal(size=(len(X), 1))
+
+
+class WarmStart(Ncm):
+    def __init__(self):
+        super().__init__()
+        self.learn_one(np.zeros(D), "unknown")
+
+
+class OneTooMany(Ncm):
+    def _scores(self, X):
+        return np.pad(super()._scores(X), ((0, 0), (0, 1)))
+
+
+class ClosedSet(Ncm):
+    def _grow(self):
+        if len(self.words) < 4:
+            super()._grow()
+
+
+class BatchForgets(Slda):
+    def _learn_many(self, X, indices):
+        super()._learn_many(X[::2], indices[::2])
+
+
+class LosesCounts(Ncm):
+    def _load(self, state, n_words):
+        super()._load(state, n_words)
+        self._statistics.counts[:] = 1
+
+
+class StateOfLists(Ncm):
+    def _arrays(self):
+        return super()._arrays() | {"history": ["word"]}
+
+
+class Grows(Ncm):
+    def _learn_one(self, x, k):
+        super()._learn_one(x, k)
+        self.history = [*getattr(self, "history", []), x]
+
+    def _arrays(self):
+        return super()._arrays() | {"history": np.array(self.history)}
+
+
+class Unlimited(Ncm):
+    def _check_size(self, dim, n_words):
+        pass
+
+
+class DoubleCounts(Ncm):
+    def learn_many(self, X, words):
+        super().learn_many(X + (X.dtype == np.float64), words)
+
+
+class LearnsNan(Ncm):
+    def _check(self, X, ndim):
+        return super()._check(np.nan_to_num(X, posinf=0), ndim)
+
+
+class CutsVectors(Ncm):
+    def _check(self, X, ndim):
+        return super()._check(np.resize(X, (*X.shape[:-1], D)), ndim)
+
+
+class RemembersForgotten(Ncm):
+    def _forget(self, k):
+        pass
+
+
+class MergesCountsOnly(Ncm):
+    def _merge(self, other, indices):
+        pass
+
+
+class WrongWidth(Logmel):
+    dims = (33,)
+
+
+class WritesAudio(Logmel):
+    def frames_many(self, audios):
+        audios[0][:] = 0.5
+        return super().frames_many(audios)
+
+
+class RandomFrames(Logmel):
+    def _extract(self, audio):
+        return [super()._extract(audio)[0] + np.random.default_rng().normal()]
+
+
+class NormalisesBatch(Logmel):
+    def _extract(self, audio):
+        return super()._extract(audio / len(audio))
+
+
+class UncheckedAudio(Logmel):
+    def frames_many(self, audios):
+        return [super().frames_many([np.nan_to_num(np.ravel(a))])[0] for a in audios]
