@@ -15,7 +15,7 @@ from typing import Any
 
 from tapword.errors import InputError
 
-ROOMS = ("backbones", "poolings", "learners")
+ROOMS = ("backbones", "poolings", "learners", "datasets")
 
 
 class Part:

@@ -1,42 +1,26 @@
-"""The command line: a few lines per command over the public API."""
+"""Commands that teach and ask a model."""
 
 import glob
-import json
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-import tapword
 from tapword import audio, demo, modelfile, registry
-from tapword.errors import InputError, TapwordError
+from tapword.cli.app import AsJson, app, err, out, print_json
+from tapword.errors import InputError
 from tapword.spotter import BACKBONE, LEARNER, POOLING, Prediction, Spotter
 
 BATCH = 32
-# typer brings click, or from 0.20 on its own copy of it: the class is the same by this road.
-ClickException: type[Any] = typer.BadParameter.__mro__[2]
-
-app = typer.Typer(
-    name="tapword",
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-out = Console()
-err = Console(stderr=True)
-state = {"debug": False}
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.", show_default=False)]
 Files = Annotated[
     list[str],
     typer.Argument(metavar="FILES...", help="Sound files, folders or globs.", show_default=False),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Skip files that cannot be used, and say which.")
 ]
@@ -50,36 +34,6 @@ PoolingName = Annotated[
 LearnerName = Annotated[
     str | None, typer.Option("--learner", help=f"For a new model. [default: {LEARNER}]")
 ]
-
-
-@app.callback(invoke_without_command=True)
-def common(
-    context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    """Keyword spotting that keeps learning on the device.
-
-    Say a new word a few times; from then on it is known. One sample at a time, one pass, no
-    recording kept, and the words learned before are not forgotten.
-
-    **Teach** two words from recordings, and **ask**:
-
-        tapword learn home.tap lamp lamp1.wav lamp2.wav lamp3.wav
-
-        tapword learn home.tap music recordings/music/
-
-        tapword predict home.tap new.wav
-
-    A model is one file; it holds statistics of the words and never a recording. Parts are named
-    `NAME:key=value,key=value` everywhere, as in `--pooling tap:R=3`; `tapword list poolings` shows
-    them with their arguments. `tapword demo` shows the whole in under a minute.
-    """
-    state["debug"] = debug
-    if version:
-        print(tapword.__version__)
-    elif context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 @app.command()
@@ -130,7 +84,7 @@ def predict(model: Model, files: Files, as_json: AsJson = False, skip_bad: SkipB
     for paths, vectors in _extract(spotter, _expand(files), skip_bad):
         answers.extend(zip(paths, spotter.predict_vectors(vectors), strict=True))
     if as_json:
-        _print_json(
+        print_json(
             [
                 {
                     "file": str(path),
@@ -175,7 +129,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "generation": header.get("generation"),
     }
     if as_json:
-        _print_json(facts)
+        print_json(facts)
         return
     table = Table("word", "samples")
     for word, count in header["words"].items():
@@ -245,7 +199,7 @@ def list_parts(
         for name, cls in registry.classes(room).items()
     ]
     if as_json:
-        _print_json(parts)
+        print_json(parts)
         return
     table = Table("name", "arguments", "what it is")
     for part in parts:
@@ -338,31 +292,3 @@ def _report(model: Path, spotter: Spotter) -> None:
         f"{spotter.learner.state_bytes.total:,} bytes of statistics",
         highlight=False,
     )
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def main() -> None:
-    """Run the command line; errors are one line and exit code 2."""
-    try:
-        code = app(standalone_mode=False)
-    except ClickException as error:
-        context = getattr(error, "ctx", None)
-        hint = f" (see: {context.command_path} --help)" if context else ""
-        code = _fail(error.format_message() + hint)
-    except typer.Abort:
-        code = 130
-    except BrokenPipeError:
-        code = 0
-    except TapwordError as error:
-        if state["debug"]:
-            raise
-        code = _fail(str(error))
-    sys.exit(code)
-
-
-def _fail(message: str) -> int:
-    err.print(f"tapword: {message}", style="red", highlight=False, markup=False, soft_wrap=True)
-    return 2

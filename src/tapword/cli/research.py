@@ -1,0 +1,213 @@
+"""Commands for those who compare methods: data sets, evaluation, reports."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from tapword import evaluate as evaluation
+from tapword import features, registry, report
+from tapword.cli.app import app, err, out
+from tapword.datasets import fetch as downloads
+from tapword.errors import InputError
+from tapword.spotter import BACKBONE, LEARNER, POOLING
+
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option("--cache", help="Where vectors are kept. [default: the user's cache folder]"),
+]
+
+
+Backbones = Annotated[
+    list[str] | None,
+    typer.Option("--backbone", help=f"Repeat for several. [default: {BACKBONE}]"),
+]
+Poolings = Annotated[
+    list[str] | None, typer.Option("--pooling", help=f"Repeat for several. [default: {POOLING}]")
+]
+Learners = Annotated[
+    list[str] | None, typer.Option("--learner", help=f"Repeat for several. [default: {LEARNER}]")
+]
+
+
+@app.command()
+def evaluate(
+    dataset: Annotated[
+        str, typer.Option(help="speech_commands, mswc or folder, with arguments.")
+    ] = "folder",
+    data: Annotated[Path | None, typer.Option(help="Folder of the data set.")] = None,
+    backbone: Backbones = None,
+    pooling: Poolings = None,
+    learner: Learners = None,
+    order: Annotated[str, typer.Option(help="class-iid or iid.")] = "class-iid",
+    orderings: Annotated[int, typer.Option(min=1, help="Seeded orderings to average.")] = 5,
+    shots: Annotated[
+        list[int] | None, typer.Option(min=1, help="Samples a word; repeat for several counts.")
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Seeded draws, with --shots.")] = 10,
+    classes_per_task: Annotated[int, typer.Option(min=1, help="New words in each task.")] = 1,
+    upper_bound: Annotated[
+        bool, typer.Option("--upper-bound", help="Add offline LDA and logistic regression.")
+    ] = False,
+    vectors: Annotated[
+        Path | None,
+        typer.Option("--features", help="Ready-made vectors: train_x, train_y, test_x, test_y."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a clip that cannot be read.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: cores]")] = None,
+    cache: CacheFolder = None,
+    cache_gb: Annotated[float, typer.Option(help="Most the cache may hold.")] = 4.0,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
+    html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE")] = None,
+    latex_file: Annotated[Path | None, typer.Option("--latex", metavar="FILE")] = None,
+) -> None:
+    """Run the paper's protocol: a stream of words, one pass, accuracy after each task.
+
+    Every combination of backbones, poolings and learners is run; each option may be repeated.
+    The audio passes each backbone once, vectors are kept for the next run, and an interrupted run
+    goes on where it stopped.
+
+        tapword evaluate --dataset speech_commands --data DIR --pooling avg --pooling tap
+            --learner slda --learner ncm --html report.html
+    """
+    outputs = [
+        (report.write_json, json_file),
+        (report.write_html, html_file),
+        (report.write_csv, csv_file),
+        (report.write_latex, latex_file),
+    ]
+    for _, path in outputs:
+        if path is not None and not path.resolve().parent.is_dir():
+            raise InputError(f"cannot write {path}: its folder does not exist")
+    if order not in ("class-iid", "iid"):
+        raise InputError(f"no order named {order!r}; known: class-iid, iid, and --shots")
+    learners = learner or [LEARNER]
+    stream: dict[str, Any] = {
+        "order": order,
+        "orderings": orderings,
+        "shots": shots or (),
+        "draws": draws,
+        "classes_per_task": classes_per_task,
+        "upper_bound": upper_bound,
+        "jobs": jobs or os.cpu_count() or 1,
+    }
+    with _progress() as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def step(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=total)
+            progress.update(tasks[what], completed=done, total=total)
+
+        if vectors is not None:
+            split = _read_vectors(vectors)
+            records = evaluation.evaluate_vectors(split, learners, progress=step, **stream)
+        else:
+            if data is None:
+                raise InputError("give the data set's folder with --data, or --features FILE")
+            records = evaluation.evaluate(
+                registry.build("datasets", dataset, root=str(data)),
+                backbone or [BACKBONE],
+                pooling or [POOLING],
+                learners,
+                cache=features.Cache(cache, cache_gb),
+                strict=strict,
+                progress=step,
+                **stream,
+            )
+    records["config"]["command"] = shlex.join(["tapword", *sys.argv[1:]])
+    out.print(report.table(records))
+    config = records["config"]
+    out.print(
+        f"{config['n_words']} words, {config['n_train']:,} clips to learn, {config['n_test']:,} to "
+        f"ask, {config['skipped']} unusable; {records['environment']['seconds']:.1f} s",
+        highlight=False,
+    )
+    for write, path in outputs:
+        if path is not None:
+            write(records, path)
+
+
+@app.command()
+def fetch(
+    dataset: Annotated[str, typer.Argument(help="speech_commands.")],
+    to: Annotated[Path, typer.Option(help="Folder to unpack into.")],
+    version: Annotated[str, typer.Option(help="v0.01 or v0.02.")] = "v0.02",
+) -> None:
+    """Download a data set, check it and unpack it; go on where a download stopped."""
+    if dataset != "speech_commands":
+        raise InputError(f"nothing to fetch named {dataset!r}; known: speech_commands")
+    with _progress() as progress:
+        task = progress.add_task(f"{dataset} {version}", total=None)
+        folder = downloads.fetch_speech_commands(
+            version, to, lambda done, total: progress.update(task, completed=done, total=total)
+        )
+    out.print(f"{dataset} {version} is in {folder}", highlight=False)
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Drop all vectors.")] = False,
+    folder: CacheFolder = None,
+) -> None:
+    """Show or clear the vectors that `evaluate` keeps."""
+    kept = features.Cache(folder)
+    if clear:
+        out.print(f"freed {kept.clear() / 1e6:.1f} MB in {kept.folder}", highlight=False)
+    else:
+        out.print(f"{kept.bytes() / 1e6:.1f} MB of vectors in {kept.folder}", highlight=False)
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    )
+
+
+def _read_vectors(path: Path) -> evaluation.Split:
+    """Read train_x (n, D), train_y (n,), test_x and test_y; `words` names whole-number labels."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        parts = [arrays[name] for name in ("train_x", "train_y", "test_x", "test_y")]
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except KeyError as error:
+        raise InputError(f"{path} lacks {error}; found: {', '.join(arrays)}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is not an .npz file of plain arrays: {error}") from None
+    train_x, train_y, test_x, test_y = parts
+    for name, X, y in (("train", train_x, train_y), ("test", test_x, test_y)):
+        if X.ndim != 2 or y.shape != (len(X),) or not len(X):
+            raise InputError(
+                f"{path}: {name}_x must be (n, D) and {name}_y (n,); got {X.shape} and {y.shape}"
+            )
+    names = arrays.get("words")
+
+    def words(y: np.ndarray) -> list[str]:
+        return [str(label if names is None else names[label]) for label in y]
+
+    return evaluation.Split(
+        train_x.astype(np.float32), words(train_y), test_x.astype(np.float32), words(test_y)
+    )

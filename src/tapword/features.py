@@ -1,0 +1,215 @@
+"""Vectors of a data set's clips: decoded once, through a backbone once, kept on disk.
+
+All poolings are taken on the fly from the same frames. Vectors are stored in shards of clips, so
+an interrupted run goes on where it stopped; the store is bounded and the oldest are dropped first.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import threadpoolctl
+
+from tapword import audio, registry
+from tapword.backbones.base import Backbone
+from tapword.datasets.base import Clip, Dataset
+from tapword.errors import InputError
+from tapword.poolings.base import Pooling
+from tapword.spotter import CLIP_S, block_poolings, pool_clips
+
+SHARD = 128
+LAYOUT = 1
+
+
+class Features(NamedTuple):
+    """Vectors (n, D) float32 of a split, the word of each, and how many clips were unusable."""
+
+    vectors: np.ndarray
+    words: list[str]
+    skipped: int
+
+
+class Cache:
+    """A folder of vectors that never grows beyond a limit.
+
+    Parameters
+    ----------
+    folder
+        Where; None: `tapword/features` in the user's cache folder (XDG_CACHE_HOME or ~/.cache).
+    max_gb
+        The least recently used vectors are dropped beyond this.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None, max_gb: float = 4.0):
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        self.folder = Path(folder) if folder is not None else Path(home, "tapword", "features")
+        self.max_gb = max_gb
+
+    def get(self, key: str, shard: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Vectors of a shard and which of its clips they are; None where it is not there."""
+        path = self._path(key, shard)
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                return stored["vectors"], stored["kept"]
+        except (OSError, ValueError, KeyError, EOFError):
+            return None
+
+    def has(self, key: str, shard: int) -> bool:
+        """Tell whether a shard is there."""
+        return self._path(key, shard).is_file()
+
+    def put(self, key: str, shard: int, vectors: np.ndarray, kept: np.ndarray) -> None:
+        """Store a shard, whole or not at all."""
+        path = self._path(key, shard)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+                np.savez(file, vectors=vectors, kept=kept)
+            os.replace(file.name, path)
+        except OSError as error:
+            raise InputError(
+                f"cannot keep vectors in {self.folder}: {error.strerror or error}; "
+                "give another folder with --cache"
+            ) from error
+
+    def used(self, key: str) -> None:
+        """Note that a key was used now."""
+        with contextlib.suppress(OSError):
+            os.utime(self.folder / key)
+
+    def bytes(self) -> int:
+        """Bytes on disk."""
+        return sum(path.stat().st_size for path in self.folder.glob("*/*") if path.is_file())
+
+    def trim(self, keep: Sequence[str] = ()) -> None:
+        """Drop the least recently used keys beyond the limit, except those in `keep`."""
+        total = self.bytes()
+        folders = [path for path in self.folder.glob("*") if path.is_dir()]
+        for path in sorted(folders, key=lambda path: path.stat().st_mtime):
+            if total <= self.max_gb * 1e9:
+                return
+            if path.name not in keep:
+                total -= sum(file.stat().st_size for file in path.iterdir())
+                shutil.rmtree(path, ignore_errors=True)
+
+    def clear(self) -> int:
+        """Drop everything; return the bytes freed."""
+        freed = self.bytes()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return freed
+
+    def _path(self, key: str, shard: int) -> Path:
+        return self.folder / key / f"{shard:06d}.npz"
+
+
+def extract(
+    dataset: Dataset,
+    split: str,
+    backbone: Backbone,
+    poolings: Sequence[Pooling],
+    cache: Cache,
+    jobs: int = 1,
+    strict: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Features]:
+    """Vectors of a split for each pooling.
+
+    Parameters
+    ----------
+    dataset, split
+        Whose clips; those of "train" are pooled as learned from.
+    backbone, poolings
+        How a clip becomes a vector.
+    cache
+        Where vectors are looked for and kept.
+    jobs
+        Shards worked on at once.
+    strict
+        Raise on a clip that cannot be used, instead of skipping and counting it.
+    progress
+        Called with (clips done, clips in all).
+    """
+    clips = dataset.clips(split)
+    keys = [_key(dataset, split, backbone, pooling) for pooling in poolings]
+    shards = [clips[start : start + SHARD] for start in range(0, len(clips), SHARD)]
+    fixed = [block_poolings(pooling, backbone) for pooling in poolings]
+    done = 0
+
+    def work(number: int) -> int:
+        missing = [i for i, key in enumerate(keys) if not cache.has(key, number)]
+        if missing:
+            sounds, kept = _read(dataset, shards[number], strict)
+            frames = backbone.frames_many(sounds)
+            for i in missing:
+                vectors = pool_clips(fixed[i], frames, learning=split == "train")
+                cache.put(keys[i], number, vectors, np.array(kept, dtype=np.int64))
+        return len(shards[number])
+
+    # Shards are the parallelism; BLAS threads on top would fight for the same cores.
+    with threadpoolctl.threadpool_limits(1), ThreadPoolExecutor(max(1, jobs)) as pool:
+        futures = [pool.submit(work, number) for number in range(len(shards))]
+        try:
+            for future in futures:
+                done += future.result()
+                if progress:
+                    progress(done, len(clips))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    result = [_collect(cache, key, shards) for key in keys]
+    cache.trim(keep=keys)
+    return result
+
+
+def _read(dataset: Dataset, clips: Sequence[Clip], strict: bool) -> tuple[list, list[int]]:
+    sounds, kept = [], []
+    for index, clip in enumerate(clips):
+        try:
+            sounds.append(audio.fill(dataset.read(clip), CLIP_S))
+            kept.append(index)
+        except InputError:
+            if strict:
+                raise
+    return sounds, kept
+
+
+def _collect(cache: Cache, key: str, shards: list[list[Clip]]) -> Features:
+    vectors: list[np.ndarray] = []
+    words: list[str] = []
+    skipped = 0
+    for number, clips in enumerate(shards):
+        stored = cache.get(key, number)
+        if stored is None:
+            raise InputError(f"vectors in {cache.folder} are damaged; clear them and run again")
+        if len(stored[0]):
+            vectors.append(stored[0])
+        words.extend(clips[index].word for index in stored[1])
+        skipped += len(clips) - len(stored[1])
+    cache.used(key)
+    if not vectors:
+        raise InputError("none of the clips of a split could be read")
+    return Features(np.concatenate(vectors), words, skipped)
+
+
+def _key(dataset: Dataset, split: str, backbone: Backbone, pooling: Pooling) -> str:
+    """Everything a vector depends on, hashed."""
+    parts = [
+        LAYOUT,
+        SHARD,
+        CLIP_S,
+        dataset.fingerprint(),
+        split,
+        registry.store(backbone, skip=backbone.machine_arguments),
+        backbone.weights_sha256,
+        registry.store(pooling),
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,0 +1,151 @@
+import json
+
+import numpy as np
+import pytest
+
+from tapword import evaluate, features, registry
+from tapword.errors import InputError
+from tests.conftest import shared
+
+KEYS = {"backbone", "pooling", "learner", "shots", "size", "dim", "params", "delta_p", "delta_fs"}
+KEYS |= {"acc", "acc_std", "acc_balanced", "bwt", "bwt_signed", "forg", "pla"}
+KEYS |= {"state_bytes", "learn_ms", "predict_ms", "orderings", "matrix", "confusion"}
+
+
+@pytest.fixture
+def split(rng):
+    """Vectors of five words, 20 to learn and 10 to ask of each."""
+    centres = rng.normal(scale=2, size=(5, 8))
+
+    def part(n):
+        words = [f"word{k}" for k in range(5) for _ in range(n)]
+        vectors = np.repeat(centres, n, axis=0) + rng.normal(size=(5 * n, 8))
+        return vectors.astype(np.float32), words
+
+    return evaluate.Split(*part(20), *part(10))
+
+
+def test_records_hold_every_key_and_are_json(split):
+    records = evaluate.evaluate_vectors(split, ["slda", "ncm"], orderings=2)
+    assert set(records) == {"config", "results", "environment"}
+    for result in records["results"]:
+        assert set(result) == KEYS
+        assert len(result["orderings"]) == 2 and len(result["matrix"]) == 5
+        assert result["matrix"][0][1] is None
+    json.dumps(records, allow_nan=False)
+    assert records["config"]["n_words"] == 5 and records["config"]["n_test"] == 50
+
+
+def test_forgetting_learners_forget_and_prototypes_do_not(split):
+    results = evaluate.run_all(split, ["finetune", "ncm", "slda"], orderings=3)
+    by_name = {result["learner"]: result for result in results}
+    assert by_name["finetune"]["acc"] < 60
+    assert by_name["finetune"]["forg"] > 50
+    assert by_name["finetune"]["pla"] > 95
+    for name in ("ncm", "slda"):
+        assert by_name[name]["acc"] > 85
+        assert by_name[name]["forg"] < 15
+        assert by_name[name]["acc_std"] == pytest.approx(0, abs=1e-9)
+
+
+def test_matrix_by_hand(split):
+    """The last row of the matrix, weighted, is the accuracy; the curve is each row's mean."""
+    [result] = evaluate.run_all(split, ["ncm"], orderings=1)
+    matrix = np.array(result["matrix"], dtype=float)
+    assert np.isnan(matrix[np.triu_indices(5, 1)]).all()
+    assert matrix[-1].mean() == pytest.approx(result["acc"])
+    curve = result["orderings"][0]["curve"]
+    for i in range(5):
+        assert matrix[i, : i + 1].mean() == pytest.approx(curve[i])
+    assert result["pla"] == pytest.approx(np.diag(matrix).mean())
+
+
+def test_iid_has_no_matrix_and_the_same_accuracy(split):
+    [ordered] = evaluate.run_all(split, ["slda"], orderings=2)
+    [mixed] = evaluate.run_all(split, ["slda"], order="iid", orderings=2)
+    assert mixed["matrix"] is None and mixed["bwt"] is None and mixed["pla"] is None
+    assert mixed["acc"] == pytest.approx(ordered["acc"])
+
+
+def test_shots_are_rows_of_their_own(split):
+    results = evaluate.run_all(split, ["ncm", "slda"], shots=[1, 5], draws=4)
+    assert [(r["learner"], r["shots"]) for r in results] == [
+        ("ncm", 1),
+        ("ncm", 5),
+        ("slda", 1),
+        ("slda", 5),
+    ]
+    assert all(len(result["orderings"]) == 4 for result in results)
+    assert results[1]["acc"] > results[0]["acc"]
+    assert results[0]["acc_std"] > 0
+    with pytest.raises(InputError, match="20"):
+        evaluate.run_all(split, ["ncm"], shots=[21])
+
+
+def test_processes_give_the_same_records(split):
+    one = evaluate.run_all(split, ["slda", "icarl"], orderings=2, jobs=1)
+    two = evaluate.run_all(split, ["slda", "icarl"], orderings=2, jobs=2)
+    for a, b in zip(one, two, strict=True):
+        assert a["acc"] == b["acc"] and a["matrix"] == b["matrix"]
+
+
+def test_upper_bound_rows(split):
+    results = evaluate.run_all(split, ["slda"], orderings=1, upper_bound=True)
+    assert [r["learner"] for r in results] == ["slda", "offline-lda", "offline-logistic"]
+    assert all(result["acc"] > 85 for result in results)
+
+
+def test_a_state_too_large_is_a_row_that_says_so(split, monkeypatch):
+    monkeypatch.setattr("tapword.learners.base.Learner.max_gb", 5e-7)
+    [small, large] = evaluate.run_all(split, ["ncm", "sqda"], orderings=1)
+    assert small["acc"] is not None
+    assert large["acc"] is None and "max_gb" in large["error"]
+
+
+def test_several_words_a_task(split):
+    [result] = evaluate.run_all(split, ["ncm"], orderings=1, classes_per_task=2)
+    assert [len(words) for words in result["orderings"][0]["tasks"]] == [2, 2, 1]
+    assert len(result["matrix"]) == 3
+
+
+def test_test_words_that_are_never_taught_are_left_out(split):
+    strange = split._replace(test_words=["unknown"] * 10 + split.test_words[10:])
+    [result] = evaluate.run_all(strange, ["ncm"], orderings=1)
+    assert sum(len(words) for words in result["orderings"][0]["tasks"]) == 5
+    with pytest.raises(InputError, match="no test clip"):
+        evaluate.run_all(split._replace(test_words=["unknown"] * 50), ["ncm"])
+
+
+def test_confusions_are_counted(split):
+    wrong = split._replace(test_words=["word1"] * 10 + split.test_words[10:])
+    [result] = evaluate.run_all(wrong, ["ncm"], orderings=2)
+    assert result["confusion"][0][:2] == ["word1", "word0"]
+    assert result["confusion"][0][2] >= 16
+
+
+def test_names_are_checked_before_audio_is_read(tmp_path):
+    dataset = registry.build("datasets", "folder", root=str(tmp_path / "gone"))
+    with pytest.raises(InputError, match="no learner named 'slad'"):
+        evaluate.evaluate(dataset, learners=["slad"])
+
+
+def test_the_paper_on_real_speech(tmp_path):
+    """All nine learners with avg and tap on real clips: who forgets, who does not."""
+    root = shared("data", "mswc_layout")
+    dataset = registry.build("datasets", "mswc:language=ar", root=str(root))
+    learners = [name for name in registry.classes("learners") if name != "sqda"]
+    records = evaluate.evaluate(
+        dataset,
+        poolings=["avg", "tap"],
+        learners=learners,
+        orderings=2,
+        cache=features.Cache(tmp_path),
+    )
+    by_name = {(r["pooling"], r["learner"]): r for r in records["results"]}
+    assert records["config"]["n_words"] == 40 and records["config"]["skipped"] == 0
+    for pooling in ("avg", "tap"):
+        assert by_name[pooling, "finetune"]["acc"] < 15
+        assert by_name[pooling, "ncm"]["acc"] > 75
+        slda = by_name[pooling, "slda"]
+        assert slda["acc"] > 75 and slda["acc_std"] < 0.1
+        assert slda["delta_fs"] == (1 if pooling == "avg" else 5)

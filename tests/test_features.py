@@ -1,0 +1,155 @@
+import os
+import threading
+
+import numpy as np
+import pytest
+import soundfile
+
+from tapword import features, registry
+from tapword.errors import InputError
+from tests.conftest import tone
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """Two words of 12 clips, one of them broken."""
+    root = tmp_path / "data"
+    for word, pitch in [("low", 300), ("high", 1200)]:
+        (root / word).mkdir(parents=True)
+        for take in range(12):
+            path = root / word / f"{take:02d}.wav"
+            soundfile.write(path, tone(pitch * (1 + 0.02 * take), 0.3 + 0.1 * (take % 3)), 16_000)
+    (root / "low" / "00.wav").write_text("broken")
+    return registry.build("datasets", "folder:test_share=0.25", root=str(root))
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return features.Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    monkeypatch.setattr(features, "SHARD", 5)
+    backbone = registry.build("backbones", "logmel")
+    return backbone, [registry.build("poolings", name) for name in ("avg", "tap:R=2", "flat")]
+
+
+def count_calls(backbone, monkeypatch):
+    """Count the clips that pass the backbone from now on."""
+    seen = []
+    extract = type(backbone).frames_many
+
+    def counting(self, audios):
+        seen.extend(audios)
+        return extract(self, audios)
+
+    monkeypatch.setattr(type(backbone), "frames_many", counting)
+    return seen
+
+
+def all_clips(dataset):
+    return dataset.clips("train") + dataset.clips("test")
+
+
+def test_vectors_words_and_broken_clips(dataset, cache, parts):
+    backbone, poolings = parts
+    train = features.extract(dataset, "train", backbone, poolings, cache, jobs=2)
+    test = features.extract(dataset, "test", backbone, poolings, cache, jobs=2)
+    assert len(train[0].words) + len(test[0].words) == 23
+    assert train[0].skipped + test[0].skipped == 1
+    assert [part.vectors.shape[1] for part in train] == [32, 64, 98 * 32]
+    good = [clip for clip in dataset.clips("train") if "broken" not in clip.path.read_text("latin")]
+    for row, clip in enumerate(good):
+        alone = poolings[1].pool(backbone.frames(np.pad(dataset.read(clip), (0, 16_000)))[0][:98])
+        if len(dataset.read(clip)) == 16_000:
+            np.testing.assert_allclose(train[1].vectors[row], alone, rtol=1e-4)
+        assert train[1].words[row] == clip.word
+
+
+def test_strict_raises_on_a_broken_clip(dataset, cache, parts):
+    backbone, poolings = parts
+    with pytest.raises(InputError, match=r"00\.wav"):
+        for split in ("train", "test"):
+            features.extract(dataset, split, backbone, poolings, cache, strict=True)
+
+
+def test_the_backbone_runs_once_for_all_poolings_and_never_again(
+    dataset, cache, parts, monkeypatch
+):
+    backbone, poolings = parts
+    seen = count_calls(backbone, monkeypatch)
+    first = features.extract(dataset, "train", backbone, poolings[:2], cache)
+    n = len(first[0].words)
+    assert len(seen) == n
+    again = features.extract(dataset, "train", backbone, poolings[:2], cache)
+    assert len(seen) == n
+    np.testing.assert_array_equal(first[1].vectors, again[1].vectors)
+    features.extract(
+        dataset, "train", registry.build("backbones", "logmel:pad_s=0.1"), poolings[:1], cache
+    )
+    assert len(seen) == 2 * n, "another backbone has vectors of its own"
+    path = dataset.clips("train")[3].path
+    os.utime(path, ns=(1, 1))
+    fresh = registry.build("datasets", dataset.spec)
+    features.extract(fresh, "train", backbone, poolings[:1], cache)
+    assert len(seen) > 2 * n, "changed data has vectors of its own"
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(dataset, cache, parts, monkeypatch):
+    backbone, poolings = parts
+    seen = count_calls(backbone, monkeypatch)
+
+    def stop(done, total):
+        if done >= 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        features.extract(dataset, "train", backbone, poolings[:2], cache, progress=stop)
+    before = len(seen)
+    whole = features.extract(dataset, "train", backbone, poolings[:2], cache)
+    assert before >= 9 and len(seen) == len(whole[0].words), "no clip went through twice"
+
+
+def test_the_cache_is_bounded(dataset, cache, parts):
+    backbone, poolings = parts
+    features.extract(dataset, "train", backbone, poolings, cache)
+    assert cache.bytes() > 100_000
+    cache.max_gb = 1e-5
+    features.extract(dataset, "train", backbone, poolings[:1], cache)
+    assert 0 < cache.bytes() < 15_000, "only what is in use stays"
+    assert cache.clear() > 0 and cache.bytes() == 0
+
+
+def test_damaged_vectors_are_said(dataset, cache, parts):
+    backbone, poolings = parts
+    features.extract(dataset, "train", backbone, poolings[:1], cache)
+    next(cache.folder.glob("*/*.npz")).write_bytes(b"garbage")
+    with pytest.raises(InputError, match="damaged; clear them"):
+        features.extract(dataset, "train", backbone, poolings[:1], cache)
+
+
+def test_a_folder_that_cannot_be_written_is_said(dataset, parts, tmp_path):
+    (tmp_path / "file").touch()
+    backbone, poolings = parts
+    with pytest.raises(InputError, match="give another folder with --cache"):
+        features.extract(
+            dataset, "train", backbone, poolings[:1], features.Cache(tmp_path / "file")
+        )
+
+
+def test_two_runs_at_once_share_a_cache(dataset, cache, parts):
+    backbone, poolings = parts
+    results = []
+
+    def work():
+        results.append(features.extract(dataset, "train", backbone, poolings, cache, jobs=2))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 3
+    for result in results[1:]:
+        np.testing.assert_array_equal(result[1].vectors, results[0][1].vectors)
