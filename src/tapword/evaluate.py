@@ -5,6 +5,7 @@ averaged over seeded orderings (or draws) of the stream.
 """
 
 import functools
+import importlib
 import itertools
 import multiprocessing
 import os
@@ -208,6 +209,8 @@ def _map(split: Split, todo: list[tuple], jobs: int) -> Iterator[Run | str]:
 def _attach(folder: str, train_words: list[str], test_words: list[str]) -> None:
     global _shared
     # One process per core is the parallelism; BLAS threads on top would fight for the same cores.
+    # scipy brings a BLAS of its own, which must be loaded to be limited.
+    importlib.import_module("scipy.linalg")
     threadpoolctl.threadpool_limits(1)
     train, test = (
         np.load(Path(folder, f"{name}.npy"), mmap_mode="r") for name in ("train", "test")

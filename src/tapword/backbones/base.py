@@ -10,6 +10,10 @@ from tapword.errors import InputError
 from tapword.registry import Part
 
 
+class Unavailable(InputError):
+    """What a backbone needs is not on this machine: its weights, or a package that imports."""
+
+
 class Backbone(Part, ABC):
     """Frozen feature extractor. A subclass gives `dims`, `params` and `_extract`.
 

@@ -41,7 +41,9 @@ class Logmel(Backbone):
         return [log_mel(np.pad(audio, ((0, 0), (pad, pad))))]
 
 
-def log_mel(audio: np.ndarray) -> np.ndarray:
+def log_mel(
+    audio: np.ndarray, bands: int = BANDS, low_hz: float = LOW_HZ, high_hz: float = HIGH_HZ
+) -> np.ndarray:
     """Google's original front end of the speech embedding.
 
     Magnitude (not power) of 400-sample periodic-Hann windows every 160 samples, 32 triangular
@@ -51,30 +53,32 @@ def log_mel(audio: np.ndarray) -> np.ndarray:
     ----------
     audio
         Shape (..., n), float32 in [-1, 1], 16 kHz.
+    bands, low_hz, high_hz
+        How many bands, and from where to where, for networks that were trained on others.
 
     Returns
     -------
     np.ndarray
-        Shape (..., 1 + (n - 400) // 160, 32), float32.
+        Shape (..., 1 + (n - 400) // 160, bands), float32.
     """
     if audio.shape[-1] < WINDOW:
         raise InputError(f"audio has {audio.shape[-1]} samples; at least {WINDOW} are needed")
-    window, bands = _tables()
+    window, weights = _tables(bands, low_hz, high_hz)
     windows = np.lib.stride_tricks.sliding_window_view(audio, WINDOW, axis=-1)[..., ::STEP, :]
     spectrum = scipy.fft.rfft(windows * window, FFT)
-    return np.log(np.abs(spectrum) @ bands + np.float32(FLOOR))
+    return np.log(np.abs(spectrum) @ weights + np.float32(FLOOR))
 
 
-@lru_cache(maxsize=1)
-def _tables() -> tuple[np.ndarray, np.ndarray]:
-    """Window (400,) and mel weights (257, 32): triangles in the mel domain, DC bin zero."""
+@lru_cache(maxsize=8)
+def _tables(bands: int, low_hz: float, high_hz: float) -> tuple[np.ndarray, np.ndarray]:
+    """Window (400,) and mel weights (257, bands): triangles in the mel domain, DC bin zero."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
 
     def mel(hertz: np.ndarray | float) -> np.ndarray:
         return 1127.0 * np.log1p(np.asarray(hertz) / 700.0)
 
     bins = mel(np.linspace(0.0, 8000.0, FFT // 2 + 1))[:, None]
-    edges = np.linspace(mel(LOW_HZ), mel(HIGH_HZ), BANDS + 2)
+    edges = np.linspace(mel(low_hz), mel(high_hz), bands + 2)
     lower, centre, upper = edges[:-2], edges[1:-1], edges[2:]
     rise = (bins - lower) / (centre - lower)
     fall = (upper - bins) / (upper - centre)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import log_mel
+from tapword.backbones.sessions import count_parameters, open_session
 from tapword.errors import InputError, ModelFileError
 
 # Inner blocks by name: the graph's tensor and the numbers per frame.
@@ -120,32 +121,18 @@ def _weights_path(weights: str | None) -> str:
 def _load(path: str, threads: int) -> tuple[Any, str, int]:
     """Session, SHA-256 and parameter count of a weight file; once per process."""
     import onnx
-    import onnxruntime
 
     content = Path(path).read_bytes()
     try:
         model = onnx.load_model_from_string(content)
         _free_time_axis(model)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        session = open_session(model.SerializeToString(), threads)
     except Exception as error:
         # onnx and onnxruntime raise a dozen unrelated types on a file that is not this network.
         raise ModelFileError(
             f"{path} is not the speech embedding of openwakeword 0.4.0: {error}"
         ) from error
-    # Shapes and constants have fewer than two dimensions or a single value; biases belong to
-    # convolutions and batch normalisations, whose tensors are all float32.
-    count = sum(
-        int(np.prod(tensor.dims))
-        for tensor in model.graph.initializer
-        if tensor.data_type == onnx.TensorProto.FLOAT and np.prod(tensor.dims) > 1
-    )
-    return session, hashlib.sha256(content).hexdigest(), count
+    return session, hashlib.sha256(content).hexdigest(), count_parameters(model)
 
 
 def _free_time_axis(model: Any) -> None:

@@ -36,7 +36,14 @@ PathLike = str | os.PathLike[str]
 def table(records: Records) -> Table:
     """Show results on a console of 100 columns: one row each, the best accuracy in bold."""
     results, columns, best = prepare(records, brief=True)
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 0), caption_justify="left")
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 0), caption_justify="left", title_justify="left")
+    # A name that is the same in every row is said once, so that the others have room.
+    alike = [
+        c for c in same(results) if c.key in NAMES and len(results) > 1 and results[0].get(c.key)
+    ]
+    if alike:
+        shown.title = Text(", ".join(f"{c.title} {results[0][c.key]}" for c in alike))
+    columns = [column for column in columns if column not in alike]
     for column in columns:
         name = column.key in NAMES
         justify: JustifyMethod = "left" if name else "right"
