@@ -1,9 +1,12 @@
 """What the tests share: real recordings where they lie, and sounds made on the spot."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tapword import cli
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
@@ -25,6 +28,19 @@ def speech_commands() -> Path:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    def call(*arguments):
+        """Run the command in this process: (exit code, standard output, standard error)."""
+        monkeypatch.setattr(sys, "argv", ["tapword", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        output = capsys.readouterr()
+        return stop.value.code or 0, output.out, output.err
+
+    return call
 
 
 def tone(pitch_hz: float, seconds: float = 1.0, rate: int = 16_000) -> np.ndarray:

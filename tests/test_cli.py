@@ -9,7 +9,6 @@ import pytest
 import soundfile
 
 import tapword
-from tapword import cli
 from tests.conftest import tone
 
 NEW = ["--backbone", "logmel", "--pooling", "tap:R=2", "--learner", "ncm"]
@@ -24,19 +23,6 @@ def folder(tmp_path, monkeypatch):
             soundfile.write(path, tone(pitch * (1 + 0.05 * take)), 16_000)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    def call(*arguments):
-        """Run the command in this process: (exit code, standard output, standard error)."""
-        monkeypatch.setattr(sys, "argv", ["tapword", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        output = capsys.readouterr()
-        return stop.value.code or 0, output.out, output.err
-
-    return call
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from tapword import features, registry, report
 from tapword.cli.app import app, err, out
 from tapword.datasets import fetch as downloads
 from tapword.errors import InputError
+from tapword.report.columns import human_bytes
 from tapword.spotter import BACKBONE, LEARNER, POOLING
 
 CacheFolder = Annotated[
@@ -168,9 +169,9 @@ def cache(
     """Show or clear the vectors that `evaluate` keeps."""
     kept = features.Cache(folder)
     if clear:
-        out.print(f"freed {kept.clear() / 1e6:.1f} MB in {kept.folder}", highlight=False)
+        out.print(f"freed {human_bytes(kept.clear())} in {kept.folder}", highlight=False)
     else:
-        out.print(f"{kept.bytes() / 1e6:.1f} MB of vectors in {kept.folder}", highlight=False)
+        out.print(f"{human_bytes(kept.bytes())} of vectors in {kept.folder}", highlight=False)
 
 
 def _progress() -> Progress:
