@@ -19,7 +19,7 @@ from tapword.poolings.base import Pooling
 
 Audio = str | os.PathLike[str] | np.ndarray
 
-BACKBONE, POOLING, LEARNER = "speech_embedding", "tap", "slda"
+BACKBONE, POOLING, LEARNER = "speech_embedding", "tap", "ridge"
 # Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
 CLIP_S = 1.0
 
