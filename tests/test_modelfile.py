@@ -51,7 +51,7 @@ def test_header_says_what_the_file_is(path):
     assert header["backbones"] == [
         {"name": "logmel", "arguments": {"pad_s": 0.0}, "weights_sha256": ""}
     ]
-    assert header["pooling"] == {"name": "avg", "arguments": {}}
+    assert header["poolings"] == [{"name": "avg", "arguments": {}}]
     assert header["learner"]["arguments"]["eps"] == 1e-4
 
 
@@ -153,7 +153,7 @@ def test_every_cut_and_most_flips_are_noticed(path, rng):
         ({"words": {"low": -1, "high": 2}}, "no list of words"),
         ({"learner": {"name": "oracle", "arguments": {}}}, "no learner named 'oracle'"),
         ({"learner": {"name": "slda", "arguments": {"code": "rm"}}}, "no argument 'code'"),
-        ({"pooling": None}, "names parts that cannot be made"),
+        ({"poolings": None}, "names parts that cannot be made"),
         ({"backbones": []}, "at least one backbone"),
         ({"means": np.zeros((2, 31), np.float32)}, "should be float32 of shape"),
         ({"means": np.full((2, 32), np.nan, np.float32)}, "contains NaN"),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from tapword import Spotter, audio
+from tapword import Spotter, audio, registry
 from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError
 from tapword.learners.ncm import Ncm
@@ -113,6 +113,35 @@ def test_parts_are_names_or_objects():
         Spotter(backbone=[])
 
 
+def test_sizes_are_parts_chosen_for_you():
+    assert repr(Spotter()) == repr(Spotter(size="small"))
+    assert "speech_embedding -> tap -> ridge" in repr(Spotter())
+    with pytest.raises(InputError, match="no size named 'tiny'; known: small, medium, large"):
+        Spotter(size="tiny")
+    with pytest.raises(InputError, match="either size='small' or parts"):
+        Spotter(size="small", pooling="avg")
+
+
+def test_each_backbone_may_have_its_own_pooling():
+    spotter = Spotter(["logmel", "logmel:pad_s=0.5"], ["avg", "tap:R=3"], "ncm")
+    assert spotter.vectors([tone(300)]).shape == (1, 32 + 3 * 32)
+    with pytest.raises(InputError, match="got 2 poolings for 1 backbones"):
+        Spotter("logmel", ["avg", "tap"])
+
+
+def test_every_pooling_goes_with_every_learner(rng):
+    sounds = [tone(pitch * rng.uniform(0.9, 1.1), 0.2) for pitch in (300, 1200) * 2]
+    frames = Logmel().frames_many(sounds)
+    for name in registry.classes("poolings"):
+        # Four frames keep the longest vector short enough for every learner to be quick.
+        pooling = registry.build("poolings", name).fixed(4)
+        X = np.stack([pooling.pool(blocks[0], learning=True) for blocks in frames])
+        for learner_name in registry.classes("learners"):
+            learner = registry.build("learners", learner_name)
+            learner.learn_many(X, ["low", "high"] * 2)
+            assert set(learner.predict(X)) <= {"low", "high"}, (name, learner_name)
+
+
 def test_rates_and_files(tmp_path):
     import soundfile
 
@@ -149,9 +178,9 @@ def real():
 def test_accuracy_on_real_speech(real, pooling, at_least):
     spotter = Spotter(pooling=pooling, learner="slda")
     frames, words = real["train"]
-    spotter.learner.learn_many(spotter.pooling.pool(frames), words)
+    spotter.learner.learn_many(spotter.poolings[0].pool(frames), words)
     frames, truth = real["testing"]
-    answers = spotter.learner.predict(spotter.pooling.pool(frames))
+    answers = spotter.learner.predict(spotter.poolings[0].pool(frames))
     assert len(truth) == 1200
     assert 100 * np.mean([a == t for a, t in zip(answers, truth, strict=True)]) >= at_least
 
@@ -161,7 +190,7 @@ def test_slda_is_scikit_learns_lda_on_real_speech(real):
     spotter = Spotter(pooling="avg", learner="slda:eps=1e-4")
     learner = spotter.learner
     frames, words = real["train"]
-    X = spotter.pooling.pool(frames)
+    X = spotter.poolings[0].pool(frames)
     for index in np.random.default_rng(0).permutation(len(X)):
         learner.learn_one(X[index], words[index])
     names = sorted(learner.words)
@@ -178,7 +207,7 @@ def test_slda_is_scikit_learns_lda_on_real_speech(real):
         covariance, np.tril(reference.covariance_), atol=1e-3 * np.abs(reference.covariance_).max()
     )
     test_frames, _ = real["testing"]
-    Y = spotter.pooling.pool(test_frames)
+    Y = spotter.poolings[0].pool(test_frames)
     agreement = np.mean(np.array(learner.predict(Y)) == reference.predict(Y.astype(np.float64)))
     # eps = 1e-4 is the only difference between the two.
     assert agreement >= 0.999
@@ -187,7 +216,7 @@ def test_slda_is_scikit_learns_lda_on_real_speech(real):
 def test_any_order_of_real_speech_gives_the_same_answers(real):
     words = real["train"][1]
     spotter = Spotter()
-    X, Y = (spotter.pooling.pool(real[split][0]) for split in ("train", "testing"))
+    X, Y = (spotter.poolings[0].pool(real[split][0]) for split in ("train", "testing"))
     answers = []
     for seed in range(3):
         learner = Spotter().learner

@@ -62,7 +62,8 @@ def evaluate(
     progress
         Called with (what, done, all).
     stream
-        `order`, `orderings`, `shots`, `draws`, `classes_per_task`, `upper_bound`: see `run_all`.
+        `order`, `orderings`, `shots`, `draws`, `classes_per_task`, `upper_bound`, `matrix`: see
+        `run_all`.
 
     Returns
     -------
@@ -132,6 +133,7 @@ def run_all(
     draws: int = 10,
     classes_per_task: int = 1,
     upper_bound: bool = False,
+    matrix: bool = True,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
@@ -155,6 +157,8 @@ def run_all(
         New words in each task.
     upper_bound
         Add rows of classifiers that see all samples at once.
+    matrix
+        Ask after every task; False asks once, after the last, where the final accuracy is enough.
     jobs
         Processes.
     progress
@@ -175,7 +179,7 @@ def run_all(
     if shots:
         order = "few-shot"
     todo = [
-        (name, order, seed, count, classes_per_task)
+        (name, order, seed, count, classes_per_task, matrix)
         for name, count in itertools.product(names, counts)
         for seed in seeds
     ]
@@ -247,12 +251,17 @@ def _records(
             "n_test": n_test,
         },
         "results": results,
-        "environment": {
-            "tapword": tapword.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "platform": f"{platform.system()} {platform.machine()}",
-            "cpus": os.cpu_count(),
-            "seconds": round(time.perf_counter() - start, 3),
-        },
+        "environment": environment(start),
+    }
+
+
+def environment(start: float) -> dict[str, Any]:
+    """Say where records were made, and in how many seconds since `start`."""
+    return {
+        "tapword": tapword.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpus": os.cpu_count(),
+        "seconds": round(time.perf_counter() - start, 3),
     }

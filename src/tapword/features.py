@@ -110,6 +110,18 @@ class Cache:
         return self.folder / key / f"{shard:06d}.npz"
 
 
+class Stored(NamedTuple):
+    """Vectors of a split that lie in a cache."""
+
+    cache: Cache
+    key: str
+    shards: list[list[Clip]]
+
+    def load(self) -> Features:
+        """Read them into memory."""
+        return _collect(*self)
+
+
 def extract(
     dataset: Dataset,
     split: str,
@@ -120,7 +132,24 @@ def extract(
     strict: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Features]:
-    """Vectors of a split for each pooling.
+    """Vectors of a split for each pooling; the arguments are those of `store`."""
+    stored = store(dataset, split, backbone, poolings, cache, jobs, strict, progress)
+    result = [one.load() for one in stored]
+    cache.trim(keep=[one.key for one in stored])
+    return result
+
+
+def store(
+    dataset: Dataset,
+    split: str,
+    backbone: Backbone,
+    poolings: Sequence[Pooling],
+    cache: Cache,
+    jobs: int = 1,
+    strict: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Stored]:
+    """Put a split's vectors for each pooling into the cache, which is not trimmed here.
 
     Parameters
     ----------
@@ -165,9 +194,7 @@ def extract(
             for future in futures:
                 future.cancel()
             raise
-    result = [_collect(cache, key, shards) for key in keys]
-    cache.trim(keep=keys)
-    return result
+    return [Stored(cache, key, shards) for key in keys]
 
 
 def _read(dataset: Dataset, clips: Sequence[Clip], strict: bool) -> tuple[list, list[int]]:

@@ -38,14 +38,21 @@ class Run(NamedTuple):
 
 
 def run(
-    split: Split, name: str, order: str, seed: int, shots: int | None, classes_per_task: int
+    split: Split,
+    name: str,
+    order: str,
+    seed: int,
+    shots: int | None,
+    classes_per_task: int,
+    matrix: bool = True,
 ) -> Run | str:
     """One ordering of one learner; a refusal (a state too large) is returned as its message."""
     tasks = streams.make(order, split.train_words, seed, shots, classes_per_task)
     try:
         if name in offline.NAMES:
             return _run_offline(split, name, seed, tasks)
-        return _run_stream(split, registry.build("learners", name), seed, tasks, order != "iid")
+        fill_matrix = matrix and order != "iid"
+        return _run_stream(split, registry.build("learners", name), seed, tasks, fill_matrix)
     except InputError as error:
         return str(error)
 

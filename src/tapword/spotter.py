@@ -11,7 +11,7 @@ import numpy as np
 
 import tapword
 from tapword import audio as audio_room
-from tapword import modelfile, registry
+from tapword import modelfile, registry, sizes
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner
@@ -19,6 +19,7 @@ from tapword.poolings.base import Pooling
 
 Audio = str | os.PathLike[str] | np.ndarray
 
+# Parts that are not named where others are.
 BACKBONE, POOLING, LEARNER = "speech_embedding", "tap", "ridge"
 # Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
 CLIP_S = 1.0
@@ -51,9 +52,11 @@ class Spotter:
         Name with arguments (`"speech_embedding:layers=b64+emb"`), a `Backbone`, or a list of
         either, whose vectors are put side by side.
     pooling
-        Name with arguments (`"tap:R=3"`) or a `Pooling`.
+        Name with arguments (`"tap:R=3"`), a `Pooling`, or a list with one for each backbone.
     learner
         Name with arguments or a `Learner`.
+    size
+        "small", "medium" or "large" instead of parts; a spotter without any argument is "small".
 
     Examples
     --------
@@ -68,24 +71,37 @@ class Spotter:
 
     def __init__(
         self,
-        backbone: str | Backbone | Sequence[str | Backbone] = BACKBONE,
-        pooling: str | Pooling = POOLING,
-        learner: str | Learner = LEARNER,
+        backbone: str | Backbone | Sequence[str | Backbone] | None = None,
+        pooling: str | Pooling | Sequence[str | Pooling] | None = None,
+        learner: str | Learner | None = None,
+        size: str | None = None,
     ):
-        several = [backbone] if isinstance(backbone, str | Backbone) else list(backbone)
-        if not several:
+        parts = (backbone, pooling, learner)
+        if size is not None and parts != (None, None, None):
+            raise InputError(f"give either size={size!r} or parts, not both")
+        if parts == (None, None, None):
+            backbone, pooling, learner = sizes.size(size or sizes.DEFAULT)
+        backbones, poolings = _several(backbone, BACKBONE), _several(pooling, POOLING)
+        if not backbones:
             raise InputError("a spotter needs at least one backbone")
-        self.backbones: list[Backbone] = [_part("backbones", item, Backbone) for item in several]
-        self.pooling: Pooling = _part("poolings", pooling, Pooling)
-        self.learner: Learner = _part("learners", learner, Learner)
-        self._poolings: list[list[Pooling]] | None = None
+        if len(poolings) == 1:
+            poolings *= len(backbones)
+        if len(poolings) != len(backbones):
+            raise InputError(
+                f"got {len(poolings)} poolings for {len(backbones)} backbones: give one for all, "
+                "or one for each"
+            )
+        self.backbones: list[Backbone] = [_part("backbones", part, Backbone) for part in backbones]
+        self.poolings: list[Pooling] = [_part("poolings", part, Pooling) for part in poolings]
+        self.learner: Learner = _part("learners", LEARNER if learner is None else learner, Learner)
+        self._block_poolings: list[list[Pooling]] | None = None
         self._generation = 0
         self._revision: str | None = None
 
     def __repr__(self) -> str:
-        backbones = "+".join(backbone.spec for backbone in self.backbones)
-        words = len(self.words)
-        return f"<Spotter {backbones} -> {self.pooling.spec} -> {self.learner.spec}, {words} words>"
+        sides = zip(self.backbones, self.poolings, strict=True)
+        vector = " | ".join(f"{backbone.spec} -> {pooling.spec}" for backbone, pooling in sides)
+        return f"<Spotter {vector} -> {self.learner.spec}, {len(self.words)} words>"
 
     @property
     def words(self) -> dict[str, int]:
@@ -154,12 +170,12 @@ class Spotter:
     ) -> np.ndarray:
         """Pool clips into vectors (n, D): every block of every backbone, side by side."""
         clips = [audio_room.fill(audio_room.load(audio, sample_rate), CLIP_S) for audio in audios]
-        if self._poolings is None:
-            self._poolings = [block_poolings(self.pooling, part) for part in self.backbones]
+        if self._block_poolings is None:
+            self._block_poolings = list(map(block_poolings, self.poolings, self.backbones))
         return np.hstack(
             [
                 pool_clips(poolings, backbone.frames_many(clips), learning)
-                for backbone, poolings in zip(self.backbones, self._poolings, strict=True)
+                for backbone, poolings in zip(self.backbones, self._block_poolings, strict=True)
             ]
         )
 
@@ -232,7 +248,7 @@ class Spotter:
             hashes = [part.get("weights_sha256", "") for part in header["backbones"]]
             spotter = cls(
                 list(backbones) if backbones is not None else parts,
-                registry.restore("poolings", header["pooling"]),
+                [registry.restore("poolings", part) for part in header["poolings"]],
                 registry.restore("learners", header["learner"]),
             )
             spotter._generation = int(header.get("generation", 0))
@@ -275,7 +291,7 @@ class Spotter:
                 | {"weights_sha256": backbone.weights_sha256}
                 for backbone in self.backbones
             ],
-            "pooling": registry.store(self.pooling),
+            "poolings": [registry.store(pooling) for pooling in self.poolings],
             "learner": registry.store(self.learner),
         }
 
@@ -343,6 +359,13 @@ def clean_word(word: str) -> str:
     if not cleaned or len(cleaned) > 200 or not cleaned.isprintable():
         raise InputError(f"a word must be 1 to 200 printable characters, got {word[:220]!r}")
     return cleaned
+
+
+def _several(parts: Any, default: str) -> list[Any]:
+    """List what was given as one part, several or none."""
+    if parts is None:
+        return [default]
+    return [parts] if isinstance(parts, str | registry.Part) else list(parts)
 
 
 def _part(room: str, value: Any, kind: type) -> Any:

@@ -34,6 +34,10 @@ PoolingName = Annotated[
 LearnerName = Annotated[
     str | None, typer.Option("--learner", help=f"For a new model. [default: {LEARNER}]")
 ]
+SizeName = Annotated[
+    str | None,
+    typer.Option("--size", help="For a new model, instead of parts: small, medium or large."),
+]
 
 
 @app.command()
@@ -44,11 +48,12 @@ def learn(
     backbone: Backbones = None,
     pooling: PoolingName = None,
     learner: LearnerName = None,
+    size: SizeName = None,
     skip_bad: SkipBad = False,
 ) -> None:
     """Teach MODEL a word from sound files; MODEL is made if there is none."""
     clips = [(path, word) for path in _expand(files)]
-    _teach(model, clips, _parts(model, backbone, pooling, learner), skip_bad)
+    _teach(model, clips, _parts(model, backbone, pooling, learner, size), skip_bad)
 
 
 @app.command()
@@ -60,6 +65,7 @@ def learn_folder(
     backbone: Backbones = None,
     pooling: PoolingName = None,
     learner: LearnerName = None,
+    size: SizeName = None,
     skip_bad: SkipBad = False,
 ) -> None:
     """Teach MODEL every word that has a folder in DIR."""
@@ -73,7 +79,7 @@ def learn_folder(
     ]
     if not clips:
         raise InputError(f"{folder} has no sound files in folders named by their word")
-    _teach(model, clips, _parts(model, backbone, pooling, learner), skip_bad)
+    _teach(model, clips, _parts(model, backbone, pooling, learner, size), skip_bad)
 
 
 @app.command()
@@ -118,7 +124,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "file": str(model),
         "words": header["words"],
         "backbones": header["backbones"],
-        "pooling": header["pooling"],
+        "poolings": header["poolings"],
         "learner": header["learner"],
         "dim": header.get("dim"),
         "state_bytes": size._asdict(),
@@ -139,10 +145,11 @@ def info(model: Model, as_json: AsJson = False) -> None:
     for part in header["backbones"]:
         if part.get("weights_sha256"):
             backbones += f"\n           weights {part['weights_sha256']}"
+    poolings = " + ".join(registry.describe(part) for part in header["poolings"])
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
     out.print(
         f"backbone   {backbones}\n"
-        f"pooling    {registry.describe(header['pooling'])}, {header.get('dim')} numbers a clip\n"
+        f"pooling    {poolings}, {header.get('dim')} numbers a clip\n"
         f"learner    {registry.describe(header['learner'])}\n"
         f"state      {size.total:,} bytes: {size.fixed:,} fixed and {size.per_word:,} a word\n"
         f"keeps      {kept}, never a recording\n"
@@ -217,9 +224,13 @@ def run_demo(
 
 
 def _parts(
-    model: Path, backbone: list[str] | None, pooling: str | None, learner: str | None
+    model: Path,
+    backbone: list[str] | None,
+    pooling: str | None,
+    learner: str | None,
+    size: str | None,
 ) -> dict[str, Any]:
-    given = {"backbone": backbone, "pooling": pooling, "learner": learner}
+    given = {"backbone": backbone, "pooling": pooling, "learner": learner, "size": size}
     given = {name: value for name, value in given.items() if value}
     if given and model.exists():
         options = ", ".join(f"--{name}" for name in given)

@@ -1,0 +1,122 @@
+"""Weights of torch networks: files read without running code in them, hashed, fetched once."""
+
+import hashlib
+import http.client
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tapword.backbones.base import Unavailable
+from tapword.errors import InputError, ModelFileError
+
+
+def read_state(path: str | Path, part: str) -> dict[str, Any]:
+    """Tensors of a `.safetensors` file or of a state dict that torch saved, by name.
+
+    Parameters
+    ----------
+    path
+        The file. Nothing but tensors is unpickled: a file that holds code is refused.
+    part
+        Public name of the backbone, for messages.
+    """
+    import torch
+
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{part}: no weight file at {path}")
+    try:
+        if path.suffix == ".safetensors":
+            import safetensors.torch
+
+            state: Any = safetensors.torch.load_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        # A dozen unrelated types, with advice on switching the protection off in later lines.
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise ModelFileError(
+            f"{part}: {path} is no state dict of torch and no safetensors file: {reason}"
+        ) from error
+    if not isinstance(state, Mapping) or not all(
+        isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in state.items()
+    ):
+        raise ModelFileError(f"{part}: {path} holds more than tensors by name; want a state dict")
+    return dict(state)
+
+
+def fill(model: Any, state: Mapping[str, Any], part: str, source: str | Path) -> None:
+    """Put a state dict into a network, every tensor of it and no other."""
+    try:
+        missing, foreign = model.load_state_dict(state, strict=False, assign=True)
+    except RuntimeError as error:
+        lines = [line.strip() for line in str(error).splitlines() if "size mismatch" in line]
+        raise ModelFileError(
+            f"{part}: {source} holds another network: {(lines or [str(error)])[0]}"
+        ) from error
+    if missing or foreign:
+        wrong = [
+            f"{len(names)} {what} (first: {names[0]})"
+            for what, names in (("tensors are missing", missing), ("are foreign", foreign))
+            if names
+        ]
+        raise ModelFileError(
+            f"{part}: {source} holds another network: {'; '.join(wrong)}; "
+            "for a Hugging Face checkpoint use transformers:model=FOLDER"
+        )
+
+
+def fingerprint(state: Mapping[str, Any]) -> str:
+    """SHA-256 over the names, types, shapes and bytes of tensors, whatever file they came in."""
+    import torch
+
+    digest = hashlib.sha256()
+    named = {_old_name(name): tensor for name, tensor in state.items()}
+    for name in sorted(named):
+        tensor = named[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        if tensor.numel():
+            digest.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+    return digest.hexdigest()
+
+
+def _old_name(name: str) -> str:
+    # torch renamed the two halves of a weight-normed weight; the weights are the same.
+    for number, letter in (("0", "g"), ("1", "v")):
+        name = name.replace(f"parametrizations.weight.original{number}", f"weight_{letter}")
+    return name
+
+
+def hub_file(part: str, url: str, *folders: str) -> Path:
+    """File in torch hub's cache, fetched into it where it is not there yet.
+
+    Parameters
+    ----------
+    part
+        Public name of the backbone, for messages.
+    url
+        Where the file is published.
+    folders
+        Folders below torch hub's own in which torchaudio keeps it.
+    """
+    import torch
+
+    path = Path(torch.hub.get_dir(), *folders, url.rpartition("/")[2])
+    if not path.is_file():
+        try:
+            download(url, path)
+        except (OSError, http.client.HTTPException) as error:
+            raise Unavailable(
+                f"{part}: {path.name} is not here and could not be fetched ({error}); get it from "
+                f"{url} and put it at {path}, or give a file you hold: {part}:weights=PATH "
+                f"({part}:weights=random needs none)"
+            ) from error
+    return path
+
+
+def download(url: str, path: Path) -> None:
+    """Fetch a file, whole or not at all."""
+    import torch
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.hub.download_url_to_file(url, str(path), progress=False)

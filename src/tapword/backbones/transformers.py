@@ -1,0 +1,191 @@
+"""Any speech encoder in Hugging Face's format, from a folder or from the hub."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tapword.backbones.base import Unavailable
+from tapword.backbones.checkpoints import fingerprint
+from tapword.backbones.torch_backbone import Network, TorchBackbone
+from tapword.errors import InputError, ModelFileError
+
+# Replaces masked frames in training; some checkpoints leave it out, and no frame depends on it.
+UNUSED = "masked_spec_embed"
+
+
+class Transformers(TorchBackbone):
+    """Any speech encoder of Hugging Face transformers, from a folder or the hub (extra `hf`).
+
+    wav2vec 2.0, HuBERT, WavLM, data2vec-audio, Whisper's encoder and others that turn speech
+    into one sequence of frames.
+
+    Parameters
+    ----------
+    model
+        A folder with `config.json`, `preprocessor_config.json` and safetensors, or a name on the
+        hub ("microsoft/wavlm-base"). Files that hold code are never run.
+    layer
+        Give the hidden states after this transformer layer, counted from 1 as the library lists
+        them; None: the encoder's output.
+    device
+        "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1".
+    half
+        Half precision; on a GPU alone.
+    threads
+        CPU threads it may use; None leaves torch's own setting.
+
+    Notes
+    -----
+    A clip is prepared by the encoder's own feature extractor. Whisper hears 30 s at a time: a
+    clip is filled with silence for it, and frames beyond the clip's end are cut off.
+    """
+
+    extra = "hf"
+
+    def __init__(
+        self,
+        model: str = "",
+        layer: int | None = None,
+        device: str = "auto",
+        half: bool = True,
+        threads: int | None = None,
+    ):
+        self.model = model
+        self.layer = layer
+        self.device = device
+        self.half = half
+        self.threads = threads
+        # How many layers there are is known when the configuration is read.
+        self._check(layers=10_000)
+
+    @property
+    def machine_arguments(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Where it runs, and the model where it is a folder of this machine."""
+        own = ("model",) if Path(self.model).is_dir() else ()
+        return (*own, "device", "half", "threads")
+
+    @property
+    def dims(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Numbers per frame, as the configuration says."""
+        return (self._configuration.hidden_size,)
+
+    @property
+    def params(self) -> int:  # type: ignore[override]
+        """Trained parameters of the encoder, counted without making them."""
+        configuration = self._configuration
+        with self._import("torch").device("meta"), self._quietly():
+            model = self._library.AutoModel.from_config(configuration, trust_remote_code=False)
+        return sum(parameter.numel() for parameter in _encoder(model).parameters())
+
+    @property
+    def _library(self) -> Any:
+        self._import("torch")
+        return self._import("transformers")
+
+    @property
+    def _configuration(self) -> Any:
+        return self._read(self._library.AutoConfig, "config.json")
+
+    def _identity(self) -> tuple:
+        return (self.model,)
+
+    def _build(self) -> Network:
+        library = self._library
+        extractor = self._read(library.AutoFeatureExtractor, "preprocessor_config.json")
+        if getattr(extractor, "sampling_rate", None) != self.sample_rate:
+            rate = getattr(extractor, "sampling_rate", None)
+            raise InputError(f"transformers: {self.model} hears {rate} Hz, not {self.sample_rate}")
+        model, report = self._read(
+            library.AutoModel,
+            "model.safetensors",
+            use_safetensors=True,
+            output_loading_info=True,
+            # Refused below, with names, instead of by a table on the terminal.
+            ignore_mismatched_sizes=True,
+            dtype=self._import("torch").float32,
+        )
+        encoder = _encoder(model)
+        prefix = "" if encoder is model else "encoder."
+        reshaped = [name for name, *_ in report["mismatched_keys"]]
+        wrong = sorted(
+            name
+            for name in [*report["missing_keys"], *reshaped]
+            if name.startswith(prefix) and UNUSED not in name
+        )
+        if wrong:
+            raise ModelFileError(
+                f"transformers: {self.model} does not hold all weights of its encoder: {len(wrong)}"
+                f" are missing or of another shape (first: {wrong[0]})"
+            )
+        state = {name: x for name, x in encoder.state_dict().items() if UNUSED not in name}
+        return Network(encoder, fingerprint(state), extractor)
+
+    def _read(self, kind: Any, file: str, **options: Any) -> Any:
+        """`kind.from_pretrained` with no code run, nothing printed, and clear errors."""
+        if not self.model:
+            raise Unavailable(
+                "transformers: say which encoder, a folder or a name on the hub: "
+                "transformers:model=FOLDER (for a saved spotter: load(path, backbones=[...]))"
+            )
+        local = Path(self.model).is_dir()
+        if local and not any(Path(self.model).glob(file.replace("model.", "model*."))):
+            raise ModelFileError(f"transformers: no {file} in the folder {self.model}")
+        try:
+            with self._quietly():
+                return kind.from_pretrained(
+                    self.model, trust_remote_code=False, local_files_only=local, **options
+                )
+        except OSError as error:
+            if local:
+                raise ModelFileError(f"transformers: {self.model}: {_first(error)}") from error
+            raise Unavailable(
+                f"transformers: there is no folder {self.model}, and the hub did not give a model "
+                f"of that name with {file}: {_first(error)}"
+            ) from error
+        except Exception as error:
+            # Broken JSON, foreign tensors, unknown architectures: each its own type.
+            raise ModelFileError(
+                f"transformers: {self.model} is no speech encoder that can be read: {_first(error)}"
+            ) from error
+
+    @contextlib.contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Neither progress bars nor notices while the library reads."""
+        logging = self._library.utils.logging
+        level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            logging.set_verbosity(level)
+            if bars:
+                logging.enable_progress_bar()
+
+    def _run(self, network: Network, audio: Any) -> Any:
+        whisper = network.model.config.model_type == "whisper"
+        extractor = network.front
+        if whisper and audio.shape[1] > extractor.n_samples:
+            raise InputError(f"transformers: Whisper takes {extractor.n_samples} samples at most")
+        feed = extractor(
+            list(audio.cpu().numpy()), sampling_rate=self.sample_rate, return_tensors="pt"
+        ).to(audio.device, next(network.model.parameters()).dtype)
+        output = network.model(**feed, output_hidden_states=self.layer is not None)
+        frames = output.last_hidden_state
+        if self.layer is not None:
+            layers = len(output.hidden_states) - 1
+            self._check(layers)
+            frames = output.hidden_states[self.layer]
+        if whisper:
+            # A frame is two steps of the log-mel front end.
+            frames = frames[:, : -(-audio.shape[1] // (2 * extractor.hop_length))]
+        return frames
+
+
+def _encoder(model: Any) -> Any:
+    return model.get_encoder() if model.config.is_encoder_decoder else model
+
+
+def _first(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
