@@ -15,17 +15,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import threadpoolctl
 
 import tapword
 from tapword import features, metrics, offline, registry
+from tapword import sizes as sizes_room
+from tapword.backbones.base import Backbone
 from tapword.datasets.base import Dataset
 from tapword.errors import InputError
 from tapword.passes import Run, Split, run, summarise
-from tapword.spotter import BACKBONE, LEARNER, POOLING
+from tapword.poolings.base import Pooling
+from tapword.spotter import BACKBONE, LEARNER, POOLING, Spotter
 
 Progress = Callable[[str, int, int], None]
 
@@ -33,11 +36,20 @@ Progress = Callable[[str, int, int], None]
 _shared: Split
 
 
+class Plan(NamedTuple):
+    """What is run: backbones, each with its pooling, side by side, and learners on top."""
+
+    size: str | None
+    sides: list[tuple[Backbone, Pooling]]
+    learners: Sequence[str]
+
+
 def evaluate(
     dataset: Dataset,
-    backbones: Sequence[str] = (BACKBONE,),
-    poolings: Sequence[str] = (POOLING,),
-    learners: Sequence[str] = (LEARNER,),
+    backbones: Sequence[str] = (),
+    poolings: Sequence[str] = (),
+    learners: Sequence[str] = (),
+    sizes: Sequence[str] = (),
     *,
     cache: features.Cache | None = None,
     strict: bool = False,
@@ -45,7 +57,7 @@ def evaluate(
     progress: Progress | None = None,
     **stream: Any,
 ) -> dict[str, Any]:
-    """Run every combination of parts on a data set.
+    """Run every combination of parts, and every size, on a data set.
 
     Parameters
     ----------
@@ -53,6 +65,8 @@ def evaluate(
         Taught from its train split, asked on its test split.
     backbones, poolings, learners
         Names with arguments; every combination is run.
+    sizes
+        Spotters chosen for you; the default one where nothing else is named.
     cache
         Where vectors are kept between runs.
     strict
@@ -73,35 +87,39 @@ def evaluate(
     start = time.perf_counter()
     jobs = jobs or os.cpu_count() or 1
     cache = cache or features.Cache()
-    # Names are checked before hours of audio are read.
-    made_poolings = [registry.build("poolings", name) for name in poolings]
-    for name in learners:
-        registry.build("learners", name)
-    made_backbones = [registry.build("backbones", name) for name in backbones]
+    plans = _plans(backbones, poolings, learners, sizes)
+    stored = _store(dataset, plans, cache, jobs, strict, progress)
+    extract_s = time.perf_counter() - start
     results: list[dict[str, Any]] = []
-    skipped, extract_s, sizes = 0, 0.0, (0, 0, 0)
-    for backbone in made_backbones:
-        before = time.perf_counter()
-        parts = []
-        for name in ("train", "test"):
-            what = f"{backbone.spec}, {name} clips"
-            step = functools.partial(progress, what) if progress else None
-            parts.append(
-                features.extract(dataset, name, backbone, made_poolings, cache, jobs, strict, step)
-            )
-        extract_s += time.perf_counter() - before
-        for pooling, train, test in zip(made_poolings, *parts, strict=True):
-            split = Split(train.vectors, train.words, test.vectors, test.words)
-            skipped = max(skipped, train.skipped + test.skipped)
-            sizes = len(set(train.words)), len(train.words), len(test.words)
-            for result in run_all(split, learners, jobs=jobs, progress=progress, **stream):
-                cost = {
-                    "params": backbone.params,
-                    "delta_p": _delta_p(result, backbone.params),
-                    "delta_fs": split.train.shape[1] / sum(backbone.dims),
-                }
-                names = {"backbone": backbone.spec, "pooling": pooling.spec}
-                results.append(names | result | cost)
+    skipped, counts = 0, (0, 0, 0)
+    for plan in plans:
+        train, test = (
+            [stored[backbone.spec, pooling.spec, name].load() for backbone, pooling in plan.sides]
+            for name in ("train", "test")
+        )
+        split = Split(
+            np.hstack([side.vectors for side in train]),
+            train[0].words,
+            np.hstack([side.vectors for side in test]),
+            test[0].words,
+        )
+        skipped = max(skipped, train[0].skipped + test[0].skipped)
+        counts = len(set(split.train_words)), len(split.train_words), len(split.test_words)
+        params = sum(backbone.params for backbone, _ in plan.sides)
+        numbers = sum(sum(backbone.dims) for backbone, _ in plan.sides)
+        names = {
+            "backbone": " | ".join(backbone.spec for backbone, _ in plan.sides),
+            "pooling": " | ".join(pooling.spec for _, pooling in plan.sides),
+        }
+        for result in run_all(split, plan.learners, jobs=jobs, progress=progress, **stream):
+            cost = {
+                "size": plan.size,
+                "params": params,
+                "delta_p": _delta_p(result, params),
+                "delta_fs": metrics.delta_fs(split.train.shape[1], numbers),
+            }
+            results.append(names | result | cost)
+    cache.trim(keep=[one.key for one in stored.values()])
     config = {
         # Where the data lies on this machine says nothing to a reader elsewhere.
         "dataset": type(dataset)(**(dataset.arguments() | {"root": ""})).spec,
@@ -109,13 +127,65 @@ def evaluate(
         "skipped": skipped,
         "extract_s": round(extract_s, 3),
     }
-    return _records(config, sizes, results, stream, start)
+    return _records(config, counts, results, stream, start)
+
+
+def _plans(
+    backbones: Sequence[str],
+    poolings: Sequence[str],
+    learners: Sequence[str],
+    names: Sequence[str],
+) -> list[Plan]:
+    """Make every part once, so that a wrong name is said before hours of audio are read."""
+    if not (backbones or poolings or learners or names):
+        names = [sizes_room.DEFAULT]
+    plans = []
+    for name in names:
+        size = sizes_room.size(name)
+        spotter = Spotter(size=name)
+        sides = list(zip(spotter.backbones, spotter.poolings, strict=True))
+        plans.append(Plan(name, sides, [size.learner]))
+    if backbones or poolings or learners:
+        made = [registry.build("poolings", name) for name in poolings or [POOLING]]
+        for name in learners:
+            registry.build("learners", name)
+        for backbone in [registry.build("backbones", name) for name in backbones or [BACKBONE]]:
+            for pooling in made:
+                plans.append(Plan(None, [(backbone, pooling)], learners or [LEARNER]))
+    return plans
+
+
+def _store(
+    dataset: Dataset,
+    plans: list[Plan],
+    cache: features.Cache,
+    jobs: int,
+    strict: bool,
+    progress: Progress | None,
+) -> dict[tuple[str, str, str], features.Stored]:
+    """Pass the audio through each backbone once, for all poolings that any plan takes from it."""
+    wanted: dict[str, tuple[Backbone, dict[str, Pooling]]] = {}
+    for plan in plans:
+        for backbone, pooling in plan.sides:
+            _, known = wanted.setdefault(backbone.spec, (backbone, {}))
+            known[pooling.spec] = pooling
+    stored = {}
+    for backbone, known in wanted.values():
+        for name in ("train", "test"):
+            what = f"{backbone.spec}, {name} clips"
+            step = functools.partial(progress, what) if progress else None
+            made = features.store(
+                dataset, name, backbone, list(known.values()), cache, jobs, strict, step
+            )
+            for spec, one in zip(known, made, strict=True):
+                stored[backbone.spec, spec, name] = one
+    return stored
 
 
 def evaluate_vectors(split: Split, learners: Sequence[str], **stream: Any) -> dict[str, Any]:
     """Run learners on ready-made vectors; otherwise as `evaluate`."""
     start = time.perf_counter()
-    nothing = dict.fromkeys(("params", "delta_p", "delta_fs"))
+    nothing = dict.fromkeys(("size", "params", "delta_p", "delta_fs"))
     names = {"backbone": "vectors", "pooling": "none"}
     results = [names | result | nothing for result in run_all(split, learners, **stream)]
     stream = {key: value for key, value in stream.items() if key not in ("jobs", "progress")}

@@ -122,7 +122,7 @@ def _run_offline(split: Split, name: str, seed: int, tasks: list[streams.Task]) 
 
 def summarise(split: Split, runs: list[Run | str]) -> dict[str, Any]:
     """Mean over orderings, as one entry of the results."""
-    entry: dict[str, Any] = {"size": None, "dim": split.train.shape[1]}
+    entry: dict[str, Any] = {"dim": split.train.shape[1]}
     good = [run for run in runs if isinstance(run, Run)]
     keys = ("acc", "acc_balanced", "bwt", "bwt_signed", "forg", "pla")
     if len(good) < len(runs):

@@ -52,6 +52,10 @@ def evaluate(
     backbone: Backbones = None,
     pooling: Poolings = None,
     learner: Learners = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option("--size", help="small, medium or large; the default where no part is named."),
+    ] = None,
     order: Annotated[str, typer.Option(help="class-iid or iid.")] = "class-iid",
     orderings: Annotated[int, typer.Option(min=1, help="Seeded orderings to average.")] = 5,
     shots: Annotated[
@@ -97,7 +101,6 @@ def evaluate(
             raise InputError(f"cannot write {path}: its folder does not exist")
     if order not in ("class-iid", "iid"):
         raise InputError(f"no order named {order!r}; known: class-iid, iid, and --shots")
-    learners = learner or [LEARNER]
     stream: dict[str, Any] = {
         "order": order,
         "orderings": orderings,
@@ -117,15 +120,18 @@ def evaluate(
 
         if vectors is not None:
             split = _read_vectors(vectors)
-            records = evaluation.evaluate_vectors(split, learners, progress=step, **stream)
+            records = evaluation.evaluate_vectors(
+                split, learner or [LEARNER], progress=step, **stream
+            )
         else:
             if data is None:
                 raise InputError("give the data set's folder with --data, or --features FILE")
             records = evaluation.evaluate(
                 registry.build("datasets", dataset, root=str(data)),
-                backbone or [BACKBONE],
-                pooling or [POOLING],
-                learners,
+                backbone or (),
+                pooling or (),
+                learner or (),
+                size or (),
                 cache=features.Cache(cache, cache_gb),
                 strict=strict,
                 progress=step,

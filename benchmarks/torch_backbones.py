@@ -1,0 +1,127 @@
+"""Clips per second of the paper's six backbones, and the share that pooling and slda take.
+
+    python benchmarks/torch_backbones.py [--device cuda] [--seconds 5] [--json FILE] [NAMES...]
+
+Random weights, clips of 1 s. For each backbone and precision, in one run: the network alone on the
+device; `frames_many` with frames brought back to numpy; then the whole road, batches in several
+threads so that the device works while the CPU pools: frames alone, with `avg`, with `tap`, with
+`tap` and one exact batch update of `slda`.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import threadpoolctl
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from tapword import registry
+
+NAMES = (
+    "wav2vec2_base",
+    "wav2vec2_large",
+    "hubert_base",
+    "hubert_large",
+    "hubert_xlarge",
+    "emformer_base",
+)
+BATCH = 128
+WORDS = 35
+
+
+def rate(call: Callable[[], int], seconds: float) -> float:
+    """Clips per second of a call that returns how many clips it did; warmed up once."""
+    call()
+    done, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        done += call()
+    return done / (time.perf_counter() - start)
+
+
+def measure(name: str, device: str, half: bool, seconds: float, jobs: int) -> dict:
+    backbone = registry.build("backbones", f"{name}:weights=random,device={device}", half=half)
+    clips = np.random.default_rng(0).normal(scale=0.1, size=(BATCH, 16_000)).astype(np.float32)
+    audios = list(clips)
+    network, on_device = backbone._network, torch.from_numpy(clips).to(device)
+    part = BATCH if half and device != "cpu" else 32
+
+    def alone() -> int:
+        with torch.inference_mode(), backbone._settings(torch, torch.device(device)):
+            for start in range(0, BATCH, part):
+                backbone._run(network, on_device[start : start + part])
+        if device != "cpu":
+            torch.cuda.synchronize()
+        return BATCH
+
+    def road(pooling: str | None, learner: str | None) -> Callable[[], int]:
+        pool = registry.build("poolings", pooling) if pooling else None
+        made = registry.build("learners", learner) if learner else None
+        words = [f"word{index % WORDS}" for index in range(BATCH)]
+
+        def batch(_: int) -> np.ndarray | None:
+            frames = np.stack([blocks[0] for blocks in backbone.frames_many(audios)])
+            return pool.pool(frames) if pool else None
+
+        def call() -> int:
+            with ThreadPoolExecutor(jobs) as threads:
+                for vectors in threads.map(batch, range(2 * jobs)):
+                    if made is not None:
+                        made.learn_many(vectors, words)
+            return 2 * jobs * BATCH
+
+        return call
+
+    record = {
+        "backbone": name,
+        "device": torch.cuda.get_device_name() if device != "cpu" else "cpu",
+        "precision": "fp16" if half and device != "cpu" else "fp32",
+        "network": rate(alone, seconds),
+        "frames": rate(road(None, None), seconds),
+        "avg": rate(road("avg", None), seconds),
+        "tap": rate(road("tap", None), seconds),
+        "tap_slda": rate(road("tap", "slda"), seconds),
+    }
+    record["tap_share"] = 100 * (1 - record["tap"] / record["frames"])
+    record["slda_share"] = 100 * (1 - record["tap_slda"] / record["tap"])
+    return record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the records there")
+    options = parser.parse_args()
+    columns = ("network", "frames", "avg", "tap", "tap_slda")
+    table = Table("backbone", "precision", *columns, "tap %", "slda %", title="clips per second")
+    records = []
+    with threadpoolctl.threadpool_limits(4):
+        for name in options.names:
+            for half in (True, False) if options.device != "cpu" else (False,):
+                record = measure(name, options.device, half, options.seconds, options.jobs)
+                records.append(record)
+                print(json.dumps(record), flush=True)
+                table.add_row(
+                    name,
+                    record["precision"],
+                    *(f"{record[key]:,.0f}" for key in columns),
+                    f"{record['tap_share']:.1f}",
+                    f"{record['slda_share']:.1f}",
+                )
+                torch.cuda.empty_cache()
+    Console().print(table)
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=2))
+
+
+if __name__ == "__main__":
+    main()
