@@ -33,6 +33,8 @@ NAMES = (
     "emformer_base",
 )
 BATCH = 128
+# As `evaluate` does, a learner takes thousands of vectors at a time.
+BATCHES = 24
 WORDS = 35
 
 
@@ -63,7 +65,7 @@ def measure(name: str, device: str, half: bool, seconds: float, jobs: int) -> di
     def road(pooling: str | None, learner: str | None) -> Callable[[], int]:
         pool = registry.build("poolings", pooling) if pooling else None
         made = registry.build("learners", learner) if learner else None
-        words = [f"word{index % WORDS}" for index in range(BATCH)]
+        words = [f"word{index % WORDS}" for index in range(BATCHES * BATCH)]
 
         def batch(_: int) -> np.ndarray | None:
             frames = np.stack([blocks[0] for blocks in backbone.frames_many(audios)])
@@ -71,10 +73,10 @@ def measure(name: str, device: str, half: bool, seconds: float, jobs: int) -> di
 
         def call() -> int:
             with ThreadPoolExecutor(jobs) as threads:
-                for vectors in threads.map(batch, range(2 * jobs)):
-                    if made is not None:
-                        made.learn_many(vectors, words)
-            return 2 * jobs * BATCH
+                vectors = list(threads.map(batch, range(BATCHES)))
+            if made is not None:
+                made.learn_many(np.concatenate(vectors), words)
+            return BATCHES * BATCH
 
         return call
 

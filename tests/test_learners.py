@@ -576,3 +576,11 @@ def test_states_that_cannot_be_right_are_refused(rng, spec, key, value):
     learner = taught(spec, X, labels)
     with pytest.raises(ModelFileError, match=key):
         registry.build("learners", spec).load_state(learner.state() | {key: value}, learner.words)
+
+
+def test_rows_allocated_ahead_are_counted_once():
+    ahead, later = Finetune(vocabulary=("a", "b")), Finetune()
+    for learner in (ahead, later):
+        learner.learn_many(np.eye(3), ["a", "b", "c"])
+    rows = sum(array.nbytes for array in later.state().values())
+    assert rows <= ahead.state_bytes.total <= rows + 2 * 8 + 64

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from tapword.errors import InputError, ModelFileError
-from tapword.learners.base import Learner, StateReader
+from tapword.learners.base import Learner, StateBytes, StateReader
 
 _HALF = (1 << 64) - 1
 
@@ -77,6 +77,13 @@ class Finetune(Learner):
     def _size(self, dim: int) -> tuple[int, int]:
         row = 2 * 4 * (dim + 1)
         return len(self.vocabulary) * (row + 8) + 6 * 8, row
+
+    @property
+    def state_bytes(self) -> StateBytes:
+        """Bytes the state takes now; a word of `vocabulary` has its row from the start."""
+        size = super().state_bytes
+        known = sum(word in self.vocabulary for word in self.words)
+        return size._replace(total=size.total - known * size.per_word)
 
     def _start(self, dim: int) -> None:
         self._generator = np.random.default_rng(self.seed)
