@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from tapword import evaluate, features, registry
+from tapword import evaluate, features, passes, registry, runs
 from tapword.errors import InputError
 from tests.conftest import shared
 
@@ -22,7 +22,7 @@ def split(rng):
         vectors = np.repeat(centres, n, axis=0) + rng.normal(size=(5 * n, 8))
         return vectors.astype(np.float32), words
 
-    return evaluate.Split(*part(20), *part(10))
+    return passes.Split(*part(20), *part(10))
 
 
 def test_records_hold_every_key_and_are_json(split):
@@ -37,7 +37,7 @@ def test_records_hold_every_key_and_are_json(split):
 
 
 def test_forgetting_learners_forget_and_prototypes_do_not(split):
-    results = evaluate.run_all(split, ["finetune", "ncm", "slda"], orderings=3)
+    results = runs.run_all(split, ["finetune", "ncm", "slda"], orderings=3)
     by_name = {result["learner"]: result for result in results}
     assert by_name["finetune"]["acc"] < 60
     assert by_name["finetune"]["forg"] > 50
@@ -50,7 +50,7 @@ def test_forgetting_learners_forget_and_prototypes_do_not(split):
 
 def test_matrix_by_hand(split):
     """The last row of the matrix, weighted, is the accuracy; the curve is each row's mean."""
-    [result] = evaluate.run_all(split, ["ncm"], orderings=1)
+    [result] = runs.run_all(split, ["ncm"], orderings=1)
     matrix = np.array(result["matrix"], dtype=float)
     assert np.isnan(matrix[np.triu_indices(5, 1)]).all()
     assert matrix[-1].mean() == pytest.approx(result["acc"])
@@ -61,14 +61,14 @@ def test_matrix_by_hand(split):
 
 
 def test_iid_has_no_matrix_and_the_same_accuracy(split):
-    [ordered] = evaluate.run_all(split, ["slda"], orderings=2)
-    [mixed] = evaluate.run_all(split, ["slda"], order="iid", orderings=2)
+    [ordered] = runs.run_all(split, ["slda"], orderings=2)
+    [mixed] = runs.run_all(split, ["slda"], order="iid", orderings=2)
     assert mixed["matrix"] is None and mixed["bwt"] is None and mixed["pla"] is None
     assert mixed["acc"] == pytest.approx(ordered["acc"])
 
 
 def test_shots_are_rows_of_their_own(split):
-    results = evaluate.run_all(split, ["ncm", "slda"], shots=[1, 5], draws=4)
+    results = runs.run_all(split, ["ncm", "slda"], shots=[1, 5], draws=4)
     assert [(r["learner"], r["shots"]) for r in results] == [
         ("ncm", 1),
         ("ncm", 5),
@@ -79,46 +79,46 @@ def test_shots_are_rows_of_their_own(split):
     assert results[1]["acc"] > results[0]["acc"]
     assert results[0]["acc_std"] > 0
     with pytest.raises(InputError, match="20"):
-        evaluate.run_all(split, ["ncm"], shots=[21])
+        runs.run_all(split, ["ncm"], shots=[21])
 
 
 def test_processes_give_the_same_records(split):
-    one = evaluate.run_all(split, ["slda", "icarl"], orderings=2, jobs=1)
-    two = evaluate.run_all(split, ["slda", "icarl"], orderings=2, jobs=2)
+    one = runs.run_all(split, ["slda", "icarl"], orderings=2, jobs=1)
+    two = runs.run_all(split, ["slda", "icarl"], orderings=2, jobs=2)
     for a, b in zip(one, two, strict=True):
         assert a["acc"] == b["acc"] and a["matrix"] == b["matrix"]
 
 
 def test_upper_bound_rows(split):
-    results = evaluate.run_all(split, ["slda"], orderings=1, upper_bound=True)
+    results = runs.run_all(split, ["slda"], orderings=1, upper_bound=True)
     assert [r["learner"] for r in results] == ["slda", "offline-lda", "offline-logistic"]
     assert all(result["acc"] > 85 for result in results)
 
 
 def test_a_state_too_large_is_a_row_that_says_so(split, monkeypatch):
     monkeypatch.setattr("tapword.learners.base.Learner.max_gb", 5e-7)
-    [small, large] = evaluate.run_all(split, ["ncm", "sqda"], orderings=1)
+    [small, large] = runs.run_all(split, ["ncm", "sqda"], orderings=1)
     assert small["acc"] is not None
     assert large["acc"] is None and "max_gb" in large["error"]
 
 
 def test_several_words_a_task(split):
-    [result] = evaluate.run_all(split, ["ncm"], orderings=1, classes_per_task=2)
+    [result] = runs.run_all(split, ["ncm"], orderings=1, classes_per_task=2)
     assert [len(words) for words in result["orderings"][0]["tasks"]] == [2, 2, 1]
     assert len(result["matrix"]) == 3
 
 
 def test_test_words_that_are_never_taught_are_left_out(split):
     strange = split._replace(test_words=["unknown"] * 10 + split.test_words[10:])
-    [result] = evaluate.run_all(strange, ["ncm"], orderings=1)
+    [result] = runs.run_all(strange, ["ncm"], orderings=1)
     assert sum(len(words) for words in result["orderings"][0]["tasks"]) == 5
     with pytest.raises(InputError, match="no test clip"):
-        evaluate.run_all(split._replace(test_words=["unknown"] * 50), ["ncm"])
+        runs.run_all(split._replace(test_words=["unknown"] * 50), ["ncm"])
 
 
 def test_confusions_are_counted(split):
     wrong = split._replace(test_words=["word1"] * 10 + split.test_words[10:])
-    [result] = evaluate.run_all(wrong, ["ncm"], orderings=2)
+    [result] = runs.run_all(wrong, ["ncm"], orderings=2)
     assert result["confusion"][0][:2] == ["word1", "word0"]
     assert result["confusion"][0][2] >= 16
 

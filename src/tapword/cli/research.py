@@ -22,6 +22,7 @@ from tapword import features, registry, report
 from tapword.cli.app import app, err, out
 from tapword.datasets import fetch as downloads
 from tapword.errors import InputError
+from tapword.passes import Split
 from tapword.report.columns import human_bytes
 from tapword.spotter import BACKBONE, LEARNER, POOLING
 
@@ -192,7 +193,7 @@ def _progress() -> Progress:
     )
 
 
-def _read_vectors(path: Path) -> evaluation.Split:
+def _read_vectors(path: Path) -> Split:
     """Read train_x (n, D), train_y (n,), test_x and test_y; `words` names whole-number labels."""
     try:
         with np.load(path, allow_pickle=False) as stored:
@@ -215,6 +216,6 @@ def _read_vectors(path: Path) -> evaluation.Split:
     def words(y: np.ndarray) -> list[str]:
         return [str(label if names is None else names[label]) for label in y]
 
-    return evaluation.Split(
+    return Split(
         train_x.astype(np.float32), words(train_y), test_x.astype(np.float32), words(test_y)
     )

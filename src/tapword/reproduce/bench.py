@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapword import evaluate, features, metrics, registry
+from tapword import features, metrics, passes, registry, runs
 from tapword.backbones.base import Backbone
 from tapword.datasets.base import Dataset
 from tapword.errors import InputError
@@ -68,7 +68,7 @@ class Bench:
         exact: bool = False,
         pad_to_s: float | None = None,
         jobs: int = 1,
-        progress: evaluate.Progress | None = None,
+        progress: runs.Progress | None = None,
     ):
         if pad_to_s is not None:
             if pad_to_s < dataset.clip_s:
@@ -136,7 +136,7 @@ class Bench:
                 if pooling == spec:
                     groups[order, matrix].append(learner)
             for (order, matrix), learners in groups.items():
-                found = evaluate.run_all(
+                found = runs.run_all(
                     split,
                     [self.learner(name) for name in learners],
                     order=order,
@@ -151,7 +151,7 @@ class Bench:
 
     def splits(
         self, backbone: Backbone, poolings: dict[str, Pooling]
-    ) -> Iterable[tuple[str, evaluate.Split]]:
+    ) -> Iterable[tuple[str, passes.Split]]:
         """Vectors by pooling, one at a time in memory; the audio passes the backbone once."""
         stored = []
         for part in ("train", "test") if poolings else ():
@@ -163,7 +163,7 @@ class Bench:
         for spec, *parts in zip(poolings, *stored, strict=True):
             train, test = (part.load() for part in parts)
             self.skipped = max(self.skipped, train.skipped + test.skipped)
-            yield spec, evaluate.Split(train.vectors, train.words, test.vectors, test.words)
+            yield spec, passes.Split(train.vectors, train.words, test.vectors, test.words)
 
     def pooling(self, spec: str, backbone: Backbone) -> Pooling:
         """Make a pooling; with `pad_to_s`, those of fixed length take all of a padded clip."""

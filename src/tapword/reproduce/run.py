@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tapword import evaluate, features, registry
+from tapword import evaluate, features, registry, runs
 from tapword.datasets.base import Dataset
 from tapword.datasets.speech_commands import WORDS
 from tapword.errors import InputError
@@ -39,7 +39,7 @@ class Settings:
     n_words: tuple[int, ...] = figure3.SIZES
     jobs: int = 1
     cache: features.Cache | None = None
-    progress: evaluate.Progress | None = None
+    progress: runs.Progress | None = None
 
 
 def reproduce(table: str, settings: Settings) -> tuple[dict[str, Any], list[Reproduced]]:
