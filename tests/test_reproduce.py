@@ -6,7 +6,7 @@ import pytest
 import soundfile
 import threadpoolctl
 
-from tapword import evaluate, features, registry, reproduce
+from tapword import evaluate, features, registry, reproduce, runs
 from tapword.backbones.base import Unavailable
 from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError
@@ -105,13 +105,13 @@ def test_every_table_runs(table, settings):
 
 def test_everything_at_once_shares_one_run(settings, monkeypatch):
     asked = []
-    real = evaluate.run_all
+    real = runs.run_all
 
     def count(split, learners, **stream):
         asked.extend((split.train.shape, name, stream["order"]) for name in learners)
         return real(split, learners, **stream)
 
-    monkeypatch.setattr("tapword.evaluate.run_all", count)
+    monkeypatch.setattr("tapword.runs.run_all", count)
     monkeypatch.setattr("tapword.reproduce.overhead.CLIPS", 4)
     outcome, made = reproduce.reproduce("all", settings(orderings=1))
     assert [one.name for one in made] == list(reproduce.TABLES)
