@@ -3,9 +3,9 @@
     python benchmarks/torch_backbones.py [--device cuda] [--seconds 5] [--json FILE] [NAMES...]
 
 Random weights, clips of 1 s. For each backbone and precision, in one run: the network alone on the
-device; `frames_many` with frames brought back to numpy; then the whole road, batches in several
-threads so that the device works while the CPU pools: frames alone, with `avg`, with `tap`, with
-`tap` and one exact batch update of `slda`.
+device; `frames_many` with frames brought back to numpy; vectors pooled by `avg` and by `tap`, on
+the device where it is a GPU; and the whole road with one exact batch update of `slda` on the CPU.
+Batches run in several threads, so that the device works while the CPU copies.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tapword import registry
+from tapword.vectors import pool_audio
 
 NAMES = (
     "wav2vec2_base",
@@ -68,8 +69,10 @@ def measure(name: str, device: str, half: bool, seconds: float, jobs: int) -> di
         words = [f"word{index % WORDS}" for index in range(BATCHES * BATCH)]
 
         def batch(_: int) -> np.ndarray | None:
-            frames = np.stack([blocks[0] for blocks in backbone.frames_many(audios)])
-            return pool.pool(frames) if pool else None
+            if pool is None:
+                backbone.frames_many(audios)
+                return None
+            return pool_audio(backbone, [[pool]], audios, learning=True)[0]
 
         def call() -> int:
             with ThreadPoolExecutor(jobs) as threads:

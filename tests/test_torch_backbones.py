@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tapword import Spotter, registry
+from tapword import Spotter, registry, vectors
 from tapword.backbones import checkpoints, torch_backbone
 from tapword.backbones.base import Unavailable
 from tapword.backbones.emformer_base import EmformerBase
@@ -422,3 +422,26 @@ def test_every_backbone_at_full_size(name, tmp_path):
     assert frames(again).shape == given.shape
     if name != "emformer_base":
         np.testing.assert_allclose(frames(again), given, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["avg", "tap:R=1", "tap:R=2", "tap:R=5"])
+def test_pooling_on_the_device_equals_numpy(pooling):
+    part = registry.build("poolings", pooling)
+    frames = np.random.default_rng(0).normal(3, 2, (4, 20, 7)).astype(np.float32)
+    frames[:, :, 3] = 0.1
+    pooled = part.reduce_tensor(torch.from_numpy(frames)).numpy()
+    np.testing.assert_allclose(pooled, part.pool(frames), rtol=1e-4, atol=1e-5)
+
+
+def test_clips_pooled_on_the_device_keep_their_order(monkeypatch):
+    backbone = registry.build("backbones", "wav2vec2_base:weights=random,device=cpu,threads=1")
+    clips = [tone(300, 0.3), tone(400, 0.2), tone(500, 0.3), tone(600, 0.2)]
+    poolings = [[registry.build("poolings", name)] for name in ("avg", "tap")]
+    expected = vectors.pool_audio(backbone, poolings, clips, learning=True)
+    monkeypatch.setattr(
+        type(backbone), "tensors", lambda self, audio: [self._frames(audio)], raising=True
+    )
+    for one, two in zip(
+        vectors.pool_audio(backbone, poolings, clips, learning=True), expected, strict=True
+    ):
+        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-4)

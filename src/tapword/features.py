@@ -23,7 +23,7 @@ from tapword.backbones.base import Backbone
 from tapword.datasets.base import Clip, Dataset
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-from tapword.spotter import CLIP_S, block_poolings, pool_clips
+from tapword.vectors import CLIP_S, block_poolings, pool_audio
 
 SHARD = 128
 LAYOUT = 1
@@ -176,9 +176,8 @@ def store(
         missing = [i for i, key in enumerate(keys) if not cache.has(key, number)]
         if missing:
             sounds, kept = _read(dataset, shards[number], strict)
-            frames = backbone.frames_many(sounds)
-            for i in missing:
-                vectors = pool_clips(fixed[i], frames, learning=split == "train")
+            made = pool_audio(backbone, [fixed[i] for i in missing], sounds, split == "train")
+            for i, vectors in zip(missing, made, strict=True):
                 cache.put(keys[i], number, vectors, np.array(kept, dtype=np.int64))
         return len(shards[number])
 

@@ -16,13 +16,12 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner
 from tapword.poolings.base import Pooling
+from tapword.vectors import CLIP_S, block_poolings, pool_audio
 
 Audio = str | os.PathLike[str] | np.ndarray
 
 # Parts that are not named where others are.
 BACKBONE, POOLING, LEARNER = "speech_embedding", "tap", "ridge"
-# Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
-CLIP_S = 1.0
 
 
 class Prediction(NamedTuple):
@@ -174,7 +173,7 @@ class Spotter:
             self._block_poolings = list(map(block_poolings, self.poolings, self.backbones))
         return np.hstack(
             [
-                pool_clips(poolings, backbone.frames_many(clips), learning)
+                pool_audio(backbone, [poolings], clips, learning)[0]
                 for backbone, poolings in zip(self.backbones, self._block_poolings, strict=True)
             ]
         )
@@ -294,50 +293,6 @@ class Spotter:
             "poolings": [registry.store(pooling) for pooling in self.poolings],
             "learner": registry.store(self.learner),
         }
-
-
-def block_poolings(pooling: Pooling, backbone: Backbone) -> list[Pooling]:
-    """Pooling of each block; those of fixed length take a 1 s clip's number of frames."""
-    if type(pooling).fixed is Pooling.fixed:
-        return [pooling] * len(backbone.dims)
-    second = np.zeros(backbone.sample_rate, dtype=np.float32)
-    return [pooling.fixed(len(block)) for block in backbone.frames(second)]
-
-
-def pool_clips(
-    poolings: Sequence[Pooling], clips: Sequence[Sequence[np.ndarray]], learning: bool
-) -> np.ndarray:
-    """Pool the blocks of clips, blocks side by side; clips of one length share a call.
-
-    Parameters
-    ----------
-    poolings
-        One for each block.
-    clips
-        Blocks (t_i, d_i) of each clip, as `frames_many` gives them.
-    learning
-        Whether the vectors will be learned from.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n, D), float32.
-    """
-    by_length: dict[int, list[int]] = {}
-    for index, blocks in enumerate(clips):
-        by_length.setdefault(len(blocks[0]), []).append(index)
-    result: np.ndarray | None = None
-    for rows in by_length.values():
-        vectors = np.hstack(
-            [
-                pooling.pool(np.stack([clips[row][block] for row in rows]), learning=learning)
-                for block, pooling in enumerate(poolings)
-            ]
-        )
-        if result is None:
-            result = np.empty((len(clips), vectors.shape[1]), dtype=np.float32)
-        result[rows] = vectors
-    return np.empty((0, 0), dtype=np.float32) if result is None else result
 
 
 def load(path: str | os.PathLike[str]) -> Spotter:

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,16 @@ class Backbone(Part, ABC):
         Clips of one length share a batch; no clip is padded to another's length, so no clip's
         frames depend on its neighbours.
         """
+        result: list[list[np.ndarray]] = [[] for _ in audios]
+        for indices, batch in self.batches(audios):
+            blocks = self._extract(batch)
+            for row, index in enumerate(indices):
+                # Copies, so that keeping one clip's frames does not keep the whole batch.
+                result[index] = [block[row].copy() for block in blocks]
+        return result
+
+    def batches(self, audios: Sequence[np.ndarray]) -> Iterator[tuple[list[int], np.ndarray]]:
+        """Stack clips of one length, at most `max_batch`: their positions, and audio (b, n)."""
         by_length: dict[int, list[int]] = defaultdict(list)
         for index, audio in enumerate(audios):
             if not isinstance(audio, np.ndarray) or audio.ndim != 1 or audio.dtype != np.float32:
@@ -69,15 +80,14 @@ class Backbone(Part, ABC):
             if not np.isfinite(audio).all():
                 raise InputError("audio contains NaN or infinite samples")
             by_length[len(audio)].append(index)
-        result: list[list[np.ndarray]] = [[] for _ in audios]
         for indices in by_length.values():
             for start in range(0, len(indices), self.max_batch):
                 part = indices[start : start + self.max_batch]
-                blocks = self._extract(np.stack([audios[index] for index in part]))
-                for row, index in enumerate(part):
-                    # Copies, so that keeping one clip's frames does not keep the whole batch.
-                    result[index] = [block[row].copy() for block in blocks]
-        return result
+                yield part, np.stack([audios[index] for index in part])
+
+    def tensors(self, audio: np.ndarray) -> list[Any] | None:
+        """(b, n) audio of one length -> torch blocks left on a GPU; None where there is none."""
+        return None
 
     @abstractmethod
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:

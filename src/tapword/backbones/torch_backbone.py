@@ -116,6 +116,14 @@ class TorchBackbone(Backbone):
         return self._network.sha256
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
+        return [self._frames(audio).cpu().numpy()]
+
+    def tensors(self, audio: np.ndarray) -> list[Any] | None:
+        """(b, n) audio of one length -> torch blocks left on a GPU; None where there is none."""
+        return [self._frames(audio)] if self._place()[0].type == "cuda" else None
+
+    def _frames(self, audio: np.ndarray) -> Any:
+        """(b, n) float32 -> frames (b, t, d), float32, on the device."""
         if audio.shape[1] < self.shortest:
             raise InputError(
                 f"{self.name}: audio has {audio.shape[1]} samples; at least {self.shortest} "
@@ -130,7 +138,7 @@ class TorchBackbone(Backbone):
                 self._run(network, torch.from_numpy(audio[start : start + clips]).to(device))
                 for start in range(0, len(audio), clips)
             ]
-            return [torch.cat(frames).float().cpu().numpy()]
+            return torch.cat(frames).float()
 
     @contextlib.contextmanager
     def _settings(self, torch: Any, device: Any) -> Iterator[None]:

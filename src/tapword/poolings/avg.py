@@ -1,5 +1,7 @@
 """AVG: the mean over time."""
 
+from typing import Any
+
 import numpy as np
 
 from tapword.poolings.base import Pooling
@@ -17,6 +19,10 @@ class Avg(Pooling):
     def dim(self, d: int) -> int:
         """Length of the vector: d."""
         return d
+
+    def reduce_tensor(self, frames: Any) -> Any:
+        """Pool torch frames (b, t, d) on their device."""
+        return frames.mean(dim=1)
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         return frames.mean(axis=1)

@@ -72,6 +72,13 @@ class Pooling(Part, ABC):
         """Return this pooling for clips of `n_frames`; only poolings of fixed length differ."""
         return self
 
+    def reduce_tensor(self, frames: Any) -> Any:
+        """Pool torch frames (b, t, d) float32 on their device, or None where that is not written.
+
+        Bringing frames back from a GPU takes longer than pooling them there.
+        """
+        return None
+
     @abstractmethod
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         """(b, t, d) float32, every frame real -> (b, D) float32."""

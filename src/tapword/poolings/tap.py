@@ -1,5 +1,7 @@
 """TAP, temporal aware pooling: the paper's moments over time."""
 
+from typing import Any
+
 import numpy as np
 
 from tapword.poolings.base import Pooling
@@ -38,6 +40,27 @@ class Tap(Pooling):
     def dim(self, d: int) -> int:
         """Length of the vector: R * d."""
         return self.R * d
+
+    def reduce_tensor(self, frames: Any) -> Any:
+        """Pool torch frames (b, t, d) on their device; as `moments`, less its care for extremes."""
+        import torch
+
+        first = frames[:, :1]
+        z = frames - first
+        mean = z.mean(dim=1)
+        z -= mean[:, None]
+        mean += first[:, 0]
+        result = [mean]
+        if self.R > 1:
+            std = z.square().mean(dim=1).sqrt()
+            constant = std <= _CONSTANT * mean.abs()
+            result.append(std.masked_fill(constant, 0))
+            z /= std.masked_fill(constant, float("inf"))[:, None]
+            power = z.square()
+            for _ in range(2, self.R):
+                power *= z
+                result.append(power.mean(dim=1))
+        return torch.cat(result, dim=1)
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         return moments(frames, self.R).reshape(len(frames), -1)

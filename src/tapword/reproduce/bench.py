@@ -13,7 +13,7 @@ from tapword.datasets.base import Dataset
 from tapword.errors import InputError
 from tapword.poolings.base import FixedLength, Pooling
 from tapword.reproduce import names
-from tapword.spotter import block_poolings
+from tapword.vectors import block_poolings
 
 Result = dict[str, Any]
 

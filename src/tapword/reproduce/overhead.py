@@ -12,7 +12,7 @@ from tapword.backbones.base import Backbone
 from tapword.reproduce import paper
 from tapword.reproduce.compare import Cell, Comparison, Group, Reproduced
 from tapword.reproduce.context import Context, Table, mean
-from tapword.spotter import CLIP_S, block_poolings, pool_clips
+from tapword.vectors import CLIP_S, block_poolings, pool_clips
 
 CLIPS = 96
 REPEATS = 3
