@@ -584,3 +584,34 @@ def test_rows_allocated_ahead_are_counted_once():
         learner.learn_many(np.eye(3), ["a", "b", "c"])
     rows = sum(array.nbytes for array in later.state().values())
     assert rows <= ahead.state_bytes.total <= rows + 2 * 8 + 64
+
+
+def test_slda_with_a_diagonal_prior_does_not_collapse(rng):
+    """Where samples are about as many as dimensions, the prior is worth many points."""
+    centres = rng.normal(size=(10, 60))
+
+    def draw(n):
+        y = np.arange(10 * n) % 10
+        return (centres[y] + rng.normal(scale=2.0, size=(10 * n, 60))).astype(np.float32), y
+
+    (X, y), (Y, truth) = draw(7), draw(40)
+    accuracies = {}
+    for prior in ("none", "diagonal"):
+        learner = Slda(prior=prior)
+        learner.learn_many(X, [str(label) for label in y])
+        accuracies[prior] = np.mean(np.array(learner.predict(Y), dtype=int) == truth)
+    assert accuracies["diagonal"] > accuracies["none"] + 0.2
+
+
+def test_slda_with_a_diagonal_prior_is_the_stated_formula(rng):
+    X = rng.normal(size=(12, 5)).astype(np.float32)
+    words = ["a", "b", "c"] * 4
+    learner = Slda(prior="diagonal", eps=1e-9)
+    learner.learn_many(X, words)
+    means = np.stack([X[k::3].mean(axis=0) for k in range(3)]).astype(np.float64)
+    within = X - means[np.arange(12) % 3]
+    nu = 5 / 2
+    sigma = (within.T @ within + nu * np.diag(X.var(axis=0, dtype=float))) / (12 + nu)
+    weights = np.linalg.solve(sigma, means.T).T
+    expected = X @ weights.T - 0.5 * np.einsum("kd,kd->k", weights, means)
+    np.testing.assert_allclose(learner.scores(X), expected, rtol=1e-4, atol=1e-4)

@@ -208,3 +208,12 @@ def test_factor_tries_the_smallest_rise_first(monkeypatch):
 def test_factor_gives_up_on_what_is_no_covariance():
     with pytest.raises(InputError, match="too nearly dependent"):
         factor(pack(np.array([[1.0, 2.0], [2.0, 1.0]])))
+
+
+def test_variances_are_those_of_all_samples(rng):
+    X = rng.normal(5, 3, (60, 4)).astype(np.float32)
+    statistics = Statistics(4)
+    for _ in range(3):
+        statistics.add_word()
+    statistics.update_many(X, np.arange(60) % 3)
+    np.testing.assert_allclose(statistics.variances(), X.var(axis=0, dtype=float), rtol=1e-4)

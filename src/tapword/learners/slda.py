@@ -20,6 +20,9 @@ class Slda(LinearLearner):
         "exact": S_w is the within-word scatter. "reference": as the public code of the method has
         it, where sample number N + 1 adds N / (N + 1) e e^T with e = x - mean_k and means start
         at zero, so that the first sample of a word adds x x^T.
+    prior
+        "none", or "diagonal": D / 2 samples' worth of the features' own variances are added to
+        S_w, which keeps few samples from collapsing: S_w + D / 2 diag(v) over N + D / 2.
     scatter
         "shared": one S_w for all words. "per-word": one a word, used as their sum, at as many
         times the memory.
@@ -39,15 +42,24 @@ class Slda(LinearLearner):
     (['on'], {'off': 2, 'on': 1})
     """
 
-    def __init__(self, eps: float = 1e-4, variant: str = "exact", scatter: str = "shared"):
+    def __init__(
+        self,
+        eps: float = 1e-4,
+        variant: str = "exact",
+        prior: str = "none",
+        scatter: str = "shared",
+    ):
         super().__init__()
         self.eps = eps
         self.variant = variant
+        self.prior = prior
         self.scatter = scatter
         if not 0 < eps <= 1:
             raise InputError(f"slda: eps must be above 0 and at most 1, got {eps}")
         if variant not in ("exact", "reference"):
             raise InputError(f"slda: variant must be exact or reference, got {variant!r}")
+        if prior not in ("none", "diagonal"):
+            raise InputError(f"slda: prior must be none or diagonal, got {prior!r}")
         if scatter not in ("shared", "per-word"):
             raise InputError(f"slda: scatter must be shared or per-word, got {scatter!r}")
         self.mergeable = variant == "exact"
@@ -67,9 +79,13 @@ class Slda(LinearLearner):
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
         statistics = self._statistics
-        share = (1 - self.eps) / max(statistics.n_scatter, 1)
+        strength = statistics.dim / 2 if self.prior == "diagonal" else 0.0
+        share = (1 - self.eps) / max(statistics.n_scatter + strength, 1)
         covariance = statistics.pooled() * np.float64(share)
-        covariance[packed_diagonal(statistics.dim)] += self.eps
+        diagonal = packed_diagonal(statistics.dim)
+        if strength:
+            covariance[diagonal] += share * strength * statistics.variances()
+        covariance[diagonal] += self.eps
         weights = solve(factor(covariance), statistics.means)
         biases = -0.5 * np.einsum("kd,kd->k", weights, statistics.means.astype(np.float64))
         return weights, biases

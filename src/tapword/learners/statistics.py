@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from tapword.learners.base import StateReader
-from tapword.learners.packed import gram, packed_size
+from tapword.learners.packed import gram, packed_diagonal, packed_size
 
 # Rows that one rank-k update takes at a time: bounds the copy of a large batch.
 _CHUNK = 4096
@@ -95,6 +95,14 @@ class Statistics:
     def pooled(self) -> np.ndarray:
         """Scatter of all words together, packed."""
         return self.scatter
+
+    def variances(self) -> np.ndarray:
+        """Variance of each feature over all samples, (D,) float64: within words and between."""
+        n = max(int(self.counts.sum()), 1)
+        means = self.means.astype(np.float64)
+        between = self.counts @ np.square(means - self.counts @ means / n)
+        within = self.pooled()[packed_diagonal(self.dim)].astype(np.float64)
+        return within / max(self.n_scatter, 1) + between / n
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Give everything by name, without copies."""
