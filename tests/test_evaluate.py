@@ -149,3 +149,22 @@ def test_the_paper_on_real_speech(tmp_path):
         slda = by_name[pooling, "slda"]
         assert slda["acc"] > 75 and slda["acc_std"] < 0.1
         assert slda["delta_fs"] == (1 if pooling == "avg" else 5)
+
+
+def test_a_word_without_test_clips_costs_nothing(split):
+    """Whatever its place in the order; its task is left out of the means."""
+    fewer = [i for i, word in enumerate(split.test_words) if word != "word2"]
+    lacking = split._replace(
+        test=split.test[fewer], test_words=[split.test_words[i] for i in fewer]
+    )
+    results = runs.run_all(lacking, ["ncm", "slda"], orderings=8)
+    for result in results:
+        assert "error" not in result and result["acc"] > 80 and result["pla"] > 80
+    curves = [ordering["curve"] for ordering in results[0]["orderings"]]
+    assert any(curve[0] is None for curve in curves), "no ordering began with the word"
+
+
+def test_upper_bounds_that_cannot_be_had_are_rows_that_say_so(split):
+    results = runs.run_all(split, ["ncm"], shots=[1], draws=1, upper_bound=True)
+    assert results[0]["acc"] is not None
+    assert "offline-lda" in results[1]["error"]

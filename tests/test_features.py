@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tapword import features, registry
+from tapword import audio, features, registry
 from tapword.errors import InputError
 from tests.conftest import tone
 
@@ -60,11 +60,10 @@ def test_vectors_words_and_broken_clips(dataset, cache, parts):
     assert train[0].skipped + test[0].skipped == 1
     assert [part.vectors.shape[1] for part in train] == [32, 64, 98 * 32]
     good = [clip for clip in dataset.clips("train") if "broken" not in clip.path.read_text("latin")]
-    for row, clip in enumerate(good):
-        alone = poolings[1].pool(backbone.frames(np.pad(dataset.read(clip), (0, 16_000)))[0][:98])
-        if len(dataset.read(clip)) == 16_000:
-            np.testing.assert_allclose(train[1].vectors[row], alone, rtol=1e-4)
-        assert train[1].words[row] == clip.word
+    assert train[1].words == [clip.word for clip in good]
+    for vector, clip in zip(train[1].vectors, good, strict=True):
+        sound = audio.fill(dataset.read(clip), 1.0)
+        np.testing.assert_allclose(vector, poolings[1].pool(backbone.frames(sound)[0]), rtol=1e-4)
 
 
 def test_strict_raises_on_a_broken_clip(dataset, cache, parts):
@@ -121,12 +120,38 @@ def test_the_cache_is_bounded(dataset, cache, parts):
     assert cache.clear() > 0 and cache.bytes() == 0
 
 
-def test_damaged_vectors_are_said(dataset, cache, parts):
+@pytest.mark.parametrize("damage", [b"garbage", b"", None])
+def test_damaged_vectors_are_made_anew(dataset, cache, parts, damage):
+    backbone, poolings = parts
+    whole = features.extract(dataset, "train", backbone, poolings[:1], cache)
+    shard = next(cache.folder.glob("*/*.npz"))
+    shard.write_bytes(shard.read_bytes()[:300] if damage is None else damage)
+    again = features.extract(dataset, "train", backbone, poolings[:1], cache)
+    np.testing.assert_array_equal(again[0].vectors, whole[0].vectors)
+
+
+def test_strict_looks_again_at_what_was_skipped(dataset, cache, parts):
+    backbone, poolings = parts
+    for split in ("train", "test"):
+        features.extract(dataset, split, backbone, poolings[:1], cache)
+    with pytest.raises(InputError, match=r"00\.wav"):
+        for split in ("train", "test"):
+            features.extract(dataset, split, backbone, poolings[:1], cache, strict=True)
+
+
+def test_what_is_not_ours_stays(dataset, parts, tmp_path):
+    """Somebody may name a folder of their own as cache."""
+    photos, lookalike = tmp_path / "photos", tmp_path / ("ab" * 16)
+    for folder in (photos, lookalike):
+        folder.mkdir()
+        (folder / "holiday.jpg").write_bytes(b"x" * 10_000)
+    cache = features.Cache(tmp_path, max_gb=1e-9)
     backbone, poolings = parts
     features.extract(dataset, "train", backbone, poolings[:1], cache)
-    next(cache.folder.glob("*/*.npz")).write_bytes(b"garbage")
-    with pytest.raises(InputError, match="damaged; clear them"):
-        features.extract(dataset, "train", backbone, poolings[:1], cache)
+    features.extract(dataset, "train", backbone, poolings[1:2], cache)
+    cache.clear()
+    assert (photos / "holiday.jpg").exists() and (lookalike / "holiday.jpg").exists()
+    assert tmp_path.is_dir() and cache.bytes() == 0
 
 
 def test_a_folder_that_cannot_be_written_is_said(dataset, parts, tmp_path):

@@ -160,7 +160,11 @@ def test_every_cut_and_most_flips_are_noticed(path, rng):
         ({"scatter": np.zeros(3, np.float32)}, "'scatter' should be"),
         ({"counts": np.zeros(2, np.float32)}, "'counts' should be int64"),
         (
-            {"backbones": [{"name": "logmel", "arguments": {}, "weights_sha256": "ab" * 32}]},
+            {
+                "backbones": [
+                    {"name": "logmel", "arguments": {"pad_s": 0.0}, "weights_sha256": "ab" * 32}
+                ]
+            },
             "taught with weights abababababab",
         ),
     ],
@@ -208,3 +212,22 @@ def test_machine_arguments_stay_out_of_the_file(tmp_path):
     [stored] = modelfile.read(tmp_path / "model.tap").header["backbones"]
     assert stored["arguments"] == {"layers": "emb"}
     assert len(stored["weights_sha256"]) == 64
+
+
+def test_backbones_at_hand_must_be_those_of_the_model(path):
+    assert Spotter.load(path, backbones=["logmel"]).words == {"low": 1, "high": 1}
+    for others in (["logmel:pad_s=0.5"], ["logmel", "logmel"], ["speech_embedding"]):
+        with pytest.raises(ModelFileError, match="taught with another backbone: logmel"):
+            Spotter.load(path, backbones=others)
+
+
+def test_edit_refuses_a_file_of_other_parts(path):
+    with Spotter.edit(path, **PARTS) as spotter:
+        assert spotter.words == {"low": 1, "high": 1}
+    before = path.read_bytes()
+    with (
+        pytest.raises(InputError, match="different poolings: avg and max"),
+        Spotter.edit(path, **PARTS | {"pooling": "max"}),
+    ):
+        pass
+    assert path.read_bytes() == before

@@ -84,3 +84,16 @@ def test_few_samples_do_not_collapse_on_real_vectors():
         accuracies.append(100 * np.mean(predicted == truth))
     assert accuracies[-1] > 93
     assert all(b > a - 2 for a, b in pairwise(accuracies)), accuracies
+
+
+def test_forgetting_words_leaves_the_scale_of_scores(rng):
+    """What forgotten words left in the scatter must not drown the words that stay."""
+    centres = rng.normal(scale=3, size=(18, 8))
+    y = np.arange(18 * 20) % 18
+    X = (centres[y] + rng.normal(size=(len(y), 8))).astype(np.float32)
+    many, two = Ridge(lam=5.0), Ridge(lam=5.0)
+    many.learn_many(X, [str(label) for label in y])
+    two.learn_many(X[y < 2], [str(label) for label in y[y < 2]])
+    for label in range(2, 18):
+        many.forget(str(label))
+    np.testing.assert_allclose(many.scores(X[y < 2]), two.scores(X[y < 2]), atol=0.1)

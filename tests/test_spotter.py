@@ -4,7 +4,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tapword import Spotter, audio, registry
 from tapword.backbones.logmel import Logmel
-from tapword.errors import InputError
+from tapword.errors import InputError, ModelFileError
 from tapword.learners.ncm import Ncm
 from tests.conftest import shared, tone
 
@@ -86,11 +86,25 @@ def test_forget_and_rename(rng):
     assert spotter.words == {"mid": 4, "high": 4, "deep": 1}
 
 
+def test_a_state_that_went_wrong_is_not_saved(tmp_path):
+    spotter = Spotter("logmel", "avg", "finetune:lr=1e30")
+    with np.errstate(all="ignore"):
+        for _ in range(5):
+            spotter.learn(tone(300), "low")
+            spotter.learn(tone(900), "high")
+    with pytest.raises(ModelFileError, match=r"not saved: .* NaN or infinite"):
+        spotter.save(tmp_path / "model.tap")
+    assert not (tmp_path / "model.tap").exists()
+
+
 def test_words_are_cleaned():
     spotter = Spotter(**PARTS)
     spotter.learn(tone(300), " cafe\u0301 ")
     spotter.learn(tone(300), "caf\u00e9")
     assert spotter.words == {"caf\u00e9": 2}
+    spotter.rename("cafe\u0301", "coffee")
+    spotter.forget(" coffee ")
+    assert spotter.words == {}
     for word in ("", "  ", "a\nb", "x" * 201, 7):
         with pytest.raises(InputError, match="a word must be"):
             spotter.learn(tone(300), word)

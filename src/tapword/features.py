@@ -8,8 +8,10 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,7 +28,8 @@ from tapword.poolings.base import Pooling
 from tapword.vectors import CLIP_S, block_poolings, pool_audio
 
 SHARD = 128
-LAYOUT = 1
+# Raise it whenever a backbone or a pooling computes something else than before.
+LAYOUT = 2
 
 
 class Features(NamedTuple):
@@ -54,17 +57,20 @@ class Cache:
         self.max_gb = max_gb
 
     def get(self, key: str, shard: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Vectors of a shard and which of its clips they are; None where it is not there."""
+        """Vectors of a shard and which of its clips they are; None where it is not whole."""
         path = self._path(key, shard)
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
                 return stored["vectors"], stored["kept"]
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
 
-    def has(self, key: str, shard: int) -> bool:
-        """Tell whether a shard is there."""
-        return self._path(key, shard).is_file()
+    def has(self, key: str, shard: int, clips: int | None = None) -> bool:
+        """Tell whether a shard is there and whole; with `clips`, whether it holds them all."""
+        if not self._path(key, shard).is_file():
+            return False
+        stored = self.get(key, shard)
+        return stored is not None and (clips is None or len(stored[1]) == clips)
 
     def put(self, key: str, shard: int, vectors: np.ndarray, kept: np.ndarray) -> None:
         """Store a shard, whole or not at all."""
@@ -73,6 +79,8 @@ class Cache:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
                 np.savez(file, vectors=vectors, kept=kept)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(file.name, path)
         except OSError as error:
             raise InputError(
@@ -87,27 +95,44 @@ class Cache:
 
     def bytes(self) -> int:
         """Bytes on disk."""
-        return sum(path.stat().st_size for path in self.folder.glob("*/*") if path.is_file())
+        return sum(_size(folder) for folder in self._folders())
 
     def trim(self, keep: Sequence[str] = ()) -> None:
         """Drop the least recently used keys beyond the limit, except those in `keep`."""
         total = self.bytes()
-        folders = [path for path in self.folder.glob("*") if path.is_dir()]
-        for path in sorted(folders, key=lambda path: path.stat().st_mtime):
+        for path in sorted(self._folders(), key=lambda path: path.stat().st_mtime):
             if total <= self.max_gb * 1e9:
                 return
             if path.name not in keep:
-                total -= sum(file.stat().st_size for file in path.iterdir())
+                total -= _size(path)
                 shutil.rmtree(path, ignore_errors=True)
 
     def clear(self) -> int:
-        """Drop everything; return the bytes freed."""
+        """Drop all vectors; return the bytes freed."""
         freed = self.bytes()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for path in self._folders():
+            shutil.rmtree(path, ignore_errors=True)
         return freed
+
+    def _folders(self) -> list[Path]:
+        """Folders that are ours: a key for a name and nothing but shards inside.
+
+        Whatever else lies in a folder that somebody names as cache stays.
+        """
+        return [
+            path
+            for path in self.folder.glob("*")
+            if path.is_dir()
+            and re.fullmatch("[0-9a-f]{32}", path.name)
+            and all(file.suffix in (".npz", ".tmp") for file in path.iterdir())
+        ]
 
     def _path(self, key: str, shard: int) -> Path:
         return self.folder / key / f"{shard:06d}.npz"
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 class Stored(NamedTuple):
@@ -173,7 +198,9 @@ def store(
     done = 0
 
     def work(number: int) -> int:
-        missing = [i for i, key in enumerate(keys) if not cache.has(key, number)]
+        # Under `strict` a shard that skipped a clip is read again, to say which.
+        all_of_them = len(shards[number]) if strict else None
+        missing = [i for i, key in enumerate(keys) if not cache.has(key, number, all_of_them)]
         if missing:
             sounds, kept = _read(dataset, shards[number], strict)
             made = pool_audio(backbone, [fixed[i] for i in missing], sounds, split == "train")
@@ -215,7 +242,10 @@ def _collect(cache: Cache, key: str, shards: list[list[Clip]]) -> Features:
     for number, clips in enumerate(shards):
         stored = cache.get(key, number)
         if stored is None:
-            raise InputError(f"vectors in {cache.folder} are damaged; clear them and run again")
+            raise InputError(
+                f"vectors in {cache.folder} vanished while they were read: another run may have "
+                "dropped them to stay below its --cache-gb; run again"
+            )
         if len(stored[0]):
             vectors.append(stored[0])
         words.extend(clips[index].word for index in stored[1])
@@ -236,6 +266,7 @@ def _key(dataset: Dataset, split: str, backbone: Backbone, pooling: Pooling) -> 
         split,
         registry.store(backbone, skip=backbone.machine_arguments),
         backbone.weights_sha256,
+        backbone.precision,
         registry.store(pooling),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -30,7 +30,7 @@ class Run(NamedTuple):
     seed: int
     tasks: list[list[str]]
     matrix: np.ndarray | None
-    curve: list[float]
+    curve: list[float | None]
     predicted: list[str | None]
     state_bytes: int
     learn_ms: float
@@ -63,7 +63,7 @@ def _run_stream(
     test_words = np.array(split.test_words)
     columns = [np.flatnonzero(np.isin(test_words, task.words)) for task in tasks]
     matrix = np.full((len(tasks), len(tasks)), np.nan)
-    curve: list[float] = []
+    curve: list[float | None] = []
     learn_s, predict_s = [], []
     for i, task in enumerate(tasks):
         words = [split.train_words[index] for index in task.indices]
@@ -80,9 +80,10 @@ def _run_stream(
         if not last and not fill_matrix:
             continue
         seen = np.concatenate(columns[: i + 1])
+        # A word may have no test clips; then there is nothing to ask yet, or not of its task.
         predicted = np.array(learner.predict(split.test[seen]), dtype=object)
         right = predicted == test_words[seen]
-        curve.append(metrics.accuracy(right))
+        curve.append(metrics.accuracy(right) if len(right) else None)
         for j, part in enumerate(np.split(right, np.cumsum([len(c) for c in columns[:i]]))):
             matrix[i, j] = metrics.accuracy(part) if len(part) else np.nan
     for x in split.test[:TIMED]:
@@ -108,7 +109,11 @@ def _run_offline(split: Split, name: str, seed: int, tasks: list[streams.Task]) 
     rows = np.concatenate([task.indices for task in tasks])
     words = [split.train_words[index] for index in rows]
     start = time.perf_counter()
-    model = offline.fit(name, split.train[rows], words)
+    try:
+        model = offline.fit(name, split.train[rows], words)
+    except (ValueError, IndexError) as error:
+        # One class, or one sample a class: scikit-learn's classifiers have no answer for these.
+        raise InputError(f"{name}: {error}") from error
     fit_ms = 1000 * (time.perf_counter() - start) / len(rows)
     start = time.perf_counter()
     predicted = [str(word) for word in model.predict(split.test)]
@@ -116,7 +121,7 @@ def _run_offline(split: Split, name: str, seed: int, tasks: list[streams.Task]) 
     right = np.array(predicted) == np.array(split.test_words)
     everything = split.train[rows].nbytes
     names = [list(task.words) for task in tasks]
-    curve = [metrics.accuracy(right)]
+    curve: list[float | None] = [metrics.accuracy(right)]
     return Run(seed, names, None, curve, list(predicted), everything, fit_ms, predict_ms)
 
 

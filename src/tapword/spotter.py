@@ -4,6 +4,7 @@ import contextlib
 import os
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -180,21 +181,30 @@ class Spotter:
 
     def forget(self, word: str) -> None:
         """Remove a word."""
-        self.learner.forget(word)
+        self.learner.forget(clean_word(word))
 
     def rename(self, old: str, new: str) -> None:
         """Give a word another name."""
-        self.learner.rename(old, clean_word(new))
+        self.learner.rename(clean_word(old), clean_word(new))
 
     def merge(self, other: "Spotter") -> None:
         """Add what another spotter of the same parts was taught."""
+        self.require_same_parts(other)
+        self.learner.merge(other.learner)
+
+    def require_same_parts(self, other: "Spotter") -> None:
+        """Refuse another spotter whose vectors or learner are not like this one's."""
         ours, theirs = self._parts(), other._parts()
         for key in ours:
             if ours[key] != theirs[key]:
-                raise InputError(
-                    f"cannot merge spotters with different {key}: {ours[key]} and {theirs[key]}"
-                )
-        self.learner.merge(other.learner)
+                sides = [
+                    " + ".join(
+                        map(registry.describe, parts if isinstance(parts, list) else [parts])
+                    )
+                    for parts in (ours[key], theirs[key])
+                ]
+                hint = ", or their weights differ" if sides[0] == sides[1] else ""
+                raise InputError(f"different {key}: {sides[0]} and {sides[1]}{hint}")
 
     # Files.
 
@@ -219,6 +229,12 @@ class Spotter:
             self._write(Path(path))
 
     def _write(self, path: Path) -> None:
+        for name, array in self.learner.state().items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise ModelFileError(
+                    f"not saved: {name!r} of learner {self.learner.spec} has become NaN or "
+                    "infinite; the file stays as it was"
+                )
         header = self._parts() | {
             "version": tapword.__version__,
             "generation": self._generation + 1,
@@ -230,7 +246,9 @@ class Spotter:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], backbones: Sequence[Backbone] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        backbones: Sequence[str | Backbone] | None = None,
     ) -> "Spotter":
         """Read a model file.
 
@@ -239,29 +257,34 @@ class Spotter:
         path
             What `save` wrote.
         backbones
-            Ready-made backbones, for weights that lie elsewhere; their hashes must match.
+            The model's backbones as they are to be had here, where their weights lie elsewhere or
+            they run on another device: names with arguments or `Backbone`s. They must be those the
+            model was taught with.
         """
         header, arrays = modelfile.read(path)
         try:
-            parts = [registry.restore("backbones", part) for part in header["backbones"]]
-            hashes = [part.get("weights_sha256", "") for part in header["backbones"]]
+            stored = list(header["backbones"])
             spotter = cls(
-                list(backbones) if backbones is not None else parts,
+                [registry.restore("backbones", part) for part in stored]
+                if backbones is None
+                else list(backbones),
                 [registry.restore("poolings", part) for part in header["poolings"]],
                 registry.restore("learners", header["learner"]),
             )
             spotter._generation = int(header.get("generation", 0))
         except (KeyError, TypeError, AttributeError, InputError) as error:
             raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
-        if [backbone.name for backbone in spotter.backbones] != [part.name for part in parts]:
-            raise ModelFileError(f"{path} was taught with other backbones: {parts}")
-        for backbone, wanted in zip(spotter.backbones, hashes, strict=True):
-            if backbone.weights_sha256 != wanted:
-                raise ModelFileError(
-                    f"{path} was taught with weights {wanted[:12]}… of {backbone.name}, but those "
-                    f"at hand are {backbone.weights_sha256[:12]}…; give the matching weight file "
-                    f"by Spotter.load(path, backbones=[...]) or teach anew"
-                )
+        for wanted, given in zip_longest(stored, spotter._parts()["backbones"]):
+            if wanted == given:
+                continue
+            if wanted is None or given is None or _unhashed(wanted) != _unhashed(given):
+                taught = " + ".join(map(registry.describe, stored))
+                raise ModelFileError(f"{path} was taught with another backbone: {taught}")
+            raise ModelFileError(
+                f"{path} was taught with weights {str(wanted.get('weights_sha256'))[:12]}… of "
+                f"{given['name']}, but those at hand are {given['weights_sha256'][:12]}…; give the "
+                "matching weights by Spotter.load(path, backbones=[...]) or teach anew"
+            )
         try:
             spotter.learner.load_state(arrays, header["words"])
         except InputError as error:
@@ -271,15 +294,34 @@ class Spotter:
 
     @classmethod
     @contextlib.contextmanager
-    def edit(cls, path: str | os.PathLike[str], **parts: Any) -> Iterator["Spotter"]:
+    def edit(
+        cls,
+        path: str | os.PathLike[str],
+        backbones: Sequence[str | Backbone] | None = None,
+        **parts: Any,
+    ) -> Iterator["Spotter"]:
         """Change a model file safely: lock, load, let the caller change, write.
 
-        Two programs that teach one file this way lose nothing of each other. Where there is no
-        file, a new spotter is made of `parts`. On an error the file stays as it was.
+        Two programs that teach one file this way lose nothing of each other. On an error the file
+        stays as it was.
+
+        Parameters
+        ----------
+        path
+            The model file.
+        backbones
+            As in `load`.
+        parts
+            What to make a new spotter of, where there is no file; a file of other parts is refused.
         """
         path = Path(path)
         with modelfile.locked(path):
-            spotter = cls.load(path) if os.path.lexists(path) else cls(**parts)
+            if os.path.lexists(path):
+                spotter = cls.load(path, backbones)
+                if parts:
+                    spotter.require_same_parts(cls(**parts))
+            else:
+                spotter = cls(**parts)
             yield spotter
             spotter._write(path)
 
@@ -298,6 +340,10 @@ class Spotter:
 def load(path: str | os.PathLike[str]) -> Spotter:
     """Read a model file: short for `Spotter.load`."""
     return Spotter.load(path)
+
+
+def _unhashed(stored: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in stored.items() if key != "weights_sha256"}
 
 
 def clean_word(word: str) -> str:

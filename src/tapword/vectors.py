@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tapword.backbones.base import Backbone
+from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 
 # Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
@@ -67,6 +68,11 @@ def _pool_on_device(
         for found, blocks in zip(vectors, poolings, strict=True):
             sides = zip(blocks, tensors, strict=True)
             found.append(np.hstack([p.reduce_tensor(t).cpu().numpy() for p, t in sides]))
+            if not np.isfinite(found[-1]).all():
+                raise InputError(
+                    f"{backbone.name}: frames contain NaN or infinite numbers; half precision may "
+                    "have overflowed: try half=false"
+                )
     if not order:
         return None
     back = np.argsort(order)

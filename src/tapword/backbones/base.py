@@ -28,6 +28,8 @@ class Backbone(Part, ABC):
         How many trained parameters it holds.
     weights_sha256
         Hash of the weights, so that a model file is never used with others; "" for none.
+    precision
+        What it computes in, on this machine: vectors of different precisions are kept apart.
     machine_arguments
         Constructor arguments that belong to a machine rather than to a taught model (where the
         weights lie, how many threads): never written to a model file.
@@ -37,6 +39,7 @@ class Backbone(Part, ABC):
     dims: tuple[int, ...]
     params: int
     weights_sha256: str = ""
+    precision: str = "float32"
     machine_arguments: tuple[str, ...] = ()
     max_batch: int = 32
 

@@ -111,6 +111,11 @@ class TorchBackbone(Backbone):
         return self._held
 
     @property
+    def precision(self) -> str:  # type: ignore[override]
+        """What it computes in, on this machine."""
+        return str(self._place()[1]).removeprefix("torch.")
+
+    @property
     def weights_sha256(self) -> str:  # type: ignore[override]
         """SHA-256 that tells the weights from others."""
         return self._network.sha256

@@ -14,7 +14,7 @@ OAS_TIMES = 4.0
 class Ridge(LinearLearner):
     """Regularised least squares on one-hot words, features standardised; right from few to many.
 
-    Weights solve (S_t + lam diag(v)) w_k = m_k (mean_k - m), with S_t the total scatter,
+    Weights solve (S_t + lam diag(v)) w_k = n_k (mean_k - m), with S_t the total scatter,
     v its diagonal over N, m the mean of all samples: what ridge regression on all samples at once
     would find, computed from counts, means and the within-word scatter alone.
 
@@ -62,7 +62,9 @@ class Ridge(LinearLearner):
         centre = counts @ means / n
         shift = means - centre
         between = gram((np.sqrt(counts)[:, None] * shift).astype(np.float32))
-        total = statistics.pooled().astype(np.float64) + between
+        # The scatter may hold samples of words forgotten since: what counts is its share a sample.
+        within = statistics.pooled() * np.float64(n / max(statistics.n_scatter, 1))
+        total = within + between
         diagonal = packed_diagonal(statistics.dim)
         variance = total[diagonal] / n
         # A feature that never varied says nothing; any weight will do for what it multiplies.
