@@ -17,7 +17,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n auto -q
+	$(BIN)/pytest -n auto --dist loadgroup -q
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -q -m soak

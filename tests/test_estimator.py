@@ -23,8 +23,9 @@ def test_every_learner_in_a_pipeline_and_cross_validation(learner):
     X, y = load_iris(return_X_y=True)
     model = make_pipeline(StandardScaler(), WordClassifier(learner))
     scores = cross_val_score(model, X, y, cv=3)
-    # Fold after fold in class order is the hard case: chance is 0.33.
-    assert scores.shape == (3,) and scores.mean() > 0.3
+    # Samples come in class order, which learners that forget do not survive: chance is 0.33.
+    forgets = learner in ("finetune", "perceptron", "icarl", "sovr")
+    assert scores.shape == (3,) and scores.mean() > (0.3 if forgets else 0.8)
     shares = model.fit(X, y).predict_proba(X)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
 

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from tapword import Spotter, audio, registry
+from tapword import Spotter, registry
 from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.ncm import Ncm
-from tests.conftest import shared, tone
+from tests.conftest import tone
 
 PARTS = {"backbone": "logmel", "pooling": "tap:R=2", "learner": "slda"}
 WORDS = ["low", "mid", "high"] * 4
@@ -164,77 +163,3 @@ def test_rates_and_files(tmp_path):
     from_file = spotter.vectors([tmp_path / "clip.wav"])
     from_array = spotter.vectors([tone(300, rate=48_000)], sample_rate=48_000)
     np.testing.assert_allclose(from_file, from_array, atol=1e-3)
-
-
-@pytest.fixture(scope="module")
-def real():
-    """Frames of the shared subset, the backbone run once: {split: (frames, words)}."""
-    root = shared("data", "speech_commands_v0.01_subset")
-    lists = {
-        split: set((root / f"{split}_list.txt").read_text().split())
-        for split in ("testing", "validation")
-    }
-    chosen = {"train": [], "testing": [], "validation": []}
-    for path in sorted(root.glob("[!_]*/*.wav")):
-        name = f"{path.parent.name}/{path.name}"
-        split = next((split for split in lists if name in lists[split]), "train")
-        chosen[split].append(path)
-    spotter = Spotter()
-    result = {}
-    for split in ("train", "testing"):
-        sounds = [audio.fill(audio.read(path), 1.0) for path in chosen[split]]
-        frames = np.stack([blocks[0] for blocks in spotter.backbones[0].frames_many(sounds)])
-        result[split] = frames, [path.parent.name for path in chosen[split]]
-    return result
-
-
-@pytest.mark.parametrize(("pooling", "at_least"), [("avg", 93.5), ("tap", 94.2)])
-def test_accuracy_on_real_speech(real, pooling, at_least):
-    spotter = Spotter(pooling=pooling, learner="slda")
-    frames, words = real["train"]
-    spotter.learner.learn_many(spotter.poolings[0].pool(frames), words)
-    frames, truth = real["testing"]
-    answers = spotter.learner.predict(spotter.poolings[0].pool(frames))
-    assert len(truth) == 1200
-    assert 100 * np.mean([a == t for a, t in zip(answers, truth, strict=True)]) >= at_least
-
-
-def test_slda_is_scikit_learns_lda_on_real_speech(real):
-    """Same means, same covariance, same labels; one sample at a time against all at once."""
-    spotter = Spotter(pooling="avg", learner="slda:eps=1e-4")
-    learner = spotter.learner
-    frames, words = real["train"]
-    X = spotter.poolings[0].pool(frames)
-    for index in np.random.default_rng(0).permutation(len(X)):
-        learner.learn_one(X[index], words[index])
-    names = sorted(learner.words)
-    reference = LinearDiscriminantAnalysis(
-        solver="lsqr", shrinkage=0.0, store_covariance=True, priors=np.full(30, 1 / 30)
-    ).fit(X.astype(np.float64), words)
-    order = [list(learner.words).index(name) for name in names]
-    statistics = learner._statistics
-    np.testing.assert_allclose(statistics.means[order], reference.means_, atol=1e-3)
-    packed = statistics.scatter / statistics.n_scatter
-    covariance = np.zeros((96, 96))
-    covariance.T[np.triu_indices(96)] = packed
-    np.testing.assert_allclose(
-        covariance, np.tril(reference.covariance_), atol=1e-3 * np.abs(reference.covariance_).max()
-    )
-    test_frames, _ = real["testing"]
-    Y = spotter.poolings[0].pool(test_frames)
-    agreement = np.mean(np.array(learner.predict(Y)) == reference.predict(Y.astype(np.float64)))
-    # eps = 1e-4 is the only difference between the two.
-    assert agreement >= 0.999
-
-
-def test_any_order_of_real_speech_gives_the_same_answers(real):
-    words = real["train"][1]
-    spotter = Spotter()
-    X, Y = (spotter.poolings[0].pool(real[split][0]) for split in ("train", "testing"))
-    answers = []
-    for seed in range(3):
-        learner = Spotter().learner
-        order = np.random.default_rng(seed).permutation(len(X))
-        learner.learn_many(X[order], [words[index] for index in order])
-        answers.append(learner.predict(Y))
-    assert answers[0] == answers[1] == answers[2]
