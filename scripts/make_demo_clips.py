@@ -48,7 +48,7 @@ ESPEAK = (
 FLITE = {"awb": 0.8, "rms": 0.65, "slt": 0.9}  # with a factor on durations: rms is slow
 FESTIVAL = ("kal", "ked")
 # Each take: how much longer than the voice's own pace, how much higher than its middle pitch.
-TAKES = ((1.0, 1.0), (0.87, 1.15), (1.15, 0.87))
+TAKES = ((1.0, 1.0), (0.87, 1.15))
 
 
 def espeak(voice, stretch, shift, folder):
