@@ -137,7 +137,9 @@ def test_the_whole_way(site, tmp_path):
 def test_what_was_unpacked_by_hand_is_left_alone(site, tmp_path):
     for name in ("validation_list.txt", "testing_list.txt"):
         (tmp_path / name).touch()
-    assert get(site, tmp_path) == tmp_path and not site.asked
+    with pytest.raises(InputError, match="its version is not known: use it as it is"):
+        get(site, tmp_path)
+    assert not site.asked and len(list(tmp_path.glob("*.txt"))) == 2
 
 
 @pytest.mark.parametrize("tag", ['"1"', None, 'W/"weak"'])

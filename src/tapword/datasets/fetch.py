@@ -120,7 +120,12 @@ def _is_there(folder: Path, wanted: str) -> bool:
     if not all((folder / name).is_file() for name in LISTS.values()):
         return False
     mark = folder / _MARK
-    if mark.is_file() and mark.read_text(encoding="utf-8").strip() != wanted:
+    if not mark.is_file():
+        raise InputError(
+            f"{folder} looks like Speech Commands but was not fetched by tapword, so its version "
+            "is not known: use it as it is with --data, or give another folder"
+        )
+    if mark.read_text(encoding="utf-8").strip() != wanted:
         raise InputError(f"{folder} holds another version of Speech Commands; give another folder")
     return True
 
