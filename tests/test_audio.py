@@ -1,3 +1,6 @@
+import os
+import sys
+
 import numpy as np
 import pytest
 import soundfile
@@ -68,9 +71,10 @@ def test_arrays_that_cannot_be_speech_are_refused(samples, message):
         audio.check(samples)
 
 
-def test_odd_sample_rates_are_refused():
-    with pytest.raises(InputError, match="got 10"):
-        audio.check(np.ones(16_000, np.float32), sample_rate=10)
+@pytest.mark.parametrize("rate", [10, "16000", None, float("nan")])
+def test_odd_sample_rates_are_refused(rate):
+    with pytest.raises(InputError, match=f"sample_rate .*, got {rate!r}"):
+        audio.check(np.ones(16_000, np.float32), sample_rate=rate)
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
@@ -100,11 +104,20 @@ def test_the_callers_array_is_never_changed_or_shared():
 
 
 def test_find_takes_files_and_folders(tmp_path):
-    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "folder.wav").mkdir(parents=True)
     for name in ("a/2.WAV", "a/1.flac", "notes.txt", ".hidden.wav"):
         (tmp_path / name).touch()
     assert [path.name for path in audio.find(tmp_path)] == ["1.flac", "2.WAV"]
     assert audio.find(tmp_path / "gone.wav") == [tmp_path / "gone.wav"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is text")
+def test_names_that_are_not_text_are_read(tmp_path):
+    soundfile.write(tmp_path / "clip.wav", tone(200), 16_000)
+    path = tmp_path / os.fsdecode(b"caf\xe9.wav")
+    (tmp_path / "clip.wav").rename(path)
+    assert audio.find(tmp_path) == [path]
+    assert len(audio.read(path)) == 16_000
 
 
 def test_real_recordings_read(speech_commands):

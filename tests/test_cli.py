@@ -9,6 +9,8 @@ import pytest
 import soundfile
 
 import tapword
+from tapword import audio, modelfile, registry
+from tapword.cli import app
 from tests.conftest import tone
 
 NEW = ["--backbone", "logmel", "--pooling", "tap:R=2", "--learner", "ncm"]
@@ -85,6 +87,152 @@ def test_list(run):
     assert "slda" in run("list", "learners")[1]
 
 
+@pytest.mark.parametrize("room", registry.ROOMS)
+def test_list_cuts_no_argument_on_a_narrow_console(run, room, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, text, _ = run("list", room)
+    assert max(map(len, text.splitlines())) <= 80 and "…" not in text
+    for name, cls in registry.classes(room).items():
+        assert f"│ {name} " in text
+        for key, parameter in cls.parameters().items():
+            assert f"{key}={parameter.default}" in text
+
+
+@pytest.mark.parametrize("word", ["[/b]", ":lamp:", "[red]stop"])
+def test_words_are_shown_as_they_are(folder, run, word):
+    assert run("learn", "[m].tap", "low", "clips/low", *NEW)[0] == 0
+    assert run("learn", "[m].tap", word, "clips/high")[0] == 0
+    for command in (["info", "[m].tap"], ["predict", "[m].tap", "clips/high/0.wav"]):
+        code, output, _ = run(*command)
+        assert code == 0 and f"│ {word} " in output
+    code, output, _ = run("rename", "[m].tap", word, f"{word}2")
+    assert code == 0 and f"[m].tap: '{word}' is now '{word}2'" in output
+    code, output, _ = run("forget", "[m].tap", f"{word}2")
+    assert code == 0 and f"forgot '{word}2', 1 words left" in output
+    code, _, error = run("forget", "[m].tap", word)
+    assert code == 2 and f"no word '{word}' is taught" in error
+
+
+def test_words_are_checked_before_a_clip_is_heard(folder, run, monkeypatch):
+    os.rename("clips/low", "clips/lo\tw")
+    monkeypatch.setattr(audio, "read", lambda path: pytest.fail("a clip was heard"))
+    for arguments in (
+        ["learn", "new.tap", "a\nb", "clips/high"],
+        ["learn-folder", "new.tap", "clips"],
+    ):
+        code, _, error = run(*arguments, *NEW)
+        assert code == 2 and "printable characters" in error and error.count("\n") == 1
+
+
+def test_a_pooling_for_each_backbone(folder, run):
+    two = ["--backbone", "logmel", "--backbone", "logmel:pad_s=0.5", "--learner", "ncm"]
+    poolings = ["--pooling", "avg", "--pooling", "tap:R=2"]
+    assert run("learn", "two.tap", "low", "clips/low", *two, *poolings)[0] == 0
+    assert [pooling.spec for pooling in tapword.load("two.tap").poolings] == ["avg", "tap:R=2"]
+    assert run("learn", "one.tap", "low", "clips/low", *two, "--pooling", "max")[0] == 0
+    assert [pooling.spec for pooling in tapword.load("one.tap").poolings] == ["max", "max"]
+    code, _, error = run("learn", "no.tap", "low", "clips/low", *two, *poolings, "--pooling", "max")
+    assert code == 2 and "3 poolings for 2 backbones" in error
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-0.1", "10.5"])
+def test_silence_around_a_clip_has_bounds(folder, run, value):
+    given = ["--backbone", f"logmel:pad_s={value}"]
+    code, _, error = run("learn", "new.tap", "low", "clips/low", *given)
+    assert code == 2 and f"pad_s must lie in 0..10 seconds, got {value}" in error
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"learner": None},
+        {"learner": "ncm"},
+        {"learner": {"name": "ncm"}},
+        {"learner": {"name": 3, "arguments": {}}},
+        {"learner": {"name": "nmc", "arguments": {}}},
+        {"backbones": None},
+        {"backbones": []},
+        {"backbones": "logmel"},
+        {"backbones": {"name": "logmel", "arguments": {}}},
+        {"backbones": [{"name": ["logmel"], "arguments": {}}]},
+        {"poolings": [None]},
+        {"poolings": [{"name": "tap", "arguments": 2}]},
+    ],
+)
+@pytest.mark.parametrize("lacking", [False, True])
+def test_info_refuses_headers_without_parts(model, run, change, lacking):
+    header, arrays = modelfile.read(model)
+    header |= change
+    if lacking:
+        del header[next(iter(change))]
+    with modelfile.locked(model):
+        modelfile.write(model, header, arrays)
+    for arguments in (["info", model], ["info", model, "--json"]):
+        code, output, error = run(*arguments)
+        assert code == 2 and not output
+        assert "home.tap names parts that cannot be made" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (
+            ZeroDivisionError("by\nzero"),
+            2,
+            "tapword: unexpected error: ZeroDivisionError: by zero ",
+        ),
+        (KeyError("[/b]"), 2, "tapword: unexpected error: KeyError: '[/b]' (--debug shows where"),
+        (OSError(28, "No space left on device"), 2, "tapword: No space left on device\n"),
+        (PermissionError(13, "Permission denied", "x"), 2, "tapword: x: Permission denied\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_the_last_net(folder, run, monkeypatch, raised, code, said):
+    def fail(_):
+        raise raised
+
+    monkeypatch.setattr(modelfile, "read", fail)
+    found, output, error = run("info", "home.tap")
+    assert found == code and not output
+    assert error.startswith(said) and error.count("\n") == bool(said)
+    if code == 2:
+        monkeypatch.setattr(sys, "argv", ["tapword", "--debug", "info", "home.tap"])
+        with pytest.raises(type(raised)):
+            app.main()
+
+
+def test_interrupted_outside_a_command(run, monkeypatch):
+    def interrupt(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "app", interrupt)
+    assert run("info", "home.tap") == (130, "", "")
+
+
+def test_names_too_long_are_one_line(folder, run):
+    for arguments in (["info", "n" * 300], ["learn", "home.tap", "low", "n" * 300 + ".wav", *NEW]):
+        code, _, error = run(*arguments)
+        assert code == 2 and "File name too long" in error and error.count("\n") == 1
+        assert "Traceback" not in error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is text")
+def test_names_that_are_not_text_are_shown(folder, run, model):
+    name = os.fsdecode(b"caf\xe9.wav")
+    code, _, error = run("predict", model, name)
+    assert code == 2 and error == "tapword: caf\\udce9.wav does not exist\n"
+    Path(name).write_text("no sound")
+    code, _, error = run("predict", model, name, "--skip-bad")
+    assert code == 0 and error.startswith("skipped: caf\\udce9.wav is not audio")
+    os.replace("clips/low/0.wav", name)
+    code, output, _ = run("predict", model, name)
+    assert code == 0 and "caf\\udce9.wav" in output
+    [answer] = json.loads(run("predict", model, name, "--json")[1])
+    assert answer["file"] == name
+    os.replace(model, os.fsdecode(b"\xe9.tap"))
+    assert run("forget", os.fsdecode(b"\xe9.tap"), "low")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -152,8 +300,8 @@ def test_version_help_and_debug(run, folder):
 
 
 def test_demo_teaches_and_remembers(run):
-    code, output, _ = run("demo")
-    assert code == 0
+    code, output, error = run("demo")
+    assert code == 0, error
     rows = re.findall(r"│ (\w+) +│ +(\d+) +│ +([\d.]+)%", output)
     assert len(rows) >= 12
     assert float(rows[-1][2]) >= 80

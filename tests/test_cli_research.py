@@ -2,12 +2,14 @@
 
 import csv
 import json
+import zipfile
 from itertools import chain
 
 import numpy as np
 import pytest
 import soundfile
 
+from tapword.errors import InputError
 from tests.conftest import tone
 
 QUICK = ["--backbone", "logmel", "--pooling", "avg", "--learner", "ncm", "--orderings", "2"]
@@ -74,6 +76,8 @@ def test_evaluate_ready_made_vectors(clips, run, rng):
         (["--data", "clips", "--learner", "slad"], "no learner named 'slad'"),
         (["--data", "clips", "--order", "sorted"], "no order named 'sorted'"),
         (["--data", "clips", "--json", "no/r.json"], "its folder does not exist"),
+        (["--data", "clips", "--json", "clips"], "cannot write clips: it is a folder"),
+        (["--data", "clips", "--order", "iid", "--shots", "1"], "leave out --order iid"),
         (["--data", "clips", "--shots", "9", *QUICK], "9"),
         (["--features", "gone.npz"], "gone.npz does not exist"),
         (["--features", "clips/low/0.wav"], "is not an .npz file"),
@@ -82,6 +86,107 @@ def test_evaluate_ready_made_vectors(clips, run, rng):
 def test_evaluate_says_what_is_wrong(clips, run, arguments, message):
     code, _, error = run("evaluate", *arguments)
     assert code == 2 and message in error and error.count("\n") == 1
+
+
+VECTORS = {
+    "train_x": np.arange(12.0).reshape(6, 2),
+    "train_y": np.arange(6) % 2,
+    "test_x": np.arange(4.0).reshape(2, 2),
+    "test_y": np.arange(2),
+    "words": np.array(["a", "b"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train_x": np.full((6, 2), "x")}, "train_x must hold numbers, not str"),
+        ({"train_x": np.full((6, 2), np.nan)}, "train_x contains NaN"),
+        ({"test_x": np.full((2, 2), 1e300)}, "test_x contains NaN, infinite or too large"),
+        ({"test_x": np.ones((2, 3))}, "got (6, 2) and (2, 3)"),
+        ({"test_x": np.ones((2, 0)), "train_x": np.ones((6, 0))}, "got (6, 0) and (6,)"),
+        ({"train_y": np.arange(5)}, "got (6, 2) and (5,)"),
+        ({"train_y": np.zeros(6)}, "train_y must hold whole numbers, for words; not float64"),
+        ({"train_y": np.arange(6)}, "train_y must lie in 0..1, for words; got 2"),
+        ({"test_y": np.array([-1, 0])}, "test_y must lie in 0..1, for words; got -1"),
+        ({"words": np.array(3)}, "words must be (K,) of text, got () of int64"),
+        (
+            {"words": None, "test_y": np.array([b"a", b"b"])},
+            "must hold words or numbers, not bytes",
+        ),
+        ({"train_y": np.array(["a", None] * 3)}, "is not an .npz file of plain arrays"),
+        ({"test_x": None, "test_y": None}, "lacks test_x, test_y; found: train_x, train_y, words"),
+    ],
+)
+def test_ready_made_vectors_are_checked(clips, run, change, message):
+    np.savez("v.npz", **{key: x for key, x in (VECTORS | change).items() if x is not None})
+    code, output, error = run("evaluate", "--features", "v.npz")
+    assert code == 2 and not output
+    assert error.startswith("tapword: v.npz") and message in error and error.count("\n") == 1
+
+
+def test_files_that_are_no_vectors(clips, run):
+    np.save("one.npy", np.ones(3))
+    (clips / "fake.npz").write_bytes(b"PK\x03\x04 and no more")
+    np.savez("cut.npz", **VECTORS)
+    whole = (clips / "cut.npz").read_bytes()
+    (clips / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    with zipfile.ZipFile("text.npz", "w") as file:
+        file.writestr("train_x", "no array")
+    (clips / "empty.npz").touch()
+    for name in ("one.npy", "fake.npz", "cut.npz", "text.npz", "empty.npz", "clips"):
+        code, _, error = run("evaluate", "--features", name)
+        assert code == 2 and error.count("\n") == 1
+        assert error.startswith(f"tapword: {name} is not an .npz file of plain arrays: ")
+
+
+def test_ready_made_vectors_need_no_parts(clips, run):
+    for option, value in [
+        ("--data", "clips"),
+        ("--dataset", "folder"),
+        ("--backbone", "logmel"),
+        ("--pooling", "avg"),
+        ("--size", "small"),
+    ]:
+        code, _, error = run("evaluate", "--features", "gone.npz", option, value)
+        assert code == 2 and f"{option} cannot go with --features" in error
+    code, _, error = run("evaluate", "--features", "gone.npz", "--learner", "slad")
+    assert code == 2 and "no learner named 'slad'" in error
+
+
+def test_refusals_stand_below_the_table(clips, run, monkeypatch):
+    monkeypatch.setattr("tapword.learners.base.Learner.max_gb", 1e-6)
+    common = ["evaluate", "--data", "clips", "--backbone", "logmel", "--jobs", "1"]
+    common += ["--orderings", "1", "--pooling", "avg", "--learner", "sqda", "--json", "r.json"]
+    code, output, error = run(*common, "--learner", "ncm")
+    assert code == 0 and not error
+    [line] = [line for line in output.splitlines() if "max_gb" in line]
+    assert line.startswith("logmel · avg · sqda: sqda with 32 numbers a vector and 1 words needs")
+    assert len(line) > 80, "not broken into the table's width"
+    code, output, error = run(*common)
+    assert code == 2 and "max_gb" in output and "every combination was refused" in error
+    assert json.loads((clips / "r.json").read_text())["results"][0]["acc"] is None
+
+
+def test_every_report_is_tried(clips, run, monkeypatch):
+    def fail(records, path):
+        raise InputError(f"cannot write {path}: No space left on device")
+
+    monkeypatch.setattr("tapword.report.write_json", fail)
+    run_it = ["evaluate", "--data", "clips", *QUICK, "--jobs", "1", "--json", "r.json"]
+    code, _, error = run(*run_it, "--csv", "r.csv")
+    assert code == 2 and error == "tapword: cannot write r.json: No space left on device\n"
+    assert (clips / "r.csv").is_file()
+    monkeypatch.setattr("tapword.report.write_html", fail)
+    code, _, error = run(*run_it, "--html", "r.html")
+    assert code == 2 and "r.json" in error and "r.html" in error and error.count("\n") == 1
+
+
+def test_folders_that_cannot_be_written_are_said_before_the_run(clips, run, monkeypatch):
+    monkeypatch.setattr("tapword.evaluate.evaluate", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr("os.access", lambda path, mode: str(path) != str(clips))
+    code, _, error = run("evaluate", "--data", "clips", *QUICK, "--html", "r.html")
+    assert code == 2 and "cannot write r.html: permission denied" in error
 
 
 def test_cache_is_shown_and_cleared(clips, run):

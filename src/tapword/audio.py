@@ -1,5 +1,6 @@
 """Files and arrays in, 16 kHz mono float32 out: the only room that knows formats and rates."""
 
+import numbers
 import os
 from pathlib import Path
 
@@ -40,15 +41,17 @@ def read(path: str | os.PathLike[str], max_s: float = MAX_S) -> np.ndarray:
     if not os.access(path, os.R_OK):
         raise InputError(f"{path} cannot be read: permission denied")
     try:
-        with soundfile.SoundFile(path) as file:
+        # soundfile would refuse a name that is not UTF-8; on Windows names are text.
+        with soundfile.SoundFile(path if os.name == "nt" else os.fsencode(path)) as file:
             rate = file.samplerate
             # Never trust a header's length: read up to the limit and see whether more comes.
             limit = int(max_s * rate)
             samples = file.read(limit + 1, dtype="float32", always_2d=True)
     except (soundfile.SoundFileError, TypeError, ValueError, OSError) as error:
         formats = ", ".join(suffix[1:] for suffix in SUFFIXES)
+        why = getattr(error, "error_string", error)
         raise InputError(
-            f"{path} is not audio that can be read (wanted one of {formats}): {error}"
+            f"{path} is not audio that can be read (wanted one of {formats}): {why}"
         ) from error
     if len(samples) > limit:
         raise InputError(f"{path} is longer than the limit of {max_s:g} s; cut it into clips")
@@ -107,8 +110,8 @@ def check(
         audio = audio.astype(np.float32)
     else:
         raise InputError(f"{name} must be float32, float64 or int16 samples, not {audio.dtype}")
-    if not 1_000 <= sample_rate <= 768_000:
-        raise InputError(f"sample_rate must be between 1000 and 768000 Hz, got {sample_rate}")
+    if not isinstance(sample_rate, numbers.Real) or not 1_000 <= sample_rate <= 768_000:
+        raise InputError(f"sample_rate must be between 1000 and 768000 Hz, got {sample_rate!r}")
     if not len(audio):
         raise InputError(f"{name} is empty")
     seconds = len(audio) / sample_rate
@@ -147,5 +150,5 @@ def find(path: str | os.PathLike[str]) -> list[Path]:
     return sorted(
         file
         for file in path.rglob("*")
-        if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")
+        if file.suffix.lower() in SUFFIXES and not file.name.startswith(".") and file.is_file()
     )

@@ -16,6 +16,7 @@ FFT = 512
 BANDS = 32
 LOW_HZ, HIGH_HZ = 60.0, 3800.0
 FLOOR = 1e-3
+MAX_PAD_S = 10.0
 
 
 class Logmel(Backbone):
@@ -24,7 +25,7 @@ class Logmel(Backbone):
     Parameters
     ----------
     pad_s
-        Seconds of silence put on each side of the clip.
+        Seconds of silence put on each side of the clip, at most 10.
 
     Examples
     --------
@@ -36,6 +37,8 @@ class Logmel(Backbone):
     params = 0
 
     def __init__(self, pad_s: float = 0.0):
+        if not 0 <= pad_s <= MAX_PAD_S:
+            raise InputError(f"pad_s must lie in 0..{MAX_PAD_S:g} seconds, got {pad_s}")
         self.pad_s = pad_s
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:

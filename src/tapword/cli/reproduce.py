@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import TaskID
 from rich.text import Text
 
 from tapword import features, report
 from tapword import reproduce as reproduction
-from tapword.cli.app import app, err, out
-from tapword.cli.research import CacheFolder, _progress
+from tapword.cli.app import app, err, out, printable, progress_steps
+from tapword.cli.outputs import check_outputs, write_outputs
+from tapword.cli.research import CacheFolder
 from tapword.errors import InputError
-from tapword.report.writers import _write
+from tapword.report.writers import write_text
 
 KNOWN = ", ".join([*reproduction.TABLES, reproduction.ALL])
 
@@ -57,9 +57,7 @@ def reproduce(
         tapword reproduce table2 --data speech_commands_v0.02 --html table2.html
     """
     reproduction.check(table)
-    for path in (json_file, html_file):
-        if path is not None and not path.resolve().parent.is_dir():
-            raise InputError(f"cannot write {path}: its folder does not exist")
+    check_outputs([json_file, html_file])
     settings = reproduction.Settings(
         data=data,
         dataset=dataset,
@@ -73,19 +71,12 @@ def reproduce(
         jobs=jobs or os.cpu_count() or 1,
         cache=features.Cache(cache, cache_gb),
     )
-    with _progress() as progress:
-        tasks: dict[str, TaskID] = {}
-
-        def step(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(what, total=total)
-            progress.update(tasks[what], completed=done, total=total)
-
+    with progress_steps() as step:
         settings.progress = step
         outcome, made = reproduction.reproduce(table, settings)
     outcome["config"]["command"] = shlex.join(["tapword", *sys.argv[1:]])
     for name, why in outcome["config"]["lacking"].items():
-        err.print(f"left out {name}: {why}", highlight=False, markup=False, soft_wrap=True)
+        err.print(f"left out {name}: {printable(why)}", soft_wrap=True)
     for line in outcome["banner"]:
         out.print(Text(line, style="bold yellow"))
     for one in made:
@@ -95,11 +86,13 @@ def reproduce(
                 out.print(shown)
         for note in one.notes:
             out.print(Text(f"- {note}", style="dim"))
-    out.print(f"{outcome['environment']['seconds']:.1f} s", highlight=False)
-    if json_file is not None:
-        report.write_json(outcome, json_file)
-    if html_file is not None:
-        _write(html_file, reproduction.page(outcome, made))
+    out.print(f"{outcome['environment']['seconds']:.1f} s")
+    write_outputs(
+        [
+            (lambda path: report.write_json(outcome, path), json_file),
+            (lambda path: write_text(path, reproduction.page(outcome, made)), html_file),
+        ]
+    )
 
 
 def _numbers(text: str) -> tuple[int, ...]:

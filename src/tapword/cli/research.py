@@ -1,37 +1,28 @@
 """Commands for those who compare methods: data sets, evaluation, reports."""
 
+import functools
 import os
 import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from tapword import evaluate as evaluation
 from tapword import features, registry, report
-from tapword.cli.app import app, err, out
+from tapword.cli.app import app, out, printable, progress_bar, progress_steps
+from tapword.cli.outputs import check_outputs, write_outputs
+from tapword.cli.vectors import read_vectors
 from tapword.datasets import fetch as downloads
 from tapword.errors import InputError
-from tapword.passes import Split
-from tapword.report.columns import human_bytes
+from tapword.report.columns import human_bytes, refused
 from tapword.spotter import BACKBONE, LEARNER, POOLING
 
 CacheFolder = Annotated[
     Path | None,
     typer.Option("--cache", help="Where vectors are kept. [default: the user's cache folder]"),
 ]
-
-
 Backbones = Annotated[
     list[str] | None,
     typer.Option("--backbone", help=f"Repeat for several. [default: {BACKBONE}]"),
@@ -47,8 +38,9 @@ Learners = Annotated[
 @app.command()
 def evaluate(
     dataset: Annotated[
-        str, typer.Option(help="speech_commands, mswc or folder, with arguments.")
-    ] = "folder",
+        str | None,
+        typer.Option(help="speech_commands, mswc or folder, with arguments. [default: folder]"),
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of the data set.")] = None,
     backbone: Backbones = None,
     pooling: Poolings = None,
@@ -97,11 +89,16 @@ def evaluate(
         (report.write_csv, csv_file),
         (report.write_latex, latex_file),
     ]
-    for _, path in outputs:
-        if path is not None and not path.resolve().parent.is_dir():
-            raise InputError(f"cannot write {path}: its folder does not exist")
+    check_outputs(path for _, path in outputs)
     if order not in ("class-iid", "iid"):
         raise InputError(f"no order named {order!r}; known: class-iid, iid, and --shots")
+    if shots and order == "iid":
+        raise InputError("--shots brings its own order, word after word; leave out --order iid")
+    if vectors is not None:
+        parts = {"data": data, "dataset": dataset, "backbone": backbone, "pooling": pooling}
+        given = [f"--{name}" for name, value in (parts | {"size": size}).items() if value]
+        if given:
+            raise InputError(f"{', '.join(given)} cannot go with --features: vectors are ready")
     stream: dict[str, Any] = {
         "order": order,
         "orderings": orderings,
@@ -111,24 +108,20 @@ def evaluate(
         "upper_bound": upper_bound,
         "jobs": jobs or os.cpu_count() or 1,
     }
-    with _progress() as progress:
-        tasks: dict[str, TaskID] = {}
-
-        def step(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(what, total=total)
-            progress.update(tasks[what], completed=done, total=total)
-
+    with progress_steps() as step:
         if vectors is not None:
-            split = _read_vectors(vectors)
+            learners = learner or [LEARNER]
+            # A wrong name is said before anything is read.
+            for name in learners:
+                registry.build("learners", name)
             records = evaluation.evaluate_vectors(
-                split, learner or [LEARNER], progress=step, **stream
+                read_vectors(vectors), learners, progress=step, **stream
             )
         else:
             if data is None:
                 raise InputError("give the data set's folder with --data, or --features FILE")
             records = evaluation.evaluate(
-                registry.build("datasets", dataset, root=str(data)),
+                registry.build("datasets", dataset or "folder", root=str(data)),
                 backbone or (),
                 pooling or (),
                 learner or (),
@@ -140,15 +133,17 @@ def evaluate(
             )
     records["config"]["command"] = shlex.join(["tapword", *sys.argv[1:]])
     out.print(report.table(records))
+    refusals = refused(records["results"])
+    for line in refusals:
+        out.print(printable(line), soft_wrap=True)
     config = records["config"]
     out.print(
         f"{config['n_words']} words, {config['n_train']:,} clips to learn, {config['n_test']:,} to "
-        f"ask, {config['skipped']} unusable; {records['environment']['seconds']:.1f} s",
-        highlight=False,
+        f"ask, {config['skipped']} unusable; {records['environment']['seconds']:.1f} s"
     )
-    for write, path in outputs:
-        if path is not None:
-            write(records, path)
+    write_outputs((functools.partial(write, records), path) for write, path in outputs)
+    if len(refusals) == len(records["results"]):
+        raise InputError("every combination was refused, for the reasons below the table")
 
 
 @app.command()
@@ -160,12 +155,12 @@ def fetch(
     """Download a data set, check it and unpack it; go on where a download stopped."""
     if dataset != "speech_commands":
         raise InputError(f"nothing to fetch named {dataset!r}; known: speech_commands")
-    with _progress() as progress:
+    with progress_bar() as progress:
         task = progress.add_task(f"{dataset} {version}", total=None)
         folder = downloads.fetch_speech_commands(
             version, to, lambda done, total: progress.update(task, completed=done, total=total)
         )
-    out.print(f"{dataset} {version} is in {folder}", highlight=False)
+    out.print(f"{dataset} {version} is in {folder}")
 
 
 @app.command()
@@ -176,46 +171,6 @@ def cache(
     """Show or clear the vectors that `evaluate` keeps."""
     kept = features.Cache(folder)
     if clear:
-        out.print(f"freed {human_bytes(kept.clear())} in {kept.folder}", highlight=False)
+        out.print(f"freed {human_bytes(kept.clear())} in {kept.folder}")
     else:
-        out.print(f"{human_bytes(kept.bytes())} of vectors in {kept.folder}", highlight=False)
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
-    )
-
-
-def _read_vectors(path: Path) -> Split:
-    """Read train_x (n, D), train_y (n,), test_x and test_y; `words` names whole-number labels."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        parts = [arrays[name] for name in ("train_x", "train_y", "test_x", "test_y")]
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except KeyError as error:
-        raise InputError(f"{path} lacks {error}; found: {', '.join(arrays)}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not an .npz file of plain arrays: {error}") from None
-    train_x, train_y, test_x, test_y = parts
-    for name, X, y in (("train", train_x, train_y), ("test", test_x, test_y)):
-        if X.ndim != 2 or y.shape != (len(X),) or not len(X):
-            raise InputError(
-                f"{path}: {name}_x must be (n, D) and {name}_y (n,); got {X.shape} and {y.shape}"
-            )
-    names = arrays.get("words")
-
-    def words(y: np.ndarray) -> list[str]:
-        return [str(label if names is None else names[label]) for label in y]
-
-    return Split(
-        train_x.astype(np.float32), words(train_y), test_x.astype(np.float32), words(test_y)
-    )
+        out.print(f"{human_bytes(kept.bytes())} of vectors in {kept.folder}")

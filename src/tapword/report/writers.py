@@ -36,7 +36,7 @@ PathLike = str | os.PathLike[str]
 def table(records: Records) -> Table:
     """Show results on a console of 100 columns: one row each, the best accuracy in bold."""
     results, columns, best = prepare(records, brief=True)
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 0), caption_justify="left", title_justify="left")
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 0), title_justify="left")
     # A name that is the same in every row is said once, so that the others have room.
     alike = [
         c for c in same(results) if c.key in NAMES and len(results) > 1 and results[0].get(c.key)
@@ -54,15 +54,14 @@ def table(records: Records) -> Table:
         styles = ["bold" if c.key == "acc" and index in best else "" for c in columns]
         cells = [cell(result, column) for column in columns]
         shown.add_row(*map(Text, cells, styles))
-    refusals = refused(results)
-    if refusals:
-        shown.caption = Text("\n".join(refusals))
     return shown
 
 
 def write_json(records: Records, path: PathLike) -> None:
     """Write everything as strict JSON: a number that is not finite becomes null."""
-    _write(path, json.dumps(clean(records), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    write_text(
+        path, json.dumps(clean(records), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    )
 
 
 def write_csv(records: Records, path: PathLike) -> None:
@@ -76,7 +75,7 @@ def write_csv(records: Records, path: PathLike) -> None:
     writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(results)
-    _write(path, text.getvalue())
+    write_text(path, text.getvalue())
 
 
 def write_latex(records: Records, path: PathLike) -> None:
@@ -109,7 +108,7 @@ def write_latex(records: Records, path: PathLike) -> None:
         f"\\par\\smallskip{{\\footnotesize {_latex(line)}}}\n" for line in refused(results)
     )
     body = "\n".join(rows) or r"no results \\"
-    _write(
+    write_text(
         path,
         "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\\small\n"
         f"\\caption{{{_latex(caption) or 'Results'}.}}\n\\begin{{tabular}}{{{align or 'l'}}}\n"
@@ -120,7 +119,7 @@ def write_latex(records: Records, path: PathLike) -> None:
 
 def write_html(records: Records, path: PathLike) -> None:
     """Write a page with tables and charts in one file that loads nothing from anywhere."""
-    _write(path, page(records))
+    write_text(path, page(records))
 
 
 def _latex(text: str) -> str:
@@ -133,7 +132,7 @@ def _latex(text: str) -> str:
     return "".join(special.get(c, c) for c in re.sub(r"[\x00-\x1f\x7f]+", " ", text))
 
 
-def _write(path: PathLike, text: str) -> None:
+def write_text(path: PathLike, text: str) -> None:
     """Write a file whole or not at all, links followed."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():

@@ -1,0 +1,153 @@
+"""Commands that look into model files, change them, and list what they can be made of."""
+
+import textwrap
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from tapword import modelfile, registry
+from tapword.cli.app import AsJson, app, cell, out, print_json
+from tapword.cli.teach import Model, report_model
+from tapword.errors import InputError, ModelFileError
+from tapword.learners.base import Learner
+from tapword.spotter import Spotter
+
+ARGUMENTS_WIDTH = 30
+
+
+@app.command()
+def info(model: Model, as_json: AsJson = False) -> None:
+    """Show what MODEL knows, what it is made of and what it keeps."""
+    header, learner = _read(model)
+    size = learner.state_bytes
+    facts = {
+        "file": str(model),
+        "words": header["words"],
+        "backbones": header["backbones"],
+        "poolings": header["poolings"],
+        "learner": header["learner"],
+        "dim": header.get("dim"),
+        "state_bytes": size._asdict(),
+        "file_bytes": model.stat().st_size,
+        "keeps_vectors": learner.keeps_vectors,
+        "format": header["format"],
+        "version": header.get("version"),
+        "generation": header.get("generation"),
+    }
+    if as_json:
+        print_json(facts)
+        return
+    table = Table("word", "samples")
+    for word, count in header["words"].items():
+        table.add_row(cell(word), str(count))
+    out.print(table if header["words"] else "no words yet")
+    backbones = " + ".join(registry.describe(part) for part in header["backbones"])
+    for part in header["backbones"]:
+        if part.get("weights_sha256"):
+            backbones += f"\n           weights {part['weights_sha256']}"
+    poolings = " + ".join(registry.describe(part) for part in header["poolings"])
+    kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
+    out.print(
+        f"backbone   {backbones}\n"
+        f"pooling    {poolings}, {header.get('dim')} numbers a clip\n"
+        f"learner    {registry.describe(header['learner'])}\n"
+        f"state      {size.total:,} bytes: {size.fixed:,} fixed and {size.per_word:,} a word\n"
+        f"keeps      {kept}, never a recording\n"
+        f"written    {header.get('generation')} times, last by tapword {header.get('version')}"
+    )
+
+
+@app.command()
+def forget(model: Model, word: str) -> None:
+    """Remove a word from MODEL."""
+    with _edit(model) as spotter:
+        spotter.forget(word)
+    out.print(f"{model}: forgot {word!r}, {len(spotter.words)} words left")
+
+
+@app.command()
+def rename(model: Model, old: str, new: str) -> None:
+    """Give a word of MODEL another name."""
+    with _edit(model) as spotter:
+        spotter.rename(old, new)
+    out.print(f"{model}: {old!r} is now {new!r}")
+
+
+@app.command()
+def merge(
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Model file to make.")],
+    models: Annotated[list[Path], typer.Argument(metavar="A B...", help="Models to add up.")],
+) -> None:
+    """Add up models taught apart, as if one had been taught everything."""
+    if target.exists():
+        raise InputError(f"{target} exists; give a new file")
+    spotter = Spotter.load(models[0])
+    for path in models[1:]:
+        spotter.merge(Spotter.load(path))
+    spotter.save(target)
+    report_model(target, spotter)
+
+
+@app.command(name="list")
+def list_parts(
+    room: Annotated[str, typer.Argument(help="backbones, poolings or learners.")],
+    as_json: AsJson = False,
+) -> None:
+    """List the parts a model can be made of, with their arguments."""
+    if room not in registry.ROOMS:
+        raise InputError(f"nothing to list named {room!r}; known: {', '.join(registry.ROOMS)}")
+    parts: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "arguments": {key: p.default for key, p in cls.parameters().items()},
+            "summary": registry.summary(cls),
+        }
+        for name, cls in registry.classes(room).items()
+    ]
+    if as_json:
+        print_json(parts)
+        return
+    shown = [_wrap(part["arguments"]) for part in parts]
+    # The summaries give way: a name or a value cut in two cannot be typed.
+    widest = max(len(line) for text in shown for line in text.split("\n"))
+    table = Table()
+    table.add_column("name", no_wrap=True)
+    table.add_column("arguments", overflow="fold", min_width=widest)
+    table.add_column("what it is", overflow="fold")
+    for part, arguments in zip(parts, shown, strict=True):
+        table.add_row(part["name"], arguments, part["summary"])
+    out.print(table)
+
+
+def _wrap(arguments: dict[str, Any]) -> str:
+    """Write arguments as they are typed, in lines that end after a comma."""
+    text = ", ".join(f"{key}={value}" for key, value in arguments.items())
+    lines = textwrap.wrap(text, ARGUMENTS_WIDTH, break_on_hyphens=False)
+    return "\n".join(lines).replace(", ", ",")
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Learner]:
+    """Header and learner of a model; its backbones, whose weights may lie elsewhere, not made."""
+    header, arrays = modelfile.read(path)
+    try:
+        learner: Learner = registry.restore("learners", header["learner"])
+        for room in ("backbones", "poolings"):
+            if not isinstance(header[room], list) or not header[room]:
+                raise TypeError(f"{room} must be a list, got {header[room]!r}")
+            for part in header[room]:
+                registry.describe(part)
+    except (KeyError, TypeError, AttributeError, InputError) as error:
+        raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
+    try:
+        learner.load_state(arrays, header["words"])
+    except InputError as error:
+        raise ModelFileError(f"{path} cannot be used: {error}") from error
+    return header, learner
+
+
+def _edit(model: Path) -> Any:
+    if not model.exists():
+        raise InputError(f"no model file: {model} does not exist")
+    return Spotter.edit(model)
