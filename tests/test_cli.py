@@ -306,3 +306,18 @@ def test_demo_teaches_and_remembers(run):
     assert len(rows) >= 12
     assert float(rows[-1][2]) >= 80
     assert "no recording kept" in output
+
+
+def test_a_model_whose_weights_lie_elsewhere(folder, run):
+    """The path of a weight file is no part of a model; it is said again where it is needed."""
+    from tapword.backbones.speech_embedding import _weights_path
+
+    copy = folder / "embedding.onnx"
+    copy.write_bytes(Path(_weights_path(None)).read_bytes())
+    here = ["--backbone", f"speech_embedding:weights={copy}"]
+    assert run("learn", "m.tap", "low", "clips/low", *here)[0] == 0
+    assert run("learn", "m.tap", "high", "clips/high", *here)[0] == 0
+    code, output, _ = run("predict", "m.tap", "clips/high/0.wav", "--json", *here)
+    assert code == 0 and json.loads(output)[0]["word"] == "high"
+    code, _, error = run("predict", "m.tap", "clips/high/0.wav", "--backbone", "logmel")
+    assert code == 2 and "taught with another backbone: speech_embedding" in error

@@ -25,7 +25,11 @@ SkipBad = Annotated[
 ]
 Backbones = Annotated[
     list[str] | None,
-    typer.Option("--backbone", help=f"For a new model; repeat for several. [default: {BACKBONE}]"),
+    typer.Option(
+        "--backbone",
+        help=f"For a new model; repeat for several. [default: {BACKBONE}] For a model that exists: "
+        "its own backbones as they are to be had here, with weights=PATH or device=cuda, say.",
+    ),
 ]
 Poolings = Annotated[
     list[str] | None,
@@ -87,9 +91,18 @@ def learn_folder(
 
 
 @app.command()
-def predict(model: Model, files: Files, as_json: AsJson = False, skip_bad: SkipBad = False) -> None:
+def predict(
+    model: Model,
+    files: Files,
+    as_json: AsJson = False,
+    skip_bad: SkipBad = False,
+    backbone: Annotated[
+        list[str] | None,
+        typer.Option("--backbone", help="MODEL's backbones as they are to be had here."),
+    ] = None,
+) -> None:
     """Say which taught word each file is."""
-    spotter = Spotter.load(model)
+    spotter = Spotter.load(model, backbone)
     answers: list[tuple[Path, Prediction]] = []
     for paths, vectors in _extract(spotter, _expand(files), skip_bad):
         answers.extend(zip(paths, spotter.predict_vectors(vectors), strict=True))
@@ -134,8 +147,9 @@ def _parts(
 ) -> dict[str, Any]:
     given = {"backbone": backbone, "pooling": pooling, "learner": learner, "size": size}
     given = {name: value for name, value in given.items() if value}
-    if given and model.exists():
-        options = ", ".join(f"--{name}" for name in given)
+    fixed = [name for name in given if name != "backbone"]
+    if fixed and model.exists():
+        options = ", ".join(f"--{name}" for name in fixed)
         raise InputError(f"{options} only for a new model; {model} exists and keeps its parts")
     return given
 
@@ -178,13 +192,16 @@ def _teach(
     model: Path, clips: list[tuple[Path, str]], parts: dict[str, Any], skip_bad: bool
 ) -> None:
     """Listen first, then lock the model only for the moment of learning."""
-    spotter = Spotter.load(model) if model.exists() else Spotter(**parts)
+    backbones = parts.pop("backbone", None) if model.exists() else None
+    listener = Spotter.load(model, backbones) if model.exists() else Spotter(**parts)
     word_of = dict(clips)
     learned = 0
-    batches = list(_extract(spotter, [path for path, _ in clips], skip_bad, learning=True))
+    batches = list(_extract(listener, [path for path, _ in clips], skip_bad, learning=True))
     if not batches:
         raise InputError("none of the files could be used; nothing was taught")
-    with Spotter.edit(model, **parts) as spotter:
+    with Spotter.edit(model, backbones, **parts) as spotter:
+        # Somebody may have replaced the model while we listened.
+        spotter.require_same_parts(listener)
         for paths, vectors in batches:
             spotter.learn_vectors(vectors, [word_of[path] for path in paths])
             learned += len(paths)
