@@ -21,7 +21,8 @@ from tapword.learners.sqda import Sqda
 from tests.conftest import shared
 
 # What is additive, in any order, on every variant of it.
-EXACT = ["slda", "slda:scatter=per-word", "sqda", "sqda:enough=0", "snb", "ncm", "sovr"]
+EXACT = ["slda", "slda:scatter=per-word", "slda:prior=diagonal", "ridge", "sqda", "sqda:enough=0"]
+EXACT += ["snb", "ncm", "sovr"]
 # Those whose score is a distance from a centre, or a likelihood.
 CENTRED = ["slda", "slda:scatter=per-word", "sqda", "snb", "ncm", "cbcl"]
 ALL = [

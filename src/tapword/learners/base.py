@@ -1,6 +1,7 @@
 """What every learner is: vectors and words in one at a time, scores out, nothing else kept."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -60,14 +61,15 @@ class Learner(Part, ABC):
         if len(X) != len(words):
             raise InputError(f"got {len(X)} vectors for {len(words)} words")
         for word in words:
-            self._check_word(word)
+            if not isinstance(word, str) or not word:
+                self._check_word(word)
         if not len(X):
             return
         self._check_size(X.shape[1], len(self.words.keys() | set(words)))
         rows = {word: self._index(word, X.shape[1]) for word in dict.fromkeys(words)}
         self._learn_many(X, np.array([rows[word] for word in words]))
-        for word in words:
-            self.words[word] += 1
+        for word, count in Counter(words).items():
+            self.words[word] += count
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Score the rows of `X` (n, D) for each taught word: (n, len(words)), higher is better."""
@@ -207,7 +209,10 @@ class Learner(Part, ABC):
             )
         with np.errstate(over="ignore"):
             X = np.ascontiguousarray(X, dtype=np.float32)
-        if not np.isfinite(X).all():
+        # One sum tells of NaN and infinity in a single pass; only a huge sum needs a second look.
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not np.isfinite(X.sum())
+        if suspicious and not np.isfinite(X).all():
             raise InputError(f"{self.name}: the vector contains NaN or infinite numbers")
         return X
 

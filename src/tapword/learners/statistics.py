@@ -66,17 +66,24 @@ class Statistics:
             self._update_chunk(X[start : start + _CHUNK], indices[start : start + _CHUNK])
 
     def _update_chunk(self, X: np.ndarray, indices: np.ndarray) -> None:
-        words, rows = np.unique(indices, return_inverse=True)
-        new = np.bincount(rows)
-        members = np.zeros((len(words), len(X)), dtype=np.float32)
-        members[rows, np.arange(len(X))] = 1 / new[rows]
-        batch_means = members @ X
+        # Rows word by word, each word's centred in place on its own mean; then the means' moves as
+        # rows of their own. Every further copy of a large batch costs a tenth of the product.
+        order = np.argsort(indices, kind="stable")
+        words, starts, new = np.unique(indices[order], return_index=True, return_counts=True)
+        n = len(X)
+        rows = np.empty((n + len(words), X.shape[1]), dtype=np.float32)
+        np.take(X, order, axis=0, out=rows[:n], mode="clip")
+        batch_means = np.empty((len(words), X.shape[1]), dtype=np.float32)
+        for mean, start, count in zip(batch_means, starts, new, strict=True):
+            part = rows[start : start + count]
+            mean[:] = np.mean(part, axis=0, dtype=np.float64)
+            part -= mean
         shift, weights = self._shift(words, batch_means, new)
         if self.keeps_scatter:
-            # Batch scatter around its own means, and the means' moves as rows of their own.
-            residuals = np.vstack([X - batch_means[rows], shift * np.sqrt(weights)[:, None]])
-            self._add_rows(words, residuals, np.append(rows, np.arange(len(words))))
-        self.n_scatter += len(X)
+            np.multiply(shift, np.sqrt(weights)[:, None], out=rows[n:])
+            owner = np.append(np.repeat(np.arange(len(words)), new), np.arange(len(words)))
+            self._add_rows(words, rows, owner)
+        self.n_scatter += n
 
     def merge(self, other: Self, words: np.ndarray) -> None:
         """Add another's samples; `words` (K_other,) are the rows here of its words."""
