@@ -160,11 +160,12 @@ def console_tables(comparison: Comparison, width: int = 100) -> Iterator[Rendera
 def _chunks(comparison: Comparison, room: int) -> Iterator[tuple[int, int]]:
     """Find groups, from and to, that fit on a console."""
     names = [comparison.corner, *(name for name, _ in comparison.rows)]
-    first = 2 + max(map(len, names))
+    first = 4 + max(map(len, names))
     start, width = 0, first
     for index, group in enumerate(comparison.groups):
         headings = [heading.partition(" ")[2] or heading for heading in group.columns()]
-        own = sum(max(len(heading), 6) + 1 for heading in headings)
+        # A space of padding and one of the box beside each column.
+        own = sum(max(len(heading), 6) + 2 for heading in headings)
         own += max(len(group.title) - 6, 0)
         if index > start and width + own > room:
             yield start, index
