@@ -160,13 +160,14 @@ def console_tables(comparison: Comparison, width: int = 100) -> Iterator[Rendera
 def _chunks(comparison: Comparison, room: int) -> Iterator[tuple[int, int]]:
     """Find groups, from and to, that fit on a console."""
     names = [comparison.corner, *(name for name, _ in comparison.rows)]
-    first = 4 + max(map(len, names))
+    # Beside each column stand a space of padding and one of the box; the box has two edges.
+    first = max(map(len, names)) + 2 + 2
     start, width = 0, first
     for index, group in enumerate(comparison.groups):
         headings = [heading.partition(" ")[2] or heading for heading in group.columns()]
-        # A space of padding and one of the box beside each column.
-        own = sum(max(len(heading), 6) + 2 for heading in headings)
-        own += max(len(group.title) - 6, 0)
+        headings[0] = max(headings[0], group.title, key=len)
+        rows = [headings, *(group.cells(cells[index]) for _, cells in comparison.rows)]
+        own = sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
         if index > start and width + own > room:
             yield start, index
             start, width = index, first
