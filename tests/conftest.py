@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tapword import cli
+from tapword import cli, features
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
@@ -47,3 +47,11 @@ def tone(pitch_hz: float, seconds: float = 1.0, rate: int = 16_000) -> np.ndarra
     """A tone with a rise and a fall, (n,) float32: enough for words to differ."""
     time = np.arange(round(seconds * rate)) / rate
     return (0.3 * np.sin(2 * np.pi * pitch_hz * time) * np.hanning(len(time))).astype(np.float32)
+
+
+def extract(dataset, split, backbone, poolings, cache, *options, **named):
+    """Store a split's vectors, load them and trim the cache, as an evaluation does."""
+    stored = features.store(dataset, split, backbone, poolings, cache, *options, **named)
+    result = [one.load() for one in stored]
+    cache.trim(keep=[one.key for one in stored])
+    return result

@@ -7,7 +7,7 @@ import soundfile
 
 from tapword import audio, features, registry
 from tapword.errors import InputError
-from tests.conftest import tone
+from tests.conftest import extract, tone
 
 
 @pytest.fixture
@@ -38,11 +38,11 @@ def parts(monkeypatch):
 def count_calls(backbone, monkeypatch):
     """Count the clips that pass the backbone from now on."""
     seen = []
-    extract = type(backbone).frames_many
+    frames_many = type(backbone).frames_many
 
     def counting(self, audios):
         seen.extend(audios)
-        return extract(self, audios)
+        return frames_many(self, audios)
 
     monkeypatch.setattr(type(backbone), "frames_many", counting)
     return seen
@@ -54,8 +54,8 @@ def all_clips(dataset):
 
 def test_vectors_words_and_broken_clips(dataset, cache, parts):
     backbone, poolings = parts
-    train = features.extract(dataset, "train", backbone, poolings, cache, jobs=2)
-    test = features.extract(dataset, "test", backbone, poolings, cache, jobs=2)
+    train = extract(dataset, "train", backbone, poolings, cache, jobs=2)
+    test = extract(dataset, "test", backbone, poolings, cache, jobs=2)
     assert len(train[0].words) + len(test[0].words) == 23
     assert train[0].skipped + test[0].skipped == 1
     assert [part.vectors.shape[1] for part in train] == [32, 64, 98 * 32]
@@ -70,7 +70,7 @@ def test_strict_raises_on_a_broken_clip(dataset, cache, parts):
     backbone, poolings = parts
     with pytest.raises(InputError, match=r"00\.wav"):
         for split in ("train", "test"):
-            features.extract(dataset, split, backbone, poolings, cache, strict=True)
+            extract(dataset, split, backbone, poolings, cache, strict=True)
 
 
 def test_the_backbone_runs_once_for_all_poolings_and_never_again(
@@ -78,20 +78,18 @@ def test_the_backbone_runs_once_for_all_poolings_and_never_again(
 ):
     backbone, poolings = parts
     seen = count_calls(backbone, monkeypatch)
-    first = features.extract(dataset, "train", backbone, poolings[:2], cache)
+    first = extract(dataset, "train", backbone, poolings[:2], cache)
     n = len(first[0].words)
     assert len(seen) == n
-    again = features.extract(dataset, "train", backbone, poolings[:2], cache)
+    again = extract(dataset, "train", backbone, poolings[:2], cache)
     assert len(seen) == n
     np.testing.assert_array_equal(first[1].vectors, again[1].vectors)
-    features.extract(
-        dataset, "train", registry.build("backbones", "logmel:pad_s=0.1"), poolings[:1], cache
-    )
+    extract(dataset, "train", registry.build("backbones", "logmel:pad_s=0.1"), poolings[:1], cache)
     assert len(seen) == 2 * n, "another backbone has vectors of its own"
     path = dataset.clips("train")[3].path
     os.utime(path, ns=(1, 1))
     fresh = registry.build("datasets", dataset.spec)
-    features.extract(fresh, "train", backbone, poolings[:1], cache)
+    extract(fresh, "train", backbone, poolings[:1], cache)
     assert len(seen) > 2 * n, "changed data has vectors of its own"
 
 
@@ -104,18 +102,18 @@ def test_an_interrupted_run_goes_on_where_it_stopped(dataset, cache, parts, monk
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        features.extract(dataset, "train", backbone, poolings[:2], cache, progress=stop)
+        extract(dataset, "train", backbone, poolings[:2], cache, progress=stop)
     before = len(seen)
-    whole = features.extract(dataset, "train", backbone, poolings[:2], cache)
+    whole = extract(dataset, "train", backbone, poolings[:2], cache)
     assert before >= 9 and len(seen) == len(whole[0].words), "no clip went through twice"
 
 
 def test_the_cache_is_bounded(dataset, cache, parts):
     backbone, poolings = parts
-    features.extract(dataset, "train", backbone, poolings, cache)
+    extract(dataset, "train", backbone, poolings, cache)
     assert cache.bytes() > 100_000
     cache.max_gb = 1e-5
-    features.extract(dataset, "train", backbone, poolings[:1], cache)
+    extract(dataset, "train", backbone, poolings[:1], cache)
     assert 0 < cache.bytes() < 15_000, "only what is in use stays"
     assert cache.clear() > 0 and cache.bytes() == 0
 
@@ -123,20 +121,20 @@ def test_the_cache_is_bounded(dataset, cache, parts):
 @pytest.mark.parametrize("damage", [b"garbage", b"", None])
 def test_damaged_vectors_are_made_anew(dataset, cache, parts, damage):
     backbone, poolings = parts
-    whole = features.extract(dataset, "train", backbone, poolings[:1], cache)
+    whole = extract(dataset, "train", backbone, poolings[:1], cache)
     shard = next(cache.folder.glob("*/*.npz"))
     shard.write_bytes(shard.read_bytes()[:300] if damage is None else damage)
-    again = features.extract(dataset, "train", backbone, poolings[:1], cache)
+    again = extract(dataset, "train", backbone, poolings[:1], cache)
     np.testing.assert_array_equal(again[0].vectors, whole[0].vectors)
 
 
 def test_strict_looks_again_at_what_was_skipped(dataset, cache, parts):
     backbone, poolings = parts
     for split in ("train", "test"):
-        features.extract(dataset, split, backbone, poolings[:1], cache)
+        extract(dataset, split, backbone, poolings[:1], cache)
     with pytest.raises(InputError, match=r"00\.wav"):
         for split in ("train", "test"):
-            features.extract(dataset, split, backbone, poolings[:1], cache, strict=True)
+            extract(dataset, split, backbone, poolings[:1], cache, strict=True)
 
 
 def test_what_is_not_ours_stays(dataset, parts, tmp_path):
@@ -147,8 +145,8 @@ def test_what_is_not_ours_stays(dataset, parts, tmp_path):
         (folder / "holiday.jpg").write_bytes(b"x" * 10_000)
     cache = features.Cache(tmp_path, max_gb=1e-9)
     backbone, poolings = parts
-    features.extract(dataset, "train", backbone, poolings[:1], cache)
-    features.extract(dataset, "train", backbone, poolings[1:2], cache)
+    extract(dataset, "train", backbone, poolings[:1], cache)
+    extract(dataset, "train", backbone, poolings[1:2], cache)
     cache.clear()
     assert (photos / "holiday.jpg").exists() and (lookalike / "holiday.jpg").exists()
     assert tmp_path.is_dir() and cache.bytes() == 0
@@ -158,9 +156,7 @@ def test_a_folder_that_cannot_be_written_is_said(dataset, parts, tmp_path):
     (tmp_path / "file").touch()
     backbone, poolings = parts
     with pytest.raises(InputError, match="give another folder with --cache"):
-        features.extract(
-            dataset, "train", backbone, poolings[:1], features.Cache(tmp_path / "file")
-        )
+        extract(dataset, "train", backbone, poolings[:1], features.Cache(tmp_path / "file"))
 
 
 def test_two_runs_at_once_share_a_cache(dataset, cache, parts):
@@ -168,7 +164,7 @@ def test_two_runs_at_once_share_a_cache(dataset, cache, parts):
     results = []
 
     def work():
-        results.append(features.extract(dataset, "train", backbone, poolings, cache, jobs=2))
+        results.append(extract(dataset, "train", backbone, poolings, cache, jobs=2))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:

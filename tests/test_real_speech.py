@@ -8,7 +8,7 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tapword import features, passes, registry, runs
-from tests.conftest import shared
+from tests.conftest import extract, shared
 
 pytestmark = pytest.mark.xdist_group("real_speech")
 POOLINGS = ("avg", "tap")
@@ -23,8 +23,7 @@ def splits(tmp_path_factory):
     poolings = [registry.build("poolings", name) for name in POOLINGS]
     cache = features.Cache(tmp_path_factory.mktemp("vectors"))
     parts = [
-        features.extract(dataset, split, backbone, poolings, cache, jobs=2)
-        for split in ("train", "test")
+        extract(dataset, split, backbone, poolings, cache, jobs=2) for split in ("train", "test")
     ]
     return {
         name: passes.Split(train.vectors, train.words, test.vectors, test.words)

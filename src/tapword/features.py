@@ -147,23 +147,6 @@ class Stored(NamedTuple):
         return _collect(*self)
 
 
-def extract(
-    dataset: Dataset,
-    split: str,
-    backbone: Backbone,
-    poolings: Sequence[Pooling],
-    cache: Cache,
-    jobs: int = 1,
-    strict: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Features]:
-    """Vectors of a split for each pooling; the arguments are those of `store`."""
-    stored = store(dataset, split, backbone, poolings, cache, jobs, strict, progress)
-    result = [one.load() for one in stored]
-    cache.trim(keep=[one.key for one in stored])
-    return result
-
-
 def store(
     dataset: Dataset,
     split: str,

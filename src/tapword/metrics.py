@@ -48,33 +48,6 @@ def balanced_accuracy(truth: Sequence[str], predicted: Sequence[str | None]) -> 
     return float(100 * (np.bincount(number, right) / np.bincount(number)).mean())
 
 
-def confusion(
-    truth: Sequence[str], predicted: Sequence[str | None], words: Sequence[str]
-) -> np.ndarray:
-    """Count what was taken for what.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (K, K), int64, for K `words`: row the true word, column the predicted one.
-
-    Examples
-    --------
-    >>> confusion(["up", "up", "go"], ["up", "go", "go"], words=["go", "up"])
-    array([[1, 0],
-           [1, 1]])
-    """
-    _right(truth, predicted)
-    number = {word: index for index, word in enumerate(words)}
-    counts = np.zeros((len(words), len(words)), dtype=np.int64)
-    for true, guess in zip(truth, predicted, strict=True):
-        for word in (true, guess):
-            if word not in number:
-                raise InputError(f"{word!r} is not among the {len(words)} words of the table")
-        counts[number[true], number[guess]] += 1  # type: ignore[index]
-    return counts
-
-
 def _right(truth: Sequence[str], predicted: Sequence[str | None]) -> np.ndarray:
     if len(truth) != len(predicted) or not len(truth):
         raise InputError(

@@ -1,6 +1,7 @@
 """Spotters chosen for you: how much the device can hold -> which parts.
 
-Each row was chosen on training clips only; docs/results.md has its accuracy and cost.
+docs/results.md has the accuracy and state of each. Which encoders stand side by side, and their
+moments, follow trials on the same recordings.
 """
 
 from typing import NamedTuple
