@@ -2,12 +2,14 @@ import json
 
 import numpy as np
 import pytest
+import soundfile
 
-from tapword import evaluate, features, passes, registry, runs
+from tapword import Spotter, evaluate, features, passes, registry, runs, sizes
 from tapword.errors import InputError
-from tests.conftest import shared
+from tests.conftest import shared, tone
 
 KEYS = {"backbone", "pooling", "learner", "shots", "size", "dim", "params", "delta_p", "delta_fs"}
+KEYS |= {"align", "prior"}
 KEYS |= {"acc", "acc_std", "acc_balanced", "bwt", "bwt_signed", "forg", "pla"}
 KEYS |= {"state_bytes", "learn_ms", "predict_ms", "orderings", "matrix", "confusion"}
 
@@ -150,6 +152,80 @@ def test_a_real_data_set_from_audio_to_records(tmp_path):
             assert by_name[pooling, learner]["acc"] > 95
         assert by_name[pooling, "slda"]["acc_std"] < 0.1
         assert by_name[pooling, "slda"]["delta_fs"] == (1 if pooling == "avg" else 5)
+
+
+@pytest.fixture
+def tones(tmp_path):
+    """A folder of three words, and a prior for logmel from other tones."""
+    for folder, pitches in [("taught", (300, 600, 1200)), ("others", (250, 500, 900, 1500))]:
+        rng = np.random.default_rng(0)
+        for pitch in pitches:
+            (tmp_path / folder / str(pitch)).mkdir(parents=True)
+            for take in range(10):
+                sound = tone(pitch * rng.uniform(0.95, 1.05), rng.uniform(0.3, 0.9))
+                sound = np.pad(sound, (rng.integers(8_000), 0))
+                sound += 0.01 * rng.normal(size=len(sound)).astype(np.float32)
+                soundfile.write(tmp_path / folder / str(pitch) / f"{take}.wav", sound, 16_000)
+    return [
+        registry.build("datasets", "folder:test_share=0.3", root=str(tmp_path / folder))
+        for folder in ("taught", "others")
+    ]
+
+
+def test_a_prior_and_alignment_are_in_the_records(tones, tmp_path):
+    taught, others = tones
+    cache = features.Cache(tmp_path / "cache")
+    spotter = Spotter("logmel", "tap:R=2", "ncm", align=True)
+    [made] = evaluate.fit_priors(others, spotter, "other tones", cache, jobs=1)
+    assert made.about["source"] == "other tones" and made.about["groups"] == [64]
+    common = {"orderings": 1, "jobs": 1, "cache": cache, "matrix": False}
+    parts = (["logmel"], ["tap:R=2"])
+    whitened = evaluate.evaluate(
+        taught, *parts, ["ncm", "cosine:prior=shipped"], align=True, prior=[made], **common
+    )
+    for result in whitened["results"]:
+        assert result["align"] is True and result["prior"] == "other tones"
+        assert result["acc"] == 100
+    plain = evaluate.evaluate(taught, *parts, ["ncm"], **common)
+    assert plain["results"][0]["align"] is False and plain["results"][0]["prior"] is None
+    assert plain["config"]["prior_of_same_data"] is False
+    same = evaluate.evaluate(others, *parts, ["ncm"], align=True, prior=[made], **common)
+    assert same["config"]["prior_of_same_data"] is True
+    json.dumps(whitened, allow_nan=False)
+    with pytest.raises(InputError, match="no prior at hand for logmel"):
+        evaluate.evaluate(taught, *parts, ["cosine:prior=shipped"], **common)
+
+
+def test_records_are_those_of_a_spotter_with_the_same_prior(tones, tmp_path):
+    taught, others = tones
+    cache = features.Cache(tmp_path / "cache")
+    raw = Spotter("logmel", "tap:R=2", "ncm", align=True)
+    priors = evaluate.fit_priors(others, raw, "other tones", cache, jobs=1)
+    records = evaluate.evaluate(
+        taught, ["logmel"], ["tap:R=2"], ["cosine:prior=shipped"],
+        align=True, prior=priors, orderings=1, jobs=1, cache=cache, matrix=False,
+    )  # fmt: skip
+    spotter = Spotter("logmel", "tap:R=2", "cosine:prior=shipped", align=True, prior=priors)
+    for clip in taught.clips("train"):
+        spotter.learn(clip.path, clip.word)
+    asked = taught.clips("test")
+    right = [spotter.predict(clip.path).word == clip.word for clip in asked]
+    assert records["results"][0]["acc"] == pytest.approx(100 * np.mean(right))
+    assert records["results"][0]["state_bytes"] == spotter.learner.state_bytes.total
+
+
+def test_learners_that_want_no_prior_see_vectors_as_they_are(tones, tmp_path):
+    """Beside one that asks for the shipped prior, in one run."""
+    taught, _ = tones
+    small = sizes.size("small")
+    records = evaluate.evaluate(
+        taught, small.backbones, small.poolings, ["ncm", small.learner],
+        align=True, orderings=1, jobs=1, cache=features.Cache(tmp_path / "cache"), matrix=False,
+    )  # fmt: skip
+    by_name = {result["learner"]: result for result in records["results"]}
+    assert by_name["ncm"]["prior"] is None
+    assert "Ghandoura" in by_name[small.learner]["prior"]
+    assert records["config"]["prior_of_same_data"] is False
 
 
 def test_a_word_without_test_clips_costs_nothing(split):

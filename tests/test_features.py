@@ -66,6 +66,19 @@ def test_vectors_words_and_broken_clips(dataset, cache, parts):
         np.testing.assert_allclose(vector, poolings[1].pool(backbone.frames(sound)[0]), rtol=1e-4)
 
 
+def test_aligned_clips_have_vectors_of_their_own(dataset, cache, parts):
+    backbone, poolings = parts
+    plain = extract(dataset, "train", backbone, poolings[1:2], cache)[0]
+    aligned = extract(dataset, "train", backbone, poolings[1:2], cache, align=True)[0]
+    again = extract(dataset, "train", backbone, poolings[1:2], cache)[0]
+    np.testing.assert_array_equal(again.vectors, plain.vectors)
+    assert aligned.words == plain.words and not np.allclose(aligned.vectors, plain.vectors)
+    good = [clip for clip in dataset.clips("train") if "broken" not in clip.path.read_text("latin")]
+    for vector, clip in zip(aligned.vectors, good, strict=True):
+        sound = audio.align(dataset.read(clip), 1.0)
+        np.testing.assert_allclose(vector, poolings[1].pool(backbone.frames(sound)[0]), rtol=1e-4)
+
+
 def test_strict_raises_on_a_broken_clip(dataset, cache, parts):
     backbone, poolings = parts
     with pytest.raises(InputError, match=r"00\.wav"):

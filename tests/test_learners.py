@@ -22,16 +22,24 @@ from tests.conftest import shared
 
 # What is additive, in any order, on every variant of it.
 EXACT = ["slda", "slda:scatter=per-word", "slda:prior=diagonal", "ridge", "sqda", "sqda:enough=0"]
-EXACT += ["snb", "ncm", "sovr"]
+EXACT += ["snb", "ncm", "sovr", "slda:covariance=block,block=3", "slda:covariance=diagonal"]
+EXACT += ["slda:scatter=per-word,covariance=block,block=3", "slda:prior=shipped", "cosine"]
+EXACT += ["cosine:covariance=full", "cosine:prior=shipped,covariance=diagonal"]
 # Those whose score is a distance from a centre, or a likelihood.
 CENTRED = ["slda", "slda:scatter=per-word", "sqda", "snb", "ncm", "cbcl"]
+CENTRED += ["slda:covariance=block,block=3", "slda:covariance=lowrank,rank=4"]
 ALL = [
     *registry.classes("learners"),
     *("slda:variant=reference", "slda:variant=reference,scatter=per-word", "slda:scatter=per-word"),
     *("snb:variant=reference", "cbcl:variant=reference,distance_threshold=2,max_centroids=9"),
     *("cbcl:distance_threshold=2,max_centroids=9,topk=3", "finetune:vocabulary=a+b+c+d"),
-    "icarl:buffer=8,replay=3",
+    *("icarl:buffer=8,replay=3", "cosine:covariance=full", "cosine:prior=shipped"),
+    *("cosine:covariance=lowrank,rank=4", "slda:covariance=lowrank,rank=4"),
+    *("slda:covariance=block,block=3", "slda:scatter=per-word,covariance=diagonal"),
 ]
+# Sums of a batch are exact but not in the same order.
+BATCHED = [spec for spec in ALL if spec.startswith(("slda", "cosine", "snb"))]
+BATCHED = [spec for spec in BATCHED if not ("reference" in spec or "lowrank" in spec)]
 
 
 def words_of(labels):
@@ -275,7 +283,7 @@ def test_merged_halves_are_the_whole(rng, spec):
     close(halves[0].scores(X), learner.scores(X))
 
 
-@pytest.mark.parametrize("spec", [*EXACT, "snb:variant=reference"])
+@pytest.mark.parametrize("spec", dict.fromkeys([*EXACT, *BATCHED, "snb:variant=reference"]))
 def test_a_batch_is_its_samples_one_by_one(rng, spec):
     X, labels = draw(rng, n=300)
     learner = registry.build("learners", spec)
@@ -284,7 +292,7 @@ def test_a_batch_is_its_samples_one_by_one(rng, spec):
     close(learner.scores(X), taught(spec, X, labels).scores(X))
 
 
-@pytest.mark.parametrize("spec", [spec for spec in ALL if spec not in EXACT and "snb" not in spec])
+@pytest.mark.parametrize("spec", [s for s in ALL if s not in EXACT + BATCHED and "snb" not in s])
 def test_a_batch_is_bit_for_bit_its_samples_in_order(rng, spec):
     X, labels = draw(rng, words=5)
     learner = registry.build("learners", spec)
@@ -326,7 +334,13 @@ def test_going_on_after_forgetting_and_loading_is_going_on(rng, spec):
     }
 
 
-@pytest.mark.parametrize("spec", ["slda:variant=reference", "snb:variant=reference", "icarl"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("slda:variant=reference", "snb:variant=reference", "icarl"),
+        *("slda:covariance=lowrank", "cosine:covariance=lowrank"),
+    ],
+)
 def test_what_depends_on_order_is_not_merged(spec):
     learner = registry.build("learners", spec)
     with pytest.raises(InputError, match="order of samples"):
@@ -535,6 +549,9 @@ def test_sovr_and_perceptron_shares_follow_their_scores():
         ("slda:eps=0", "0.0"),
         ("slda:variant=other", "'other'"),
         ("slda:scatter=both", "'both'"),
+        ("slda:prior=both", "'both'"),
+        ("slda:covariance=both", "'both'"),
+        ("cosine:prior=both", "'both'"),
         ("sqda:eps=2", "2.0"),
         ("sqda:enough=-1", "-1"),
         ("snb:var_smoothing=-1", "-1.0"),
@@ -570,6 +587,10 @@ def test_arguments_that_make_no_sense_are_shown(spec, offending):
         ("finetune:vocabulary=x+y", "waiting", np.array([1, 1])),
         ("finetune", "waiting", np.array(1)),
         ("sqda", "scatter_1", np.zeros(3, dtype=np.float32)),
+        ("slda:covariance=block,block=3", "scatter", np.zeros(36, dtype=np.float32)),
+        ("cosine:covariance=diagonal", "scatter", np.zeros(9, dtype=np.float32)),
+        ("cosine:covariance=lowrank,rank=2", "rows", np.zeros((3, 8), dtype=np.float32)),
+        ("cosine:covariance=lowrank,rank=2", "used", np.zeros(2, dtype=int)),
     ],
 )
 def test_states_that_cannot_be_right_are_refused(rng, spec, key, value):

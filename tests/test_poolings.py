@@ -1,5 +1,6 @@
 """Every pooling against scipy or numpy, on made-up and on real frames."""
 
+import json
 import math
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import scipy.stats
 
 from tapword import registry
 from tapword.errors import InputError
+from tapword.vectors import block_poolings
 
 ORACLE = Path(__file__).parents[2] / "shared" / "oracle" / "reference_learners.npz"
 
@@ -51,6 +53,14 @@ def around_maximum(g: np.ndarray, l: int) -> np.ndarray:  # noqa: E741
     return np.stack(columns, axis=1).ravel()
 
 
+def in_the_middle(g: np.ndarray, n: int) -> np.ndarray:
+    """Frames are repeated at both ends until there are enough, then cut alike at both."""
+    lacking = max(n - len(g), 0)
+    g = np.concatenate([g[:1]] * ((lacking + 1) // 2) + [g] + [g[-1:]] * (lacking // 2))
+    first = (len(g) - n) // 2
+    return g[first : first + n].ravel()
+
+
 REFERENCE = {
     "avg": lambda g: g.mean(axis=0),
     "max": lambda g: g.max(axis=0),
@@ -73,6 +83,11 @@ REFERENCE = {
     "maxw": lambda g: around_maximum(g, 2),
     "maxw:l=5": lambda g: around_maximum(g, 5),
     "flat": lambda g: g.ravel(),
+    "middle": lambda g: in_the_middle(g, 6),
+    "middle:n=1": lambda g: in_the_middle(g, 1),
+    "middle:n=41": lambda g: in_the_middle(g, 41),
+    "blocks": lambda g: moments(g, 5),
+    "blocks:poolings=tap:R=2": lambda g: moments(g, 2),
 }
 SPECS = tuple(REFERENCE)
 
@@ -137,7 +152,7 @@ def test_constant_features(spec, t, value):
         assert not vector.any()
     elif spec.startswith("lp"):
         np.testing.assert_allclose(vector, abs(frames[0, 0]), rtol=1e-5)
-    elif spec.startswith("t"):
+    elif spec.startswith(("t", "blocks")):
         np.testing.assert_allclose(vector[:3], frames[0, 0], rtol=1e-6)
         assert not vector[3:].any()
     else:
@@ -299,6 +314,52 @@ def test_isqrt_cov_stays_finite_without_full_rank():
     assert pooling("isqrt_cov:channels=none").dim(96) == 96 * 97 // 2
 
 
+# One pooling for each block
+
+THREE = "blocks:poolings=tap:R=2+tap:R=2+middle"
+
+
+def test_blocks_pool_each_block_by_its_own(rng):
+    blocks = [rng.standard_normal((t, d)).astype(np.float32) for t, d in ((30, 4), (30, 4), (9, 5))]
+    parts = pooling(THREE).each(3)
+    got = np.concatenate([part.pool(block) for part, block in zip(parts, blocks, strict=True)])
+    wanted = [moments(blocks[0], 2), moments(blocks[1], 2), in_the_middle(blocks[2], 6)]
+    np.testing.assert_allclose(got, np.concatenate(wanted), rtol=1e-4, atol=1e-5)
+
+
+def test_one_name_stands_for_all_blocks():
+    assert [part.spec for part in pooling("blocks:poolings=tap:R=3").each(4)] == ["tap:R=3"] * 4
+    plain = pooling("avg")
+    assert list(plain.each(3)) == [plain] * 3
+
+
+def test_every_block_needs_its_pooling():
+    for n in (1, 2, 4):
+        with pytest.raises(InputError, match=f"got 3 poolings for {n} blocks: give one for all"):
+            pooling(THREE).each(n)
+    with pytest.raises(InputError, match="got 3 poolings for 1 blocks"):
+        pooling(THREE).pool(made_up())
+    with pytest.raises(InputError, match="at least one pooling"):
+        registry.build("poolings", "blocks", poolings=())
+    with pytest.raises(InputError, match="no pooling named 'men'"):
+        pooling("blocks:poolings=tap+men")
+
+
+def test_nested_names_lead_back_to_the_parts():
+    part = pooling(THREE)
+    assert part.poolings == ("tap:R=2", "tap:R=2", "middle") and part.spec == THREE
+    stored = json.loads(json.dumps(registry.store(part)))
+    assert registry.restore("poolings", stored).arguments() == part.arguments()
+    assert registry.describe(stored) == THREE
+
+
+def test_blocks_of_fixed_length_take_that_of_their_block():
+    backbone = registry.build("backbones", "speech_embedding:layers=b64+emb")
+    frames = backbone.frames(np.zeros(16_000, dtype=np.float32))
+    flat, avg = block_poolings(pooling("blocks:poolings=flat+avg"), backbone)
+    assert flat.dim(frames[0].shape[1]) == frames[0].size and avg.spec == "avg"
+
+
 @pytest.mark.parametrize("scale", [1e-40, 1e-25, 1e25, 1e37])
 @pytest.mark.parametrize("spec", ["lp", "lp:p=3", "lp:p=40", "isqrt_cov", "stochastic", "tstp"])
 def test_no_overflow(spec, scale):
@@ -320,6 +381,7 @@ def test_no_overflow(spec, scale):
         ("rap:n_frames=0", "0"),
         ("flat:n_frames=-1", "-1"),
         ("maxw:l=-1", "-1"),
+        ("middle:n=0", "0"),
         ("stochastic:seed=-1", "-1"),
         ("isqrt_cov:channels=0", "0"),
         ("isqrt_cov:iterations=0", "0"),

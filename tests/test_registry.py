@@ -14,10 +14,18 @@ def test_values_are_read_by_the_arguments_type():
     backbone = build("backbones", "speech_embedding:layers=b64+emb,threads=2")
     assert backbone.layers == ("b64", "emb") and backbone.threads == 2
     assert build("backbones", "speech_embedding:layers=b64").layers == "b64"
+    learner = build("learners", "cosine:prior=shipped,covariance=lowrank,rank=8,max_kb=64")
+    assert (learner.prior, learner.covariance, learner.rank) == ("shipped", "lowrank", 8)
+    assert learner.max_kb == 64 and build("learners", "cosine:max_kb=none").max_kb is None
 
 
 def test_spec_leads_back_to_the_part():
-    for room, spec in [("poolings", "tap:R=3"), ("backbones", "speech_embedding:layers=b64+emb")]:
+    for room, spec in [
+        ("poolings", "tap:R=3"),
+        ("poolings", "blocks:poolings=tap:R=2+tap:R=2+middle:n=4"),
+        ("backbones", "speech_embedding:layers=b64+emb"),
+        ("learners", "cosine:prior=shipped,covariance=full,max_kb=64.0"),
+    ]:
         assert build(room, spec).spec == spec
     assert build("poolings", "tap").spec == "tap"
 

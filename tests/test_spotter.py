@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tapword import Spotter, registry
+from tapword import Spotter, registry, sizes
 from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.ncm import Ncm
@@ -128,11 +128,44 @@ def test_parts_are_names_or_objects():
 
 def test_sizes_are_parts_chosen_for_you():
     assert repr(Spotter()) == repr(Spotter(size="small"))
-    assert "speech_embedding -> tap -> ridge" in repr(Spotter())
+    small = sizes.size("small")
+    wanted = f"align -> {small.backbones[0]} -> {small.poolings[0]} -> prior -> {small.learner}"
+    assert repr(Spotter()) == f"<Spotter {wanted}, 0 words>"
+    assert small.poolings == ("blocks:poolings=tap:R=2+tap:R=2+middle",)
+    assert small.learner.startswith("cosine:prior=shipped")
     with pytest.raises(InputError, match="no size named 'tiny'; known: small, medium, large"):
         Spotter(size="tiny")
     with pytest.raises(InputError, match="either size='small' or parts"):
         Spotter(size="small", pooling="avg")
+    with pytest.raises(InputError, match="no prior at hand"):
+        Spotter(size="small", align=False)
+
+
+def test_parts_alone_are_neither_aligned_nor_whitened():
+    for spotter in (Spotter(**PARTS), Spotter("speech_embedding"), Spotter(learner="slda")):
+        assert not spotter.align and spotter.priors == []
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_an_aligned_spotter_hears_the_word_wherever_it_lies(align):
+    """In a clip of 3 s, whose middle frames hold the word in one place alone."""
+    spotter = Spotter("logmel", "blocks:poolings=middle", "ncm", align=align)
+    word = tone(300, 0.4)
+    clips = [np.pad(word, (start, 41_600 - start)) for start in (0, 20_800, 40_000)]
+    vectors = spotter.vectors(clips)
+    assert (np.ptp(vectors, axis=0) < 1e-5).all() == align
+
+
+def test_blocks_go_through_a_model_file(tmp_path):
+    spec = "blocks:poolings=tap:R=2+tap:R=2+middle"
+    spotter = Spotter("speech_embedding:layers=b64+emb+emb", spec, "ncm", align=True)
+    spotter.learn(tone(300), "low")
+    spotter.save(tmp_path / "model.tap")
+    loaded = Spotter.load(tmp_path / "model.tap")
+    assert loaded.poolings[0].spec == spec and loaded.align
+    np.testing.assert_array_equal(loaded.vectors([tone(400)]), spotter.vectors([tone(400)]))
+    with pytest.raises(InputError, match="got 3 poolings for 2 blocks"):
+        Spotter("speech_embedding:layers=b64+emb", spec, "ncm").vectors([tone(300)])
 
 
 def test_each_backbone_may_have_its_own_pooling():

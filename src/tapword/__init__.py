@@ -6,7 +6,8 @@
 {}
 """
 
+from tapword.detector import Detector
 from tapword.spotter import Spotter, load
+from tapword.version import __version__
 
-__all__ = ["Spotter", "__version__", "load"]
-__version__ = "0.1.0"
+__all__ = ["Detector", "Spotter", "__version__", "load"]

@@ -1,7 +1,10 @@
 """Files and arrays in, 16 kHz mono float32 out: the only room that knows formats and rates."""
 
+import contextlib
 import numbers
 import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +16,15 @@ from tapword.errors import InputError
 SAMPLE_RATE = 16_000
 MIN_S = 0.1
 MAX_S = 30.0
+# Clips are centred on their sound in steps of 10 ms, by what lies within half a second.
+HOP, REACH = 160, 50
 SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3")
 
 # Resampling may overshoot 1 a little; anything far above it is integer samples not yet scaled.
 _PEAK_LIMIT = 8.0
+_RATES_HZ = 1_000, 768_000
+# Samples of all channels decoded at a time.
+_BLOCK = 1 << 20
 
 
 def read(path: str | os.PathLike[str], max_s: float = MAX_S) -> np.ndarray:
@@ -34,28 +42,51 @@ def read(path: str | os.PathLike[str], max_s: float = MAX_S) -> np.ndarray:
     np.ndarray
         Shape (n,), float32, in [-1, 1].
     """
-    path = Path(path)
-    if not path.is_file():
-        what = "is a folder, not a sound file" if path.is_dir() else "does not exist"
-        raise InputError(f"{path} {what}")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{path} cannot be read: permission denied")
-    try:
-        # soundfile would refuse a name that is not UTF-8; on Windows names are text.
-        with soundfile.SoundFile(path if os.name == "nt" else os.fsencode(path)) as file:
-            rate = file.samplerate
-            # Never trust a header's length: read up to the limit and see whether more comes.
-            limit = int(max_s * rate)
-            samples = file.read(limit + 1, dtype="float32", always_2d=True)
-    except (soundfile.SoundFileError, TypeError, ValueError, OSError) as error:
-        formats = ", ".join(suffix[1:] for suffix in SUFFIXES)
-        why = getattr(error, "error_string", error)
-        raise InputError(
-            f"{path} is not audio that can be read (wanted one of {formats}): {why}"
-        ) from error
+    with _opened(path) as file:
+        rate = file.samplerate
+        # Never trust a header's length: read up to the limit and see whether more comes.
+        limit = int(max_s * rate)
+        samples = _mono(file, limit + 1)
     if len(samples) > limit:
         raise InputError(f"{path} is longer than the limit of {max_s:g} s; cut it into clips")
-    return check(samples.mean(axis=1), rate, name=str(path), max_s=max_s)
+    return check(samples, rate, name=str(path), max_s=max_s)
+
+
+def blocks(path: str | os.PathLike[str], seconds: float = 10.0) -> Iterator[np.ndarray]:
+    """Read a sound file of any length, a part at a time.
+
+    Parameters
+    ----------
+    path
+        As for `read`.
+    seconds
+        Length of a block, the last one apart; a little more or less where the rate is not 16 kHz.
+
+    Yields
+    ------
+    np.ndarray
+        Shape (n,), float32 at 16 kHz; one after the other they are the whole file.
+    """
+    with _opened(path) as file:
+        rate = file.samplerate
+        size = max(1, round(seconds * rate))
+        resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1) if rate != SAMPLE_RATE else None
+        last = False
+        while not last:
+            block = _mono(file, size)
+            last = len(block) < size
+            if not np.isfinite(block).all():
+                raise InputError(f"{path} contains NaN or infinite samples")
+            if resampler:
+                block = resampler.resample_chunk(block, last=last)
+            if len(block):
+                yield block
+
+
+def length_s(path: str | os.PathLike[str]) -> float:
+    """Length of a sound file as its header has it."""
+    with _opened(path) as file:
+        return len(file) / float(file.samplerate)
 
 
 def load(audio: str | os.PathLike[str] | np.ndarray, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
@@ -107,14 +138,14 @@ def check(
     if audio.dtype == np.int16:
         audio = audio.astype(np.float32) / 32768.0
     elif audio.dtype in (np.float32, np.float64):
-        audio = audio.astype(np.float32)
+        with np.errstate(over="ignore"):
+            audio = audio.astype(np.float32)
     else:
         raise InputError(f"{name} must be float32, float64 or int16 samples, not {audio.dtype}")
-    if not isinstance(sample_rate, numbers.Real) or not 1_000 <= sample_rate <= 768_000:
-        raise InputError(f"sample_rate must be between 1000 and 768000 Hz, got {sample_rate!r}")
+    _check_rate(sample_rate, "sample_rate")
     if not len(audio):
         raise InputError(f"{name} is empty")
-    seconds = len(audio) / sample_rate
+    seconds = len(audio) / float(sample_rate)
     if seconds < MIN_S:
         raise InputError(
             f"{name} is {seconds * 1000:.0f} ms long; at least {MIN_S * 1000:.0f} ms are needed"
@@ -142,6 +173,82 @@ def fill(audio: np.ndarray, seconds: float) -> np.ndarray:
     return np.pad(audio, (0, missing)) if missing > 0 else audio
 
 
+def align(audio: np.ndarray, seconds: float) -> np.ndarray:
+    """Cut out `seconds` of a clip around the middle of its loudest sound.
+
+    Parameters
+    ----------
+    audio
+        Shape (n,). Where the window leaves the clip there is silence.
+    seconds
+        Length of the window.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (round(seconds * 16000),), float32.
+
+    Examples
+    --------
+    >>> clip = np.zeros(48_000, dtype=np.float32)
+    >>> clip[30_000:32_000] = 0.5
+    >>> np.flatnonzero(align(clip, 1.0)).mean()
+    np.float64(7959.5)
+    """
+    loudness, offsets = centring(energies(audio))
+    middle = int(np.argmax(loudness))
+    # The middle is where what lies around stops pulling to the right: walk there.
+    if offsets[middle] > 0:
+        while offsets[middle] > 0:
+            middle += 1
+    else:
+        while middle and offsets[middle - 1] <= 0:
+            middle -= 1
+    return cut(audio, middle * HOP, round(seconds * SAMPLE_RATE))
+
+
+def energies(audio: np.ndarray) -> np.ndarray:
+    """Energy of each 10 ms: (n,) -> (ceil(n / 160),) float64."""
+    padded = np.pad(audio, (0, -len(audio) % HOP)).reshape(-1, HOP)
+    return np.einsum("th,th->t", padded, padded, dtype=np.float64)
+
+
+def centring(energy: np.ndarray, reach: int = REACH) -> tuple[np.ndarray, np.ndarray]:
+    """Say of each point between 10 ms what lies within `reach` steps of it.
+
+    Parameters
+    ----------
+    energy
+        Shape (t,), as `energies` gives it.
+    reach
+        Steps on either side.
+
+    Returns
+    -------
+    tuple of np.ndarray
+        Energy there, (t + 1,), and how many steps to the right of the point its centre lies,
+        (t + 1,); 0 in silence. A sound is centred where the second falls through 0.
+    """
+    n = len(energy)
+    sums = np.concatenate([[0.0], np.cumsum(energy)])
+    moments = np.concatenate([[0.0], np.cumsum(energy * (np.arange(n) + 0.5))])
+    points = np.arange(n + 1)
+    first, last = np.maximum(points - reach, 0), np.minimum(points + reach, n)
+    around = sums[last] - sums[first]
+    quiet = around <= 0
+    centres = (moments[last] - moments[first]) / np.where(quiet, 1.0, around)
+    return around, np.where(quiet, 0.0, centres - points)
+
+
+def cut(audio: np.ndarray, middle: int, n: int) -> np.ndarray:
+    """Take `n` samples around sample `middle`; silence where there are none."""
+    shift = n // 2 - middle
+    result = np.zeros(n, dtype=np.float32)
+    kept = audio[max(0, -shift) : max(0, n - shift)]
+    result[max(0, shift) : max(0, shift) + len(kept)] = kept
+    return result
+
+
 def find(path: str | os.PathLike[str]) -> list[Path]:
     """Sound files named by a path: the file itself, or every one below a folder, sorted."""
     path = Path(path)
@@ -152,3 +259,64 @@ def find(path: str | os.PathLike[str]) -> list[Path]:
         for file in path.rglob("*")
         if file.suffix.lower() in SUFFIXES and not file.name.startswith(".") and file.is_file()
     )
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[soundfile.SoundFile]:
+    """Open a sound file; what goes wrong while it is open is said of the file."""
+    path = Path(path)
+    _require_file(path)
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path} cannot be read: permission denied")
+    try:
+        # soundfile would refuse a name that is not UTF-8; on Windows names are text.
+        with soundfile.SoundFile(path if os.name == "nt" else os.fsencode(path)) as file:
+            _check_rate(file.samplerate, f"{path}: its sample rate")
+            yield file
+    except InputError:
+        raise
+    except (soundfile.SoundFileError, TypeError, ValueError, OSError) as error:
+        formats = ", ".join(suffix[1:] for suffix in SUFFIXES)
+        why = getattr(error, "error_string", error)
+        raise InputError(
+            f"{path} is not audio that can be read (wanted one of {formats}): {why}"
+        ) from error
+
+
+def _require_file(path: Path) -> None:
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        what = "does not exist"
+    except (OSError, ValueError) as error:
+        what = f"cannot be reached: {getattr(error, 'strerror', None) or error}"
+    else:
+        if stat.S_ISREG(mode):
+            return
+        folder = stat.S_ISDIR(mode)
+        what = "is a folder, not a sound file" if folder else "is not a plain file"
+    raise InputError(f"{path} {what}")
+
+
+def _check_rate(rate: object, name: str) -> None:
+    low, high = _RATES_HZ
+    if not isinstance(rate, numbers.Real) or not low <= float(rate) <= high:
+        raise InputError(f"{name} must be between {low} and {high} Hz, got {rate!r}")
+
+
+def _mono(file: soundfile.SoundFile, most: int) -> np.ndarray:
+    """Mean of the channels of at most `most` frames, (n,) float32, decoded a block at a time.
+
+    One read would take the memory of all samples a header claims, of all its channels.
+    """
+    size = max(1, _BLOCK // file.channels)
+    blocks = [np.zeros(0, dtype=np.float32)]
+    while most:
+        wanted = min(size, most)
+        block = file.read(wanted, dtype="float32", always_2d=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            blocks.append(block.mean(axis=1))
+        most -= wanted
+        if len(block) < wanted:
+            break
+    return np.concatenate(blocks)

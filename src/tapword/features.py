@@ -20,16 +20,16 @@ from typing import NamedTuple
 import numpy as np
 import threadpoolctl
 
-from tapword import audio, registry
+from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.datasets.base import Clip, Dataset
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-from tapword.vectors import CLIP_S, block_poolings, pool_audio
+from tapword.vectors import CLIP_S, block_poolings, pool_audio, prepare
 
 SHARD = 128
 # Raise it whenever a backbone or a pooling computes something else than before.
-LAYOUT = 2
+LAYOUT = 4
 
 
 class Features(NamedTuple):
@@ -136,11 +136,15 @@ def _size(folder: Path) -> int:
 
 
 class Stored(NamedTuple):
-    """Vectors of a split that lie in a cache."""
+    """Vectors of a split that lie in a cache, or will."""
 
     cache: Cache
     key: str
     shards: list[list[Clip]]
+
+    def has(self, number: int, strict: bool) -> bool:
+        """Tell whether a shard is there; under `strict`, whether no clip of it was skipped."""
+        return self.cache.has(self.key, number, len(self.shards[number]) if strict else None)
 
     def load(self) -> Features:
         """Read them into memory."""
@@ -156,6 +160,7 @@ def store(
     jobs: int = 1,
     strict: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    align: bool = False,
 ) -> list[Stored]:
     """Put a split's vectors for each pooling into the cache, which is not trimmed here.
 
@@ -173,22 +178,23 @@ def store(
         Raise on a clip that cannot be used, instead of skipping and counting it.
     progress
         Called with (clips done, clips in all).
+    align
+        Whether clips are centred on their speech.
     """
-    clips = dataset.clips(split)
-    keys = [_key(dataset, split, backbone, pooling) for pooling in poolings]
-    shards = [clips[start : start + SHARD] for start in range(0, len(clips), SHARD)]
+    places = find(dataset, split, backbone, poolings, cache, align)
+    shards = places[0].shards
     fixed = [block_poolings(pooling, backbone) for pooling in poolings]
-    done = 0
+    total, done = sum(map(len, shards)), 0
 
     def work(number: int) -> int:
-        # Under `strict` a shard that skipped a clip is read again, to say which.
-        all_of_them = len(shards[number]) if strict else None
-        missing = [i for i, key in enumerate(keys) if not cache.has(key, number, all_of_them)]
+        missing = [i for i, place in enumerate(places) if not place.has(number, strict)]
         if missing:
-            sounds, kept = _read(dataset, shards[number], strict)
-            made = pool_audio(backbone, [fixed[i] for i in missing], sounds, split == "train")
+            chosen = [fixed[i] for i in missing]
+            made, kept = shard_vectors(
+                dataset, shards[number], backbone, chosen, split == "train", strict, align
+            )
             for i, vectors in zip(missing, made, strict=True):
-                cache.put(keys[i], number, vectors, np.array(kept, dtype=np.int64))
+                cache.put(places[i].key, number, vectors, kept)
         return len(shards[number])
 
     # Shards are the parallelism; BLAS threads on top would fight for the same cores.
@@ -198,19 +204,52 @@ def store(
             for future in futures:
                 done += future.result()
                 if progress:
-                    progress(done, len(clips))
+                    progress(done, total)
         except BaseException:
             for future in futures:
                 future.cancel()
             raise
-    return [Stored(cache, key, shards) for key in keys]
+    return places
 
 
-def _read(dataset: Dataset, clips: Sequence[Clip], strict: bool) -> tuple[list, list[int]]:
+def find(
+    dataset: Dataset,
+    split: str,
+    backbone: Backbone,
+    poolings: Sequence[Pooling],
+    cache: Cache,
+    align: bool = False,
+) -> list[Stored]:
+    """Say where a split's vectors for each pooling lie in a cache, or will."""
+    clips = dataset.clips(split)
+    shards = [clips[start : start + SHARD] for start in range(0, len(clips), SHARD)]
+    return [
+        Stored(cache, _key(dataset, split, backbone, pooling, align), shards)
+        for pooling in poolings
+    ]
+
+
+def shard_vectors(
+    dataset: Dataset,
+    clips: Sequence[Clip],
+    backbone: Backbone,
+    poolings: Sequence[Sequence[Pooling]],
+    learning: bool,
+    strict: bool,
+    align: bool = False,
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Vectors (n, D) of clips for each of `poolings`, and which of the clips they are, (n,)."""
+    sounds, kept = _read(dataset, clips, strict, align)
+    return pool_audio(backbone, poolings, sounds, learning), np.array(kept, dtype=np.int64)
+
+
+def _read(
+    dataset: Dataset, clips: Sequence[Clip], strict: bool, align: bool
+) -> tuple[list, list[int]]:
     sounds, kept = [], []
     for index, clip in enumerate(clips):
         try:
-            sounds.append(audio.fill(dataset.read(clip), CLIP_S))
+            sounds.append(prepare(dataset.read(clip), align))
             kept.append(index)
         except InputError:
             if strict:
@@ -239,12 +278,13 @@ def _collect(cache: Cache, key: str, shards: list[list[Clip]]) -> Features:
     return Features(np.concatenate(vectors), words, skipped)
 
 
-def _key(dataset: Dataset, split: str, backbone: Backbone, pooling: Pooling) -> str:
+def _key(dataset: Dataset, split: str, backbone: Backbone, pooling: Pooling, align: bool) -> str:
     """Everything a vector depends on, hashed."""
     parts = [
         LAYOUT,
         SHARD,
         CLIP_S,
+        align,
         dataset.fingerprint(),
         split,
         registry.store(backbone, skip=backbone.machine_arguments),

@@ -1,7 +1,6 @@
 """Spotters chosen for you: how much the device can hold -> which parts.
 
-docs/results.md has the accuracy and state of each. Which encoders stand side by side, and their
-moments, follow trials on the same recordings.
+docs/results.md has the accuracy, state and cost of each, and how they were chosen.
 """
 
 from typing import NamedTuple
@@ -15,12 +14,16 @@ class Size(NamedTuple):
     backbones: tuple[str, ...]
     poolings: tuple[str, ...]
     learner: str
+    align: bool
 
+
+_SMALL = "speech_embedding:layers=b64+emb+emb", "blocks:poolings=tap:R=2+tap:R=2+middle"
+_LEARNER = "cosine:prior=shipped,covariance=full"
 
 SIZES = {
-    "small": Size(("speech_embedding",), ("tap",), "ridge"),
-    "medium": Size(("speech_embedding", "moonshine_tiny"), ("tap", "tap:R=2"), "ridge"),
-    "large": Size(("speech_embedding", "moonshine_base"), ("tap", "tap:R=2"), "ridge"),
+    "small": Size(_SMALL[:1], _SMALL[1:], _LEARNER, True),
+    "medium": Size((_SMALL[0], "moonshine_tiny"), (_SMALL[1], "tap:R=2"), _LEARNER, True),
+    "large": Size((_SMALL[0], "moonshine_base"), (_SMALL[1], "tap:R=2"), _LEARNER, True),
 }
 DEFAULT = "small"
 
@@ -31,7 +34,7 @@ def size(name: str) -> Size:
     Examples
     --------
     >>> size("small").learner
-    'ridge'
+    'cosine:prior=shipped,covariance=full'
     >>> size("huge")
     Traceback (most recent call last):
     ...

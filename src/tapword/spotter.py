@@ -1,28 +1,30 @@
-"""Spotter = backbone + pooling + learner; with evaluate.py, the only place the three meet."""
+"""Spotter = backbone + pooling + learner: teach words from clips, recognise them, reject others."""
 
-import contextlib
 import os
 import unicodedata
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-import tapword
 from tapword import audio as audio_room
-from tapword import modelfile, registry, sizes
+from tapword import rejection, sizes
 from tapword.backbones.base import Backbone
-from tapword.errors import InputError, ModelFileError
+from tapword.errors import InputError
+from tapword.front import Front, make
 from tapword.learners.base import Learner
+from tapword.learners.statistics_learner import LinearLearner
 from tapword.poolings.base import Pooling
-from tapword.vectors import CLIP_S, block_poolings, pool_audio
+from tapword.priors.prior import Prior
+from tapword.saved import Saved
+from tapword.vectors import prepare
 
 Audio = str | os.PathLike[str] | np.ndarray
 
-# Parts that are not named where others are.
-BACKBONE, POOLING, LEARNER = "speech_embedding", "tap", "ridge"
+# Name of what was taken for a word and rejected: this sign before the word.
+NOT = "¬"
+# Learner that is not named where other parts are.
+LEARNER = "ridge"
 
 
 class Prediction(NamedTuple):
@@ -43,7 +45,7 @@ class Prediction(NamedTuple):
     probabilities: dict[str, float]
 
 
-class Spotter:
+class Spotter(Saved):
     """Teach words from clips, one at a time; recognise them.
 
     Parameters
@@ -57,6 +59,13 @@ class Spotter:
         Name with arguments or a `Learner`.
     size
         "small", "medium" or "large" instead of parts; a spotter without any argument is "small".
+    align
+        Centre each clip on its speech and listen to that second alone; otherwise a clip is taken
+        as it is. None: as the size has it, or False.
+    prior
+        "shipped": whiten vectors by how other words vary, as far as the package holds that for
+        these backbones and poolings; "none"; or `Prior`s, among which one is for each backbone.
+        None: shipped where the learner asks for it (`cosine:prior=shipped`), or none.
 
     Examples
     --------
@@ -75,38 +84,58 @@ class Spotter:
         pooling: str | Pooling | Sequence[str | Pooling] | None = None,
         learner: str | Learner | None = None,
         size: str | None = None,
+        align: bool | None = None,
+        prior: str | Sequence[Prior] | None = None,
     ):
         parts = (backbone, pooling, learner)
         if size is not None and parts != (None, None, None):
             raise InputError(f"give either size={size!r} or parts, not both")
         if parts == (None, None, None):
-            backbone, pooling, learner = sizes.size(size or sizes.DEFAULT)
-        backbones, poolings = _several(backbone, BACKBONE), _several(pooling, POOLING)
-        if not backbones:
-            raise InputError("a spotter needs at least one backbone")
-        if len(poolings) == 1:
-            poolings *= len(backbones)
-        if len(poolings) != len(backbones):
-            raise InputError(
-                f"got {len(poolings)} poolings for {len(backbones)} backbones: give one for all, "
-                "or one for each"
-            )
-        self.backbones: list[Backbone] = [_part("backbones", part, Backbone) for part in backbones]
-        self.poolings: list[Pooling] = [_part("poolings", part, Pooling) for part in poolings]
-        self.learner: Learner = _part("learners", LEARNER if learner is None else learner, Learner)
-        self._block_poolings: list[list[Pooling]] | None = None
-        self._generation = 0
-        self._revision: str | None = None
+            chosen = sizes.size(size or sizes.DEFAULT)
+            backbone, pooling, learner = chosen[:3]
+            align = chosen.align if align is None else align
+        self.learner: Learner = make("learners", LEARNER if learner is None else learner, Learner)
+        asked = getattr(self.learner, "prior", None) == "shipped"
+        if prior is None:
+            prior = "shipped" if asked else "none"
+        if asked and prior == "none":
+            raise InputError(f"learner {self.learner.spec} needs a prior, got prior='none'")
+        self.front = Front(backbone, pooling, bool(align), prior)
+        self.calibrated: dict[str, float] = {}
 
     def __repr__(self) -> str:
-        sides = zip(self.backbones, self.poolings, strict=True)
-        vector = " | ".join(f"{backbone.spec} -> {pooling.spec}" for backbone, pooling in sides)
-        return f"<Spotter {vector} -> {self.learner.spec}, {len(self.words)} words>"
+        return f"<Spotter {self.front!r} -> {self.learner.spec}, {len(self.words)} words>"
+
+    @property
+    def backbones(self) -> list[Backbone]:
+        """What turns audio into frames."""
+        return self.front.backbones
+
+    @property
+    def poolings(self) -> list[Pooling]:
+        """What turns each backbone's frames into a vector."""
+        return self.front.poolings
+
+    @property
+    def align(self) -> bool:
+        """Whether clips are centred on their speech."""
+        return self.front.align
+
+    @property
+    def priors(self) -> list[Prior]:
+        """What whitens each backbone's vector; none where vectors stay as they are."""
+        return self.front.priors
 
     @property
     def words(self) -> dict[str, int]:
         """Word -> how many samples it was taught."""
-        return dict(self.learner.words)
+        return {word: n for word, n in self.learner.words.items() if not word.startswith(NOT)}
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Word -> how many sounds were rejected that had been taken for it."""
+        known = self.learner.words.items()
+        return {word.removeprefix(NOT): n for word, n in known if word.startswith(NOT)}
 
     def learn(self, audio: Audio, word: str, sample_rate: int = audio_room.SAMPLE_RATE) -> None:
         """Learn one clip of a word, known or new; the clip is not kept.
@@ -139,28 +168,120 @@ class Spotter:
         """Learn vectors (n, D) that `vectors` gave."""
         self.learner.learn_many(vectors, [clean_word(word) for word in words])
 
-    def predict(self, audio: Audio, sample_rate: int = audio_room.SAMPLE_RATE) -> Prediction:
-        """Say which taught word a clip is; word None where nothing is taught."""
-        return self.predict_many([audio], sample_rate)[0]
+    def predict(
+        self,
+        audio: Audio,
+        sample_rate: int = audio_room.SAMPLE_RATE,
+        reject: bool | Mapping[str, float] = False,
+    ) -> Prediction:
+        """Say which taught word a clip is.
+
+        Parameters
+        ----------
+        audio, sample_rate
+            As for `learn`.
+        reject
+            Whether it may be none of them: then `word` is None where no word's score reaches its
+            threshold, by `thresholds` or as given. `score` is the best word's all the same.
+        """
+        return self.predict_many([audio], sample_rate, reject)[0]
 
     def predict_many(
-        self, audios: Sequence[Audio], sample_rate: int = audio_room.SAMPLE_RATE
+        self,
+        audios: Sequence[Audio],
+        sample_rate: int = audio_room.SAMPLE_RATE,
+        reject: bool | Mapping[str, float] = False,
     ) -> list[Prediction]:
         """Predictions of many clips, equal to `predict` one by one."""
-        return self.predict_vectors(self.vectors(audios, sample_rate)) if len(audios) else []
+        if not len(audios):
+            return []
+        return self.predict_vectors(self.vectors(audios, sample_rate), reject)
 
-    def predict_vectors(self, vectors: np.ndarray) -> list[Prediction]:
+    def predict_vectors(
+        self, vectors: np.ndarray, reject: bool | Mapping[str, float] = False
+    ) -> list[Prediction]:
         """Predictions of vectors (n, D) that `vectors` gave."""
         scores = self.learner.scores(vectors)
-        if not self.learner.words:
+        if not self.words:
             return [Prediction(None, None, {})] * len(scores)
+        limits = self.thresholds() if reject is True else dict(reject or {})
         names = list(self.learner.words)
+        columns = [index for index, name in enumerate(names) if not name.startswith(NOT)]
+        shares = self.learner.probabilities(scores[:, columns])
         result = []
-        for row, shares in zip(scores, self.learner.probabilities(scores), strict=True):
-            order = np.argsort(-row, kind="stable")
-            ranked = {names[index]: float(shares[index]) for index in order}
-            result.append(Prediction(names[order[0]], float(row[order[0]]), ranked))
+        for row, share in zip(scores, shares, strict=True):
+            order = sorted(range(len(columns)), key=lambda i: -row[columns[i]])
+            ranked = {names[columns[i]]: float(share[i]) for i in order}
+            best = next(iter(ranked))
+            word = self.decide(dict(zip(names, map(float, row), strict=True)), limits)
+            score = float(row[columns[order[0]]])
+            result.append(Prediction(word if reject is not False else best, score, ranked))
         return result
+
+    # What is none of the words.
+
+    def thresholds(self, false_alarms_per_hour: float = 0.5) -> dict[str, float]:
+        """Score from which each word counts as said.
+
+        Parameters
+        ----------
+        false_alarms_per_hour
+            How many are acceptable, of all words together, in speech that holds none of them.
+        """
+        words = self.words
+        if not words:
+            return {}
+        limit = rejection.threshold(
+            [prior.sha256 for prior in self.priors], false_alarms_per_hour / len(words)
+        )
+        if limit is None:
+            raise InputError(
+                "how sounds score that are no word is not known for these parts; the sizes know "
+                "it, or give thresholds"
+            )
+        return dict.fromkeys(words, limit) | self.calibrated
+
+    def decide(self, scores: Mapping[str, float], thresholds: Mapping[str, float]) -> str | None:
+        """Best word by its scores, of `learner.words`; None where none reaches its threshold.
+
+        A sound that lies closer to what was rejected as a word than to the word is not that word.
+        """
+        said = [
+            word
+            for word, score in scores.items()
+            if not word.startswith(NOT)
+            and score >= thresholds.get(word, -np.inf)
+            and score > scores.get(NOT + word, -np.inf)
+        ]
+        return max(said, key=lambda word: scores[word], default=None)
+
+    def score_window(self, clip: np.ndarray, thresholds: Mapping[str, float]) -> dict[str, float]:
+        """Scores of `learner.words` for a clip (n,) that is aligned already.
+
+        Where there are several backbones, the first proposes: if no word could reach its threshold
+        with the others' help, they are not asked, and the first one's scores stand for all.
+        """
+        names = list(self.learner.words)
+        scores = None
+        if len(self.backbones) > 1 and self.priors and isinstance(self.learner, LinearLearner):
+            limits = [thresholds.get(name, np.inf) for name in names]
+            scores = self.front.propose(clip, *self.learner.linear(), limits)
+        if scores is None:
+            scores = self.learner.scores(self.front.pool([clip]))[0]
+        return dict(zip(names, map(float, scores), strict=True))
+
+    def reject(self, audio: Audio, sample_rate: int = audio_room.SAMPLE_RATE) -> str | None:
+        """Learn that a sound is none of the words; give the word it was nearest to.
+
+        What is learned is how the sounds vary that are taken for a word, as statistics like a
+        word's own; the clip is not kept.
+        """
+        if not self.words:
+            return None
+        [vector] = self.vectors([audio], sample_rate, learning=True)
+        word = self.predict_vectors(vector[None])[0].word
+        self.learner.learn_one(vector, f"{NOT}{word}")
+        return word
 
     def vectors(
         self,
@@ -169,181 +290,35 @@ class Spotter:
         learning: bool = False,
     ) -> np.ndarray:
         """Pool clips into vectors (n, D): every block of every backbone, side by side."""
-        clips = [audio_room.fill(audio_room.load(audio, sample_rate), CLIP_S) for audio in audios]
-        if self._block_poolings is None:
-            self._block_poolings = list(map(block_poolings, self.poolings, self.backbones))
-        return np.hstack(
-            [
-                pool_audio(backbone, [poolings], clips, learning)[0]
-                for backbone, poolings in zip(self.backbones, self._block_poolings, strict=True)
-            ]
-        )
+        clips = [prepare(audio_room.load(audio, sample_rate), self.align) for audio in audios]
+        return self.front.pool(clips, learning)
 
     def forget(self, word: str) -> None:
-        """Remove a word."""
-        self.learner.forget(clean_word(word))
+        """Remove a word, and what was rejected as it."""
+        word = clean_word(word)
+        self.learner.forget(word)
+        self.calibrated.pop(word, None)
+        if NOT + word in self.learner.words:
+            self.learner.forget(NOT + word)
 
     def rename(self, old: str, new: str) -> None:
         """Give a word another name."""
-        self.learner.rename(clean_word(old), clean_word(new))
+        old, new = clean_word(old), clean_word(new)
+        self.learner.rename(old, new)
+        if old in self.calibrated:
+            self.calibrated[new] = self.calibrated.pop(old)
+        if old != new and NOT + old in self.learner.words:
+            self.learner.rename(NOT + old, NOT + new)
 
     def merge(self, other: "Spotter") -> None:
         """Add what another spotter of the same parts was taught."""
         self.require_same_parts(other)
         self.learner.merge(other.learner)
 
-    def require_same_parts(self, other: "Spotter") -> None:
-        """Refuse another spotter whose vectors or learner are not like this one's."""
-        ours, theirs = self._parts(), other._parts()
-        for key in ours:
-            if ours[key] != theirs[key]:
-                sides = [
-                    " + ".join(
-                        map(registry.describe, parts if isinstance(parts, list) else [parts])
-                    )
-                    for parts in (ours[key], theirs[key])
-                ]
-                hint = ", or their weights differ" if sides[0] == sides[1] else ""
-                raise InputError(f"different {key}: {sides[0]} and {sides[1]}{hint}")
-
-    # Files.
-
-    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Write the model; refuse where the file holds something this spotter has not seen.
-
-        Parameters
-        ----------
-        path
-            Where to; the file is replaced whole or not at all.
-        overwrite
-            Replace whatever is there.
-        """
-        with modelfile.locked(Path(path)):
-            found = None if overwrite else modelfile.revision(Path(path))
-            if found is not None and found != self._revision:
-                raise ModelFileError(
-                    f"{path} was changed since this spotter was loaded, or is another model; "
-                    "teach through Spotter.edit(path), merge, save elsewhere, or pass "
-                    "overwrite=True"
-                )
-            self._write(Path(path))
-
-    def _write(self, path: Path) -> None:
-        for name, array in self.learner.state().items():
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise ModelFileError(
-                    f"not saved: {name!r} of learner {self.learner.spec} has become NaN or "
-                    "infinite; the file stays as it was"
-                )
-        header = self._parts() | {
-            "version": tapword.__version__,
-            "generation": self._generation + 1,
-            "dim": self.learner.dim,
-            "words": self.words,
-        }
-        header = modelfile.write(path, header, self.learner.state())
-        self._generation, self._revision = header["generation"], header["revision"]
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        backbones: Sequence[str | Backbone] | None = None,
-    ) -> "Spotter":
-        """Read a model file.
-
-        Parameters
-        ----------
-        path
-            What `save` wrote.
-        backbones
-            The model's backbones as they are to be had here, where their weights lie elsewhere or
-            they run on another device: names with arguments or `Backbone`s. They must be those the
-            model was taught with.
-        """
-        header, arrays = modelfile.read(path)
-        try:
-            stored = list(header["backbones"])
-            spotter = cls(
-                [registry.restore("backbones", part) for part in stored]
-                if backbones is None
-                else list(backbones),
-                [registry.restore("poolings", part) for part in header["poolings"]],
-                registry.restore("learners", header["learner"]),
-            )
-            spotter._generation = int(header.get("generation", 0))
-        except (KeyError, TypeError, AttributeError, InputError) as error:
-            raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
-        for wanted, given in zip_longest(stored, spotter._parts()["backbones"]):
-            if wanted == given:
-                continue
-            if wanted is None or given is None or _unhashed(wanted) != _unhashed(given):
-                taught = " + ".join(map(registry.describe, stored))
-                raise ModelFileError(f"{path} was taught with another backbone: {taught}")
-            raise ModelFileError(
-                f"{path} was taught with weights {str(wanted.get('weights_sha256'))[:12]}… of "
-                f"{given['name']}, but those at hand are {given['weights_sha256'][:12]}…; give the "
-                "matching weights by Spotter.load(path, backbones=[...]) or teach anew"
-            )
-        try:
-            spotter.learner.load_state(arrays, header["words"])
-        except InputError as error:
-            raise ModelFileError(f"{path} cannot be used: {error}") from error
-        spotter._revision = header.get("revision")
-        return spotter
-
-    @classmethod
-    @contextlib.contextmanager
-    def edit(
-        cls,
-        path: str | os.PathLike[str],
-        backbones: Sequence[str | Backbone] | None = None,
-        **parts: Any,
-    ) -> Iterator["Spotter"]:
-        """Change a model file safely: lock, load, let the caller change, write.
-
-        Two programs that teach one file this way lose nothing of each other. On an error the file
-        stays as it was.
-
-        Parameters
-        ----------
-        path
-            The model file.
-        backbones
-            As in `load`.
-        parts
-            What to make a new spotter of, where there is no file; a file of other parts is refused.
-        """
-        path = Path(path)
-        with modelfile.locked(path):
-            if os.path.lexists(path):
-                spotter = cls.load(path, backbones)
-                if parts:
-                    spotter.require_same_parts(cls(**parts))
-            else:
-                spotter = cls(**parts)
-            yield spotter
-            spotter._write(path)
-
-    def _parts(self) -> dict[str, Any]:
-        return {
-            "backbones": [
-                registry.store(backbone, skip=backbone.machine_arguments)
-                | {"weights_sha256": backbone.weights_sha256}
-                for backbone in self.backbones
-            ],
-            "poolings": [registry.store(pooling) for pooling in self.poolings],
-            "learner": registry.store(self.learner),
-        }
-
 
 def load(path: str | os.PathLike[str]) -> Spotter:
     """Read a model file: short for `Spotter.load`."""
     return Spotter.load(path)
-
-
-def _unhashed(stored: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in stored.items() if key != "weights_sha256"}
 
 
 def clean_word(word: str) -> str:
@@ -359,19 +334,6 @@ def clean_word(word: str) -> str:
     cleaned = unicodedata.normalize("NFC", word).strip()
     if not cleaned or len(cleaned) > 200 or not cleaned.isprintable():
         raise InputError(f"a word must be 1 to 200 printable characters, got {word[:220]!r}")
+    if cleaned.startswith(NOT):
+        raise InputError(f"a word cannot begin with {NOT}, which marks rejected sounds: {word!r}")
     return cleaned
-
-
-def _several(parts: Any, default: str) -> list[Any]:
-    """List what was given as one part, several or none."""
-    if parts is None:
-        return [default]
-    return [parts] if isinstance(parts, str | registry.Part) else list(parts)
-
-
-def _part(room: str, value: Any, kind: type) -> Any:
-    if isinstance(value, str):
-        return registry.build(room, value)
-    if isinstance(value, kind):
-        return value
-    raise InputError(f"expected a {room[:-1]} or its name, got {value!r}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tapword import audio
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
@@ -14,10 +15,17 @@ CLIP_S = 1.0
 
 def block_poolings(pooling: Pooling, backbone: Backbone) -> list[Pooling]:
     """Pooling of each block; those of fixed length take a 1 s clip's number of frames."""
-    if type(pooling).fixed is Pooling.fixed:
-        return [pooling] * len(backbone.dims)
+    poolings = list(pooling.each(len(backbone.dims)))
+    if all(type(part).fixed is Pooling.fixed for part in poolings):
+        return poolings
     second = np.zeros(backbone.sample_rate, dtype=np.float32)
-    return [pooling.fixed(len(block)) for block in backbone.frames(second)]
+    blocks = zip(poolings, backbone.frames(second), strict=True)
+    return [part.fixed(len(block)) for part, block in blocks]
+
+
+def prepare(clip: np.ndarray, align: bool) -> np.ndarray:
+    """Bring a clip (n,) to the length that backbones expect; where asked, centred on its speech."""
+    return audio.align(clip, CLIP_S) if align else audio.fill(clip, CLIP_S)
 
 
 def pool_audio(

@@ -10,6 +10,9 @@ import numpy as np
 from tapword.errors import InputError, ModelFileError
 from tapword.registry import Part
 
+# Squares of larger numbers cannot be summed in float32 over the samples of a lifetime.
+_LARGEST = 1e15
+
 
 class StateBytes(NamedTuple):
     """Memory of a learner's state: `total` = `fixed` + words taught * `per_word`."""
@@ -209,12 +212,24 @@ class Learner(Part, ABC):
             )
         with np.errstate(over="ignore"):
             X = np.ascontiguousarray(X, dtype=np.float32)
-        # One sum tells of NaN and infinity in a single pass; only a huge sum needs a second look.
+        # The sum of squares tells of NaN, infinity and numbers too large to be squared in a single
+        # pass; only a huge one needs a second look.
+        flat = X.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
-            suspicious = not np.isfinite(X.sum())
-        if suspicious and not np.isfinite(X).all():
-            raise InputError(f"{self.name}: the vector contains NaN or infinite numbers")
+            suspicious = not flat @ flat <= _LARGEST**2
+        if suspicious:
+            self._refuse_extremes(X)
         return X
+
+    def _refuse_extremes(self, X: np.ndarray) -> None:
+        if not np.isfinite(X).all():
+            raise InputError(f"{self.name}: the vector contains NaN or infinite numbers")
+        largest = float(np.abs(X).max())
+        if largest > _LARGEST:
+            raise InputError(
+                f"{self.name}: the vector has numbers up to {largest:.2g}, which cannot be squared "
+                f"and summed; the limit is {_LARGEST:.0e}"
+            )
 
     def _check_word(self, word: str) -> None:
         if not isinstance(word, str) or not word:

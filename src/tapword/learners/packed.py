@@ -3,6 +3,8 @@
 Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import blas, lapack
 
@@ -61,3 +63,70 @@ def solve(lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve with the factor alone: rows (n, D) -> (n, D), whose squared lengths are Mahalanobis."""
     return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T
+
+
+class Blocks(NamedTuple):
+    """A symmetric (dim, dim) matrix of which only blocks on the diagonal are kept, packed in a row.
+
+    Attributes
+    ----------
+    dim
+        Rows of the whole matrix.
+    size
+        Rows of a block; the last may have fewer. `dim` keeps all of the matrix, 1 its diagonal.
+    """
+
+    dim: int
+    size: int
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers are kept."""
+        whole, rest = divmod(self.dim, self.size)
+        return whole * packed_size(self.size) + packed_size(rest)
+
+    def parts(self) -> list[tuple[slice, slice]]:
+        """Give each block's rows and where its triangle lies."""
+        result, start = [], 0
+        for row in range(0, self.dim, self.size):
+            rows = slice(row, min(row + self.size, self.dim))
+            end = start + packed_size(rows.stop - row)
+            result.append((rows, slice(start, end)))
+            start = end
+        return result
+
+    def diagonal(self) -> np.ndarray:
+        """Positions of the diagonal, shape (dim,)."""
+        if self.size == 1:
+            return np.arange(self.dim)
+        return np.concatenate(
+            [kept.start + packed_diagonal(rows.stop - rows.start) for rows, kept in self.parts()]
+        )
+
+    def gram(self, rows: np.ndarray) -> np.ndarray:
+        """Blocks of rows^T rows: (n, dim) float32 -> (numbers,)."""
+        if self.size == 1:
+            return np.einsum("nd,nd->d", rows, rows)
+        if self.size >= self.dim:
+            return gram(rows)
+        return np.concatenate(
+            [gram(np.ascontiguousarray(rows[:, part])) for part, _ in self.parts()]
+        )
+
+    def add_outer(self, packed: np.ndarray, e: np.ndarray, weight: float) -> None:
+        """Add weight e e^T, e (dim,), to the blocks in place."""
+        if self.size == 1:
+            packed += np.float32(weight) * e * e
+            return
+        for rows, kept in self.parts():
+            part = e[rows]
+            blas.sspr(len(part), weight, part, packed[kept], lower=1, overwrite_ap=1)
+
+    def solve(self, packed: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        """Solve with the matrix (numbers,) float64: rhs (K, dim) -> (K, dim), float64."""
+        if self.size == 1:
+            return rhs / packed
+        result = np.empty(rhs.shape)
+        for rows, kept in self.parts():
+            result[:, rows] = solve(factor(packed[kept]), rhs[:, rows])
+        return result

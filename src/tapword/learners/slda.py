@@ -3,11 +3,10 @@
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.learners.packed import factor, packed_diagonal, solve
-from tapword.learners.statistics_learner import LinearLearner
+from tapword.learners.covariance import CovarianceLearner
 
 
-class Slda(LinearLearner):
+class Slda(CovarianceLearner):
     """Streaming linear discriminant analysis: one mean a word, one covariance for all.
 
     score_k = x.L.mean_k - mean_k.L.mean_k / 2 with L = ((1 - eps) S_w / N + eps I)^-1.
@@ -21,11 +20,22 @@ class Slda(LinearLearner):
         it, where sample number N + 1 adds N / (N + 1) e e^T with e = x - mean_k and means start
         at zero, so that the first sample of a word adds x x^T.
     prior
-        "none", or "diagonal": D / 2 samples' worth of the features' own variances are added to
-        S_w, which keeps few samples from collapsing: S_w + D / 2 diag(v) over N + D / 2.
+        "none"; "diagonal": D / 2 samples' worth of the features' own variances are added to
+        S_w, which keeps few samples from collapsing: S_w + D / 2 diag(v) over N + D / 2;
+        "shipped": the same with v = 1, for vectors that come whitened by statistics of other
+        words, which the spotter does.
     scatter
         "shared": one S_w for all words. "per-word": one a word, used as their sum, at as many
         times the memory.
+    covariance
+        "full"; "block": blocks of `block` numbers on the diagonal, the rest taken as 0;
+        "lowrank": the diagonal and `rank` to twice as many directions, where the order of samples
+        matters a little and two models cannot be merged; "diagonal".
+    block, rank
+        See `covariance`.
+    max_kb
+        The state is never larger. Where `covariance` would leave no room for 30 words, the next
+        smaller of full, block and diagonal is taken; a word too many is refused.
 
     Notes
     -----
@@ -48,22 +58,33 @@ class Slda(LinearLearner):
         variant: str = "exact",
         prior: str = "none",
         scatter: str = "shared",
+        covariance: str = "full",
+        block: int = 96,
+        rank: int = 16,
+        max_kb: float | None = None,
     ):
         super().__init__()
         self.eps = eps
         self.variant = variant
         self.prior = prior
         self.scatter = scatter
+        self.covariance = covariance
+        self.block = block
+        self.rank = rank
+        self.max_kb = max_kb
         if not 0 < eps <= 1:
             raise InputError(f"slda: eps must be above 0 and at most 1, got {eps}")
         if variant not in ("exact", "reference"):
             raise InputError(f"slda: variant must be exact or reference, got {variant!r}")
-        if prior not in ("none", "diagonal"):
-            raise InputError(f"slda: prior must be none or diagonal, got {prior!r}")
+        if prior not in ("none", "diagonal", "shipped"):
+            raise InputError(f"slda: prior must be none, diagonal or shipped, got {prior!r}")
         if scatter not in ("shared", "per-word"):
             raise InputError(f"slda: scatter must be shared or per-word, got {scatter!r}")
         self.mergeable = variant == "exact"
         self.per_word = scatter == "per-word"
+        self._check_covariance()
+        if self.per_word and covariance == "lowrank":
+            raise InputError("slda: scatter per-word cannot go with covariance lowrank")
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:
         n = self._statistics.n_scatter
@@ -79,13 +100,13 @@ class Slda(LinearLearner):
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
         statistics = self._statistics
-        strength = statistics.dim / 2 if self.prior == "diagonal" else 0.0
+        strength = 0.0 if self.prior == "none" else statistics.dim / 2
         share = (1 - self.eps) / max(statistics.n_scatter + strength, 1)
-        covariance = statistics.pooled() * np.float64(share)
-        diagonal = packed_diagonal(statistics.dim)
-        if strength:
-            covariance[diagonal] += share * strength * statistics.variances()
-        covariance[diagonal] += self.eps
-        weights = solve(factor(covariance), statistics.means)
+        extra = np.full(statistics.dim, self.eps)
+        if self.prior == "diagonal":
+            extra += share * strength * statistics.variances()
+        elif self.prior == "shipped":
+            extra += share * strength
+        weights = self._solve_covariance(share, extra, statistics.means.astype(np.float64))
         biases = -0.5 * np.einsum("kd,kd->k", weights, statistics.means.astype(np.float64))
         return weights, biases

@@ -10,20 +10,24 @@ pass over it per sample.
 from typing import Self
 
 import numpy as np
-from scipy.linalg import blas
 
+from tapword.errors import ModelFileError
 from tapword.learners.base import StateReader
-from tapword.learners.packed import gram, packed_diagonal, packed_size
+from tapword.learners.packed import Blocks
 
 # Rows that one rank-k update takes at a time: bounds the copy of a large batch.
 _CHUNK = 4096
+# Samples of a word that a state may claim; sums and products of such counts stay in range.
+_MOST = 2**40
 
 
 class Statistics:
-    """Counts (K,), means (K, D) and scatter (D (D + 1) / 2,), or (0,) where it is not wanted.
+    """Counts (K,), means (K, D) and the packed scatter, or (0,) where it is not wanted.
 
     Attributes
     ----------
+    blocks
+        Which numbers of the scatter are kept: D (D + 1) / 2 of all, or of blocks on its diagonal.
     n_scatter
         Samples behind `scatter`; forgetting a word does not lower it, because the word's share
         of the scatter stays.
@@ -38,18 +42,25 @@ class Statistics:
     (array([3.], dtype=float32), array([14.], dtype=float32))
     """
 
-    def __init__(self, dim: int, scatter: bool = True):
+    def __init__(self, dim: int, scatter: bool = True, block: int | None = None):
         self.dim = dim
+        self.blocks = Blocks(dim, min(block or dim, dim))
         self.keeps_scatter = scatter
         self.counts = np.zeros(0, dtype=np.int64)
         self.means = np.zeros((0, dim), dtype=np.float32)
-        self.scatter = np.zeros(packed_size(dim) if scatter else 0, dtype=np.float32)
+        self._room = self.means
+        self.scatter = np.zeros(self.blocks.numbers if scatter else 0, dtype=np.float32)
         self.n_scatter = 0
 
     def add_word(self) -> None:
         """Add a word without samples as the last row."""
         self.counts = np.append(self.counts, 0)
-        self.means = np.vstack([self.means, np.zeros((1, self.dim), dtype=np.float32)])
+        n = len(self.means)
+        # Room for some more at a time: a copy of all means for each word would grow with the square.
+        if self.means.base is not self._room or n == len(self._room):
+            self._room = np.zeros((n + max(4, n // 4), self.dim), dtype=np.float32)
+            self._room[:n] = self.means
+        self.means = self._room[: n + 1]
 
     def update(self, x: np.ndarray, k: int, weight: float | None = None) -> None:
         """Add one sample of word `k`; `weight` replaces n_k / (n_k + 1) in the scatter."""
@@ -108,7 +119,7 @@ class Statistics:
         n = max(int(self.counts.sum()), 1)
         means = self.means.astype(np.float64)
         between = self.counts @ np.square(means - self.counts @ means / n)
-        within = self.pooled()[packed_diagonal(self.dim)].astype(np.float64)
+        within = self.pooled()[self.blocks.diagonal()].astype(np.float64)
         return within / max(self.n_scatter, 1) + between / n
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -125,8 +136,11 @@ class Statistics:
         self.means = state.take("means", (n_words, self.dim))
         self.counts = state.take("counts", (n_words,), np.int64)
         self.n_scatter = int(state.take("n_scatter", (1,), np.int64)[0])
+        numbers = np.append(self.counts, self.n_scatter)
+        if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or numbers.max() > _MOST:
+            raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
         if self.scatter.size:
-            self.scatter = state.take("scatter", (packed_size(self.dim),))
+            self.scatter = state.take("scatter", (self.blocks.numbers,))
 
     def _shift(
         self, words: np.ndarray, means: np.ndarray, new: np.ndarray
@@ -145,11 +159,11 @@ class Statistics:
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
         if self.keeps_scatter and weight:
-            blas.sspr(self.dim, weight, e, self._scatter_of(k), lower=1, overwrite_ap=1)
+            self.blocks.add_outer(self._scatter_of(k), e, weight)
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         """Add the squares of `residuals` (n, D), of which row i belongs to words[rows[i]]."""
-        self.scatter += gram(residuals)
+        self.scatter += self.blocks.gram(residuals)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
         self.scatter += other.scatter
@@ -161,18 +175,18 @@ class WordStatistics(Statistics):
     Attributes
     ----------
     scatters
-        One packed scatter (D (D + 1) / 2,) a word.
+        One packed scatter a word.
     """
 
-    def __init__(self, dim: int):
-        super().__init__(dim, scatter=False)
+    def __init__(self, dim: int, block: int | None = None):
+        super().__init__(dim, scatter=False, block=block)
         self.keeps_scatter = True
         self.scatters: list[np.ndarray] = []
 
     def add_word(self) -> None:
         """Add a word without samples as the last row."""
         super().add_word()
-        self.scatters.append(np.zeros(packed_size(self.dim), dtype=np.float32))
+        self.scatters.append(np.zeros(self.blocks.numbers, dtype=np.float32))
 
     def remove(self, k: int) -> None:
         """Drop all that word `k` added."""
@@ -182,7 +196,7 @@ class WordStatistics(Statistics):
 
     def pooled(self) -> np.ndarray:
         """Scatter of all words together, packed."""
-        total = np.zeros(packed_size(self.dim))
+        total = np.zeros(self.blocks.numbers)
         for scatter in self.scatters:
             total += scatter
         return total
@@ -195,7 +209,7 @@ class WordStatistics(Statistics):
     def load(self, state: StateReader, n_words: int) -> None:
         """Take over what `arrays` of `n_words` words gave."""
         super().load(state, n_words)
-        shape = (packed_size(self.dim),)
+        shape = (self.blocks.numbers,)
         self.scatters = [state.take(f"scatter_{k}", shape) for k in range(n_words)]
 
     def _scatter_of(self, k: int) -> np.ndarray:
@@ -203,7 +217,7 @@ class WordStatistics(Statistics):
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         for row, k in enumerate(words):
-            self.scatters[k] += gram(residuals[rows == row])
+            self.scatters[k] += self.blocks.gram(residuals[rows == row])
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
         for k, scatter in zip(words, other.scatters, strict=True):

@@ -2,6 +2,7 @@
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -67,6 +68,10 @@ class Pooling(Part, ABC):
     @abstractmethod
     def dim(self, d: int) -> int:
         """Length D of the vector for frames of `d` numbers."""
+
+    def each(self, n: int) -> "Sequence[Pooling]":
+        """Pooling of each of a backbone's `n` blocks: this one, unless a pooling holds several."""
+        return [self] * n
 
     def fixed(self, n_frames: int) -> Self:
         """Return this pooling for clips of `n_frames`; only poolings of fixed length differ."""

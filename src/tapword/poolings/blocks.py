@@ -1,0 +1,50 @@
+"""BLOCKS: another pooling for each block of a backbone."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tapword import registry
+from tapword.errors import InputError
+from tapword.poolings.base import Pooling
+
+
+class Blocks(Pooling):
+    """One pooling for each of the backbone's blocks, in their order.
+
+    Parameters
+    ----------
+    poolings
+        Names with arguments, as in `blocks:poolings=tap:R=2+middle`: the first block's moments and
+        the second's middle frames. A backbone may give one block twice
+        (`speech_embedding:layers=emb+emb`). One name stands for all blocks.
+
+    Examples
+    --------
+    >>> frames = np.array([[1.0, 3.0], [3.0, 5.0]])
+    >>> [part.pool(frames) for part in Blocks(("avg", "max")).each(2)]
+    [array([2., 4.], dtype=float32), array([3., 5.], dtype=float32)]
+    """
+
+    def __init__(self, poolings: tuple[str, ...] = ("tap",)):
+        self.poolings = tuple(poolings)
+        if not poolings:
+            raise InputError("blocks: at least one pooling is needed")
+        self._parts: list[Pooling] = [registry.build("poolings", name) for name in self.poolings]
+
+    def each(self, n: int) -> Sequence[Pooling]:
+        """Pooling of each of `n` blocks."""
+        if len(self._parts) == 1:
+            return self._parts * n
+        if len(self._parts) != n:
+            raise InputError(
+                f"got {len(self._parts)} poolings for {n} blocks: give one for all, or one for each"
+            )
+        return self._parts
+
+    def dim(self, d: int) -> int:
+        """Length of the vector of one block."""
+        return self.each(1)[0].dim(d)
+
+    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+        return self.each(1)[0]._reduce(frames, learning)
