@@ -1,0 +1,1 @@
+"""The studio: teach, watch and correct a model in the browser."""

@@ -1,0 +1,153 @@
+// Scores of the last seconds: a lane for each word, its threshold dashed, what was heard marked.
+
+import {colours, prepare} from './page.js';
+
+export const SECONDS = 10;
+const LANE = 40, MOST_LANES = 8, TEXT = '13px system-ui, sans-serif';
+
+export class Lanes {
+  #scores = new Map();
+  #times = [];
+  #marks = [];
+  #thresholds = {};
+  words = [];
+
+  reset(words, thresholds) {
+    this.words = words;
+    this.#thresholds = thresholds;
+    this.#scores = new Map(words.map(word => [word, []]));
+    this.#times = [];
+    this.#marks = [];
+  }
+
+  // Words may come and go while listening; what is known of the others stays.
+  setWords(words) {
+    this.#scores = new Map(words.map(word =>
+      [word, this.#scores.get(word) ?? this.#times.map(() => null)]));
+    this.words = words;
+  }
+
+  add(time, scores) {
+    this.#times.push(time);
+    for (const [word, row] of this.#scores) row.push(scores[word] ?? null);
+    while (this.#times[0] < time - SECONDS - 0.5) {
+      this.#times.shift();
+      for (const row of this.#scores.values()) row.shift();
+    }
+    this.#marks = this.#marks.filter(mark => mark.end_s > time - SECONDS);
+  }
+
+  mark(event) { this.#marks.push(event); }
+
+  // Where there are too many words: those that scored best of late, in their own order.
+  get shown() {
+    if (this.words.length <= MOST_LANES) return this.words;
+    const best = word => Math.max(0, ...this.#scores.get(word).map(score => score ?? 0));
+    const chosen = new Set([...this.words].sort((a, b) => best(b) - best(a)).slice(0, MOST_LANES));
+    return this.words.filter(word => chosen.has(word));
+  }
+
+  get height() { return this.shown.length * LANE + 18; }
+
+  draw(canvas, now) {
+    const shown = this.shown;
+    canvas.style.height = `${this.height}px`;
+    const {pen, width} = prepare(canvas, this.height);
+    const colour = colours();
+    pen.font = TEXT;
+    const widest = Math.max(0, ...shown.map(word => pen.measureText(word).width));
+    const left = Math.min(widest + 16, width * 0.3), right = width - 38;
+    const x = time => right - (now - time) / SECONDS * (right - left);
+    pen.textBaseline = 'middle';
+    shown.forEach((word, lane) => {
+      const top = lane * LANE, base = top + LANE - 5, tall = LANE - 12;
+      const y = score => base - Math.max(0, Math.min(1, score)) * tall;
+      pen.strokeStyle = colour('rule');
+      pen.lineWidth = 1;
+      line(pen, [[left, base + 0.5], [right, base + 0.5]]);
+      for (const mark of this.#marks.filter(mark => mark.word === word)) {
+        pen.fillStyle = colour('tint');
+        const from = Math.max(left, x(mark.start_s)), to = Math.min(right, x(mark.end_s));
+        pen.fillRect(from, top + 4, Math.max(2, to - from), LANE - 9);
+      }
+      const threshold = this.#thresholds[word];
+      if (threshold !== undefined) {
+        pen.strokeStyle = colour('soft');
+        pen.setLineDash([2, 4]);
+        line(pen, [[left, y(threshold)], [right, y(threshold)]]);
+        pen.setLineDash([]);
+      }
+      this.#trace(pen, this.#scores.get(word), x, y, left, right, base, colour);
+      const marked = this.#marks.filter(mark => mark.word === word);
+      pen.fillStyle = colour('accent');
+      for (const mark of marked) {
+        const at = x(mark.end_s);
+        if (at < left) continue;
+        pen.beginPath();
+        pen.moveTo(at, top + 10);
+        pen.lineTo(at - 5, top + 2);
+        pen.lineTo(at + 5, top + 2);
+        pen.fill();
+      }
+      const latest = this.#scores.get(word).at(-1);
+      pen.fillStyle = colour('ink');
+      pen.textAlign = 'left';
+      pen.fillText(fit(pen, word, left - 12), 0, base - tall / 2 + 2);
+      pen.fillStyle = colour('soft');
+      pen.textAlign = 'right';
+      pen.fillText(latest === null || latest === undefined ? '–' : Math.max(0, latest).toFixed(2), width, base - tall / 2 + 2);
+    });
+    pen.fillStyle = colour('soft');
+    pen.font = '11px system-ui, sans-serif';
+    const foot = this.height - 8;
+    pen.textAlign = 'left';
+    pen.fillText(`${SECONDS} s ago`, left, foot);
+    pen.textAlign = 'right';
+    pen.fillText('now', right, foot);
+  }
+
+  #trace(pen, row, x, y, left, right, base, colour) {
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, base - LANE, right - left, LANE + 2);
+    pen.clip();
+    let run = [];
+    const flush = () => {
+      if (run.length > 1) {
+        pen.beginPath();
+        pen.moveTo(run[0][0], base);
+        run.forEach(point => pen.lineTo(...point));
+        pen.lineTo(run.at(-1)[0], base);
+        pen.globalAlpha = 0.16;
+        pen.fillStyle = colour('accent');
+        pen.fill();
+        pen.globalAlpha = 1;
+        pen.strokeStyle = colour('accent');
+        pen.lineWidth = 2;
+        pen.lineJoin = 'round';
+        line(pen, run);
+      }
+      run = [];
+    };
+    row.forEach((score, i) => {
+      const at = x(this.#times[i]);
+      if (score === null) flush();
+      else run.push([at, y(score)]);
+    });
+    flush();
+    pen.restore();
+  }
+}
+
+function line(pen, points) {
+  pen.beginPath();
+  points.forEach((point, i) => i ? pen.lineTo(...point) : pen.moveTo(...point));
+  pen.stroke();
+}
+
+function fit(pen, text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  let short = text;
+  while (short && pen.measureText(`${short}…`).width > width) short = short.slice(0, -1);
+  return `${short}…`;
+}
