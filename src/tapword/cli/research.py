@@ -10,14 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from tapword import evaluate as evaluation
-from tapword import features, registry, report
-from tapword.cli.app import app, out, printable, progress_bar, progress_steps
+from tapword import features, registry, report, sizes
+from tapword import open_set as open_sets
+from tapword.cli.app import app, err, out, printable, progress_bar, progress_steps
+from tapword.cli.engines import Address, EngineName, open_engine
 from tapword.cli.outputs import check_outputs, write_outputs
 from tapword.cli.vectors import read_vectors
 from tapword.datasets import fetch as downloads
 from tapword.errors import InputError
+from tapword.front import BACKBONE, POOLING
+from tapword.priors.prior import Prior
 from tapword.report.columns import human_bytes, refused
-from tapword.spotter import BACKBONE, LEARNER, POOLING
+from tapword.spotter import LEARNER, Spotter
 
 CacheFolder = Annotated[
     Path | None,
@@ -49,12 +53,24 @@ def evaluate(
         list[str] | None,
         typer.Option("--size", help="small, medium or large; the default where no part is named."),
     ] = None,
+    align: Annotated[
+        bool, typer.Option("--align", help="Centre clips on their speech; sizes do so themselves.")
+    ] = False,
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option("--prior", help="From `tapword prior`, instead of the shipped one."),
+    ] = None,
     order: Annotated[str, typer.Option(help="class-iid or iid.")] = "class-iid",
     orderings: Annotated[int, typer.Option(min=1, help="Seeded orderings to average.")] = 5,
     shots: Annotated[
         list[int] | None, typer.Option(min=1, help="Samples a word; repeat for several counts.")
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Seeded draws, with --shots.")] = 10,
+    open_set: Annotated[
+        bool,
+        typer.Option("--open-set", help="Teach some words by --shots, ask about unknown ones too."),
+    ] = False,
+    known: Annotated[int, typer.Option(min=1, help="Words taught, with --open-set.")] = 5,
     classes_per_task: Annotated[int, typer.Option(min=1, help="New words in each task.")] = 1,
     upper_bound: Annotated[
         bool, typer.Option("--upper-bound", help="Add offline LDA and logistic regression.")
@@ -67,6 +83,8 @@ def evaluate(
         bool, typer.Option("--strict", help="Stop at a clip that cannot be read.")
     ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: cores]")] = None,
+    engine: EngineName = "local",
+    address: Address = None,
     cache: CacheFolder = None,
     cache_gb: Annotated[float, typer.Option(help="Most the cache may hold.")] = 4.0,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
@@ -108,27 +126,37 @@ def evaluate(
         "upper_bound": upper_bound,
         "jobs": jobs or os.cpu_count() or 1,
     }
-    with progress_steps() as step:
+    if open_set:
+        if upper_bound or order == "iid" or classes_per_task > 1:
+            raise InputError("--open-set goes with --known, --shots and --draws alone")
+        stream = {"known": known, "shots": shots or (5,), "draws": draws}
+        stream |= {"jobs": jobs} if vectors is None else {}
+    if vectors is not None and engine != "local":
+        raise InputError(f"--engine {engine} cannot go with --features: vectors are ready")
+    with open_engine(engine, address, jobs) as cluster, progress_steps() as step:
         if vectors is not None:
             learners = learner or [LEARNER]
             # A wrong name is said before anything is read.
             for name in learners:
                 registry.build("learners", name)
-            records = evaluation.evaluate_vectors(
+            records = (open_sets if open_set else evaluation).evaluate_vectors(
                 read_vectors(vectors), learners, progress=step, **stream
             )
         else:
             if data is None:
                 raise InputError("give the data set's folder with --data, or --features FILE")
-            records = evaluation.evaluate(
+            records = (open_sets.evaluate_open_set if open_set else evaluation.evaluate)(
                 registry.build("datasets", dataset or "folder", root=str(data)),
                 backbone or (),
                 pooling or (),
                 learner or (),
                 size or (),
+                align=align,
+                prior=[Prior.load(path) for path in prior] if prior else None,
                 cache=features.Cache(cache, cache_gb),
                 strict=strict,
                 progress=step,
+                store=cluster.store if cluster else features.store,
                 **stream,
             )
     records["config"]["command"] = shlex.join(["tapword", *sys.argv[1:]])
@@ -141,9 +169,47 @@ def evaluate(
         f"{config['n_words']} words, {config['n_train']:,} clips to learn, {config['n_test']:,} to "
         f"ask, {config['skipped']} unusable; {records['environment']['seconds']:.1f} s"
     )
+    if config.get("prior_of_same_data"):
+        err.print(
+            "the prior was computed from these very words, which flatters the result; give one of "
+            "other words by --prior",
+            style="yellow",
+            soft_wrap=True,
+        )
     write_outputs((functools.partial(write, records), path) for write, path in outputs)
     if len(refusals) == len(records["results"]):
         raise InputError("every combination was refused, for the reasons below the table")
+
+
+@app.command()
+def prior(
+    to: Annotated[Path, typer.Argument(help="Folder; one file a backbone is written there.")],
+    source: Annotated[str, typer.Option(help="What readers of results are told about the data.")],
+    data: Annotated[Path, typer.Option(help="Folder of the data set.")],
+    dataset: Annotated[str, typer.Option(help="speech_commands, mswc or folder.")] = "folder",
+    size: Annotated[str | None, typer.Option(help="small, medium or large.")] = None,
+    backbone: Annotated[str | None, typer.Option(help="Instead of a size.")] = None,
+    pooling: Annotated[str | None, typer.Option(help="Instead of a size.")] = None,
+    align: Annotated[bool, typer.Option("--align", help="With --backbone or --pooling.")] = False,
+    cache: CacheFolder = None,
+) -> None:
+    """Compute how words vary from a data set's training clips, to whiten the vectors of others.
+
+    Take words that will not be taught. `evaluate --prior FILE` uses the file.
+    """
+    if size and (backbone or pooling or align):
+        raise InputError("give either --size or parts, not both")
+    if backbone or pooling:
+        spotter = Spotter(backbone, pooling, "ncm", align=align)
+    else:
+        chosen = sizes.size(size or sizes.DEFAULT)
+        spotter = Spotter(chosen.backbones, chosen.poolings, "ncm", align=chosen.align)
+    words = registry.build("datasets", dataset, root=str(data))
+    to.mkdir(parents=True, exist_ok=True)
+    for made in evaluation.fit_priors(words, spotter, source, features.Cache(cache)):
+        path = to / f"{made.about['backbone']['name']}.safetensors"
+        made.save(path)
+        out.print(f"{path}: {human_bytes(path.stat().st_size)}")
 
 
 @app.command()

@@ -1,0 +1,145 @@
+"""What a cluster's time is made of: each step on one core, and what crosses the network.
+
+    python benchmarks/scale.py FOLDER [--clips 192] [--rounds 7] [--ray] [--json FILE]
+
+FOLDER/<word>/* are clips. Every round times every step once, so that a busy moment of the machine
+falls on all of them; shown are the median, the slowest and the fastest round. Time is the
+process's own on the core, which other programs disturb least; for the disk it is the clock's.
+With --ray also what a cluster costs the process that gives out the clips: workers then answer at
+once with a ready-made statistic.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import threadpoolctl
+from rich.console import Console
+from rich.table import Table
+
+from tapword import audio, features, registry, scale, sizes, workers
+from tapword.spotter import Spotter
+
+TASK, WORDS = 2048, 10
+SIZES, DIMS = ("small", "medium"), (480, 1344)
+PARCEL = workers.pack(learners=[registry.build("learners", "ridge")])
+
+
+def samples(dim: int, seed: int) -> tuple[np.ndarray, list[str]]:
+    """Vectors of one task, of as many words as come together in a folder that is walked."""
+    rng = np.random.default_rng(seed)
+    words = [f"word{index % WORDS}" for index in range(TASK)]
+    return rng.standard_normal((TASK, dim), dtype=np.float32), words
+
+
+def statistic(vectors: np.ndarray, words: list[str]) -> workers.State:
+    """Give a ridge learner's state after one task's vectors."""
+    learner = registry.build("learners", "ridge")
+    learner.learn_many(vectors, words)
+    return learner.words, learner.state()
+
+
+def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]]]:
+    """Each step by name: how many clips or statistics one call handles, and the call."""
+    every = audio.find(folder)
+    paths = [str(path) for path in every[:: max(1, len(every) // clips)][:clips]]
+    sounds = [audio.read(path) for path in paths]
+    found: dict[str, tuple[int, Callable[[], object]]] = {
+        "list files": (len(every), lambda: audio.find(folder)),
+        "decode and resample": (len(paths), lambda: [audio.read(path) for path in paths]),
+    }
+    for size in SIZES:
+        chosen = sizes.size(size)
+        spotter = Spotter(chosen.backbones, chosen.poolings, "ridge", align=chosen.align)
+        dim = spotter.vectors(sounds[:1]).shape[1]
+
+        def extract(spotter: Spotter = spotter) -> None:
+            for start in range(0, len(sounds), workers.BATCH):
+                spotter.vectors(sounds[start : start + workers.BATCH], learning=True)
+
+        found[f"extract, size {size} (D = {dim})"] = (len(sounds), extract)
+    for dim in DIMS:
+        vectors, words = samples(dim, 0)
+        states = [statistic(*samples(dim, seed)) for seed in range(2)]
+
+        def learn(vectors: np.ndarray = vectors, words: list[str] = words) -> None:
+            statistic(vectors, words)
+
+        def merge(states: list[workers.State] = states) -> None:
+            workers.merge(PARCEL, *states)
+
+        size_bytes = sum(array.nbytes for array in states[0][1].values())
+        found[f"learn, D = {dim}"] = (TASK, learn)
+        found[f"merge, D = {dim}, {size_bytes:,} bytes each"] = (2, merge)
+    shard = np.zeros((features.SHARD, DIMS[-1]), dtype=np.float32)
+
+    def put() -> None:
+        with tempfile.TemporaryDirectory() as place:
+            for number in range(20):
+                features.Cache(place).put("0" * 32, number, shard, np.arange(features.SHARD))
+
+    found[f"write to the cache, D = {DIMS[-1]}"] = (20 * features.SHARD, put)
+    return found
+
+
+def giving_out(cluster: scale.Cluster, number: int) -> dict[str, tuple[int, Callable[[], object]]]:
+    """Time the process that gives out clips, with the workers' part left out."""
+    ready = statistic(*samples(DIMS[-1], 0))
+
+    def answer(parcel: str, priors: list, paths: list[str], words: list[str], _: bool) -> tuple:
+        return workers.Heard(list(range(len(paths))), [], None), ready
+
+    workers.learn = answer
+
+    def listen() -> None:
+        # New paths each time, as a walk gives them: a path that was written once is written faster.
+        words = (f"word{index // 70}" for index in range(number))
+        clips = ((Path(f"/data/clips/{word}/{id(word)}.opus"), word) for word in words)
+        with cluster.listen(Spotter("logmel", "avg", "ridge"), clips):
+            pass
+
+    return {f"make paths, give them out, add up, D = {DIMS[-1]}": (number, listen)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--clips", type=int, default=192)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with threadpoolctl.threadpool_limits(1), contextlib.ExitStack() as stack:
+        calls = steps(options.folder, options.clips)
+        if options.ray:
+            cluster = stack.enter_context(scale.cluster())
+            calls |= giving_out(cluster, 300_000)
+        taken: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(options.rounds + 1):
+            for name, (_, call) in calls.items():
+                clock = time.perf_counter if name.startswith("write") else time.process_time
+                start = clock()
+                call()
+                taken[name].append(clock() - start)
+    table = Table("step, on one core", "a second", "slowest", "fastest", "µs each")
+    rows = []
+    for name, (number, _) in calls.items():
+        # The first round warms up.
+        rates = sorted(number / seconds for seconds in taken[name][1:])
+        rows.append({"step": name, "median": median(rates), "rates": rates})
+        numbers = (median(rates), rates[0], rates[-1], 1e6 / median(rates))
+        table.add_row(name, *(f"{value:,.0f}" for value in numbers))
+    Console().print(f"{os.cpu_count()} cores, {options.rounds} rounds", table)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2))
+
+
+if __name__ == "__main__":
+    main()
