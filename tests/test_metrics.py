@@ -164,3 +164,38 @@ def test_a_constant_feature_has_no_distance():
 def test_distances_of_nothing(vectors, labels, message):
     with pytest.raises(InputError, match=message):
         metrics.wasserstein(vectors, labels)
+
+
+def test_auroc_is_that_of_scikit_learn(rng):
+    from sklearn.metrics import roc_auc_score
+
+    for digits in (8, 1):
+        known, unknown = (np.round(rng.normal(shift, 1, 60), digits) for shift in (0.7, 0))
+        truth, scores = [1] * 60 + [0] * 60, np.concatenate([known, unknown])
+        assert metrics.auroc(known, unknown) == pytest.approx(100 * roc_auc_score(truth, scores))
+
+
+def test_the_limit_lets_no_more_in_than_was_allowed(rng):
+    for count, allowed in itertools.product((1, 19, 20, 21, 400), (0, 5, 50)):
+        unknown = np.round(rng.normal(size=count), 1)
+        limit = metrics.limit_at(unknown, allowed)
+        assert np.mean(unknown > limit) <= allowed / 100
+        # Any lower and there would be too many.
+        assert np.mean(unknown >= limit) > allowed / 100
+    with pytest.raises(InputError, match="below 100"):
+        metrics.limit_at([0.0], 100)
+    with pytest.raises(InputError, match="without NaN"):
+        metrics.auroc([NAN], [0.0])
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 40])
+def test_the_interval_of_a_rate_is_exact(count):
+    hours = 0.5
+    low, high = metrics.poisson_interval(count, hours)
+    assert scipy.stats.poisson.cdf(count, high * hours) == pytest.approx(0.025)
+    if count:
+        assert scipy.stats.poisson.sf(count - 1, low * hours) == pytest.approx(0.025)
+    else:
+        assert low == 0
+    with pytest.raises(InputError, match="hours above 0"):
+        metrics.poisson_interval(count, 0.0)

@@ -238,3 +238,66 @@ def _distance(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     widths = np.diff(steps, append=n * m) / (n * m)
     gaps = np.abs(one[steps // m].astype(np.float64) - two[steps // n])
     return widths @ gaps
+
+
+# Words that were never taught.
+
+
+def auroc(known: Sequence[float] | np.ndarray, unknown: Sequence[float] | np.ndarray) -> float:
+    """How often a known sample scores above an unknown one, in percent; ties count half.
+
+    Parameters
+    ----------
+    known, unknown
+        Shapes (n,) and (m,), n and m >= 1: best score of each sample.
+
+    Examples
+    --------
+    >>> auroc([0.9, 0.4], [0.5, 0.1])
+    75.0
+    """
+    known, unknown = _scores(known), _scores(unknown)
+    below = np.searchsorted(np.sort(unknown), known, side="left")
+    not_above = np.searchsorted(np.sort(unknown), known, side="right")
+    return float(100 * (below + not_above).mean() / (2 * len(unknown)))
+
+
+def limit_at(unknown: Sequence[float] | np.ndarray, false_accepts: float = 5.0) -> float:
+    """Score that at most so many percent of unknown samples lie above: the lowest such score.
+
+    Examples
+    --------
+    >>> limit_at([0.1, 0.2, 0.3, 0.4], false_accepts=25)
+    0.3
+    """
+    if not 0 <= false_accepts < 100:
+        raise InputError(f"false_accepts must be a percentage below 100, got {false_accepts!r}")
+    unknown = np.sort(_scores(unknown))[::-1]
+    return float(unknown[int(len(unknown) * false_accepts / 100 + 1e-9)])
+
+
+def _scores(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or not len(values) or np.isnan(values).any():
+        raise InputError(f"wanted scores of shape (n,), n >= 1, without NaN; got {values.shape}")
+    return values
+
+
+def poisson_interval(count: int, hours: float) -> tuple[float, float]:
+    """Exact 95% interval of a rate, in events an hour, of which `count` were seen in `hours`.
+
+    Notes
+    -----
+    Garwood's: the rates under which so many or more, or so few or fewer, have a chance of 2.5%.
+
+    Examples
+    --------
+    >>> [round(limit, 2) for limit in poisson_interval(0, hours=1 / 3)]
+    [0.0, 11.07]
+    """
+    from scipy.special import gammaincinv
+
+    if count < 0 or not hours > 0:
+        raise InputError(f"wanted a count from 0 and hours above 0, got {count} in {hours}")
+    low = gammaincinv(count, 0.025) if count else 0.0
+    return float(low) / hours, float(gammaincinv(count + 1, 0.975)) / hours

@@ -12,7 +12,7 @@ from tapword.cli.app import AsJson, app, cell, out, print_json
 from tapword.cli.teach import Model, report_model
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner
-from tapword.spotter import Spotter
+from tapword.spotter import NOT, Spotter
 
 ARGUMENTS_WIDTH = 30
 
@@ -22,9 +22,18 @@ def info(model: Model, as_json: AsJson = False) -> None:
     """Show what MODEL knows, what it is made of and what it keeps."""
     header, learner = _read(model)
     size = learner.state_bytes
+    words = {word: n for word, n in header["words"].items() if not word.startswith(NOT)}
+    rejected = {
+        word.removeprefix(NOT): n for word, n in header["words"].items() if word.startswith(NOT)
+    }
+    calibrated = header.get("calibrated") or {}
     facts = {
         "file": str(model),
-        "words": header["words"],
+        "words": words,
+        "rejected": rejected,
+        "calibrated": calibrated,
+        "align": header["align"],
+        "prior": header["prior"],
         "backbones": header["backbones"],
         "poolings": header["poolings"],
         "learner": header["learner"],
@@ -39,19 +48,29 @@ def info(model: Model, as_json: AsJson = False) -> None:
     if as_json:
         print_json(facts)
         return
-    table = Table("word", "samples")
-    for word, count in header["words"].items():
-        table.add_row(cell(word), str(count))
-    out.print(table if header["words"] else "no words yet")
+    columns = ["word", "samples"]
+    # Most models have neither of these.
+    columns += ["rejected"] * bool(rejected) + ["threshold"] * bool(calibrated)
+    table = Table(*columns)
+    for word, count in words.items():
+        row: list[Any] = [cell(word), str(count)]
+        row += [str(rejected.get(word, 0))] * bool(rejected)
+        row += [f"{calibrated[word]:.3f}" if word in calibrated else ""] * bool(calibrated)
+        table.add_row(*row)
+    out.print(table if words else "no words yet")
     backbones = " + ".join(registry.describe(part) for part in header["backbones"])
     for part in header["backbones"]:
         if part.get("weights_sha256"):
             backbones += f"\n           weights {part['weights_sha256']}"
     poolings = " + ".join(registry.describe(part) for part in header["poolings"])
+    clips = "centred on their sound, one second each" if header["align"] else "as they are"
+    prior = "statistics of other words whiten the vectors" if header["prior"] else "none"
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
     out.print(
+        f"clips      {clips}\n"
         f"backbone   {backbones}\n"
         f"pooling    {poolings}, {header.get('dim')} numbers a clip\n"
+        f"prior      {prior}\n"
         f"learner    {registry.describe(header['learner'])}\n"
         f"state      {size.total:,} bytes: {size.fixed:,} fixed and {size.per_word:,} a word\n"
         f"keeps      {kept}, never a recording\n"

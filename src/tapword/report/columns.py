@@ -64,6 +64,16 @@ COLUMNS = (
     Column("delta_p", "Δp %", "{:.3g}".format, False, "numbers stored, against the backbone's"),
     Column("delta_fs", "Δfs", "{:.3g}".format, False, "length of a vector against a frame's"),
 )
+# Of words known and unknown.
+OPEN_SET = (
+    Column("known", "known", str, True, "words taught; all others are unknown"),
+    Column("auroc", "AUROC %", _digits(2), True, "known clips that score above unknown ones"),
+    Column("auroc_std", "± std", _digits(2), False, "standard deviation of AUROC over draws"),
+    Column("frr", "FRR %", _digits(2), True, "known clips rejected where 5% of others are not"),
+    Column("frr_std", "± std", _digits(2), False, "standard deviation of FRR over draws"),
+    Column("acc_open", "acc %", _digits(2), True, "known clips accepted there and named right"),
+    Column("acc_open_std", "± std", _digits(2), False, "standard deviation of acc over draws"),
+)
 NAMES = ("backbone", "pooling", "learner", "size")
 
 
@@ -76,10 +86,11 @@ def prepare(records: Records, brief: bool) -> tuple[list[Result], list[Column], 
     for result in results:
         # One ordering has no spread; none over several is worth saying.
         if len(result.get("orderings") or []) == 1:
-            result["acc_std"] = None
+            for key in [key for key in result if key.endswith("_std")]:
+                result[key] = None
     columns = [
         column
-        for column in COLUMNS
+        for column in (*COLUMNS, *OPEN_SET)
         if (column.brief or not brief)
         and any(result.get(column.key) is not None for result in results)
     ]
@@ -105,8 +116,9 @@ def cell(result: Result, column: Column, deviation: bool = True) -> str:
     if value is None:
         return NONE
     text = column.show(value)
-    if deviation and column.key == "acc" and result.get("acc_std") is not None:
-        text += f" ± {result['acc_std']:.2f}"
+    spread = result.get(f"{column.key}_std")
+    if deviation and spread is not None:
+        text += f" ± {spread:.2f}"
     return text
 
 

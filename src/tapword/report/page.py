@@ -154,7 +154,7 @@ def _section(title: str, body: str, note: str = "") -> str:
 
 def _headline(results: list[Result], best: set[int], config: dict[str, Any]) -> str:
     if not best:
-        return '<p class="lead">No results.</p>'
+        return _open_set_headline(results)
     top = max((results[index] for index in best), key=lambda result: result["acc"])
     lost = top.get("forg")
     forgot = f"; {lost:.1f} points forgotten on the way" if lost is not None else ""
@@ -163,6 +163,19 @@ def _headline(results: list[Result], best: set[int], config: dict[str, Any]) -> 
     return (
         f'<p class="lead">Best of {len(results)}: <b>{escape(name_of(top))}</b>, '
         f"<b>{accuracy}%</b> right{words}{forgot}.</p>"
+    )
+
+
+def _open_set_headline(results: list[Result]) -> str:
+    """Say which result tells known words from others best."""
+    told = [result for result in results if result.get("auroc") is not None]
+    if not told:
+        return '<p class="lead">No results.</p>'
+    top = max(told, key=lambda result: result["auroc"])
+    return (
+        f'<p class="lead">Best of {len(results)}: <b>{escape(name_of(top))}</b>, AUROC '
+        f"<b>{top['auroc']:.2f}%</b> for {top['known']} known words; where 5% of the others are "
+        f"accepted, <b>{top['acc_open']:.2f}%</b> are accepted and named right.</p>"
     )
 
 
