@@ -1,0 +1,119 @@
+/* Audio -> log-mel energies. */
+
+#define TAPWORD_HOP 160
+#define TAPWORD_REACH 50
+#define TAPWORD_WINDOW 400
+#define TAPWORD_FFT 512
+
+static double tapword_between(const double *sums, size_t point, size_t steps)
+{
+    size_t first = point > TAPWORD_REACH ? point - TAPWORD_REACH : 0;
+    size_t last = point + TAPWORD_REACH < steps ? point + TAPWORD_REACH : steps;
+    return sums[last] - sums[first];
+}
+
+/* How many steps to the right of a point the centre of what lies around it is. */
+static double tapword_offset(const tapword *t, size_t point, size_t steps)
+{
+    double around = tapword_between(t->work.sums[0], point, steps);
+    if (!(around > 0.0)) {
+        return 0.0;
+    }
+    return tapword_between(t->work.sums[1], point, steps) / around - (double)point;
+}
+
+int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_CLIP])
+{
+    const size_t half = TAPWORD_CLIP / 2;
+    size_t steps = (n + TAPWORD_HOP - 1) / TAPWORD_HOP, step, middle = 0, i;
+    double most = -1.0;
+    if (n == 0 || steps > TAPWORD_MAX_STEPS) {
+        return TAPWORD_BAD_AUDIO;
+    }
+    t->work.sums[0][0] = t->work.sums[1][0] = 0.0;
+    for (step = 0; step < steps; step++) {
+        double energy = 0.0;
+        for (i = step * TAPWORD_HOP; i < n && i < (step + 1) * TAPWORD_HOP; i++) {
+            energy += (double)audio[i] * (double)audio[i];
+        }
+        t->work.sums[0][step + 1] = t->work.sums[0][step] + energy;
+        t->work.sums[1][step + 1] = t->work.sums[1][step] + energy * ((double)step + 0.5);
+    }
+    for (step = 0; step <= steps; step++) {
+        double around = tapword_between(t->work.sums[0], step, steps);
+        if (around > most) {
+            most = around;
+            middle = step;
+        }
+    }
+    if (tapword_offset(t, middle, steps) > 0.0) {
+        while (tapword_offset(t, middle, steps) > 0.0) {
+            middle++;
+        }
+    } else {
+        while (middle > 0 && tapword_offset(t, middle - 1, steps) <= 0.0) {
+            middle--;
+        }
+    }
+    for (i = 0; i < TAPWORD_CLIP; i++) {
+        size_t place = middle * TAPWORD_HOP + i;
+        clip[i] = place >= half && place - half < n ? audio[place - half] : 0.0f;
+    }
+    return 0;
+}
+
+size_t tapword_mel_frames(size_t n)
+{
+    size_t length = (n > TAPWORD_CLIP ? n : TAPWORD_CLIP) + 2 * (size_t)TAPWORD_PAD;
+    return 1 + (length - TAPWORD_WINDOW) / TAPWORD_HOP;
+}
+
+/* Fourier transform in place, of numbers that lie in bit-reversed order. */
+static void tapword_transform(float *re, float *im)
+{
+    size_t size, start, k;
+    for (size = 2; size <= TAPWORD_FFT; size *= 2) {
+        size_t half = size / 2, stride = TAPWORD_FFT / size;
+        for (start = 0; start < TAPWORD_FFT; start += size) {
+            for (k = 0; k < half; k++) {
+                size_t a = start + k, b = a + half;
+                float c = tapword_turn[0][k * stride], s = tapword_turn[1][k * stride];
+                float x = re[b] * c + im[b] * s, y = im[b] * c - re[b] * s;
+                re[b] = re[a] - x;
+                im[b] = im[a] - y;
+                re[a] += x;
+                im[a] += y;
+            }
+        }
+    }
+}
+
+size_t tapword_log_mel(tapword *t, const float *audio, size_t n, float *mel)
+{
+    float *re = t->work.wave[0], *im = t->work.wave[1];
+    size_t frames = tapword_mel_frames(n), frame, i, bit, band;
+    for (frame = 0; frame < frames; frame++) {
+        const float *weight = tapword_band_weights;
+        for (i = 0; i < TAPWORD_FFT; i++) {
+            size_t place = frame * TAPWORD_HOP + i, turned = 0;
+            int inside = i < TAPWORD_WINDOW && place + 1 > TAPWORD_PAD && place - TAPWORD_PAD < n;
+            for (bit = 0; bit < 9; bit++) {
+                turned |= (i >> bit & 1) << (8 - bit);
+            }
+            re[turned] = inside ? audio[place - TAPWORD_PAD] * tapword_window[i] : 0.0f;
+            im[turned] = 0.0f;
+        }
+        tapword_transform(re, im);
+        for (i = 0; i <= TAPWORD_FFT / 2; i++) {
+            re[i] = sqrtf(re[i] * re[i] + im[i] * im[i]);
+        }
+        for (band = 0; band < TAPWORD_BANDS; band++) {
+            float sum = 0.0f;
+            for (i = 0; i < tapword_band_lengths[band]; i++) {
+                sum += *weight++ * re[tapword_band_starts[band] + i];
+            }
+            mel[frame * TAPWORD_BANDS + band] = logf(sum + TAPWORD_FLOOR);
+        }
+    }
+    return frames;
+}

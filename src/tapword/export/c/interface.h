@@ -1,0 +1,71 @@
+/* What the calls below answer where they cannot do what is asked. */
+#define TAPWORD_FULL (-1)       /* TAPWORD_MAX_WORDS are known already */
+#define TAPWORD_BAD_WORD (-2)   /* empty, or longer than TAPWORD_NAME_BYTES - 1 bytes */
+#define TAPWORD_BAD_VECTOR (-3) /* NaN, infinite or huge numbers */
+#define TAPWORD_BAD_AUDIO (-4)  /* no samples, or more than TAPWORD_MAX_STEPS * 160 */
+#define TAPWORD_UNKNOWN (-5)    /* no such word */
+#define TAPWORD_DEPENDENT (-6)  /* the features are too nearly dependent to be solved for */
+
+/* Stands before a word's name where sounds are meant that were taken for it and rejected. */
+#define TAPWORD_NOT "\302\254"
+
+/* All the memory there is: what was taught, and room to work in. Plain numbers: written to a file
+   and read back by the same program, a model continues where it was. */
+typedef struct {
+#if TAPWORD_SCATTER
+    double centre[TAPWORD_DIM], extra[TAPWORD_DIM], right[TAPWORD_DIM];
+    double factors[TAPWORD_MAX_WORDS], biases[TAPWORD_MAX_WORDS];
+#endif
+    union {
+        double sums[2][TAPWORD_MAX_STEPS + 1];
+        float wave[2][512];
+#if TAPWORD_SCATTER
+        double factor[TAPWORD_FACTOR];
+#endif
+    } work;
+    uint32_t words, samples, solved; /* samples: behind the scatter */
+    uint32_t counts[TAPWORD_MAX_WORDS];
+    float thresholds[TAPWORD_MAX_WORDS];
+    float means[TAPWORD_MAX_WORDS][TAPWORD_DIM];
+#if TAPWORD_SCATTER
+    float weights[TAPWORD_MAX_WORDS][TAPWORD_DIM];
+    float scatter[TAPWORD_SCATTER];
+#endif
+    char names[TAPWORD_MAX_WORDS][TAPWORD_NAME_BYTES];
+} tapword;
+
+/* Begin with the words that were taught before the export. */
+void tapword_start(tapword *t);
+
+/* Cut out the second around the middle of the loudest sound: n samples, float in [-1, 1] at
+   16 kHz. Models with TAPWORD_ALIGN hear this second alone. 0 or TAPWORD_BAD_AUDIO. */
+int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_CLIP]);
+
+/* How many log-mel frames a clip of n samples gives: TAPWORD_MEL_FRAMES for one of 1 s. */
+size_t tapword_mel_frames(size_t n);
+
+/* Log-mel energies (frames, 32) of a clip, silence around it included; the number of frames. */
+size_t tapword_log_mel(tapword *t, const float *audio, size_t n, float *mel);
+
+/* Pool the backbone's blocks, counts[i] frames of tapword_widths[i] numbers each, one after the
+   other; whiten them where there is a prior. */
+extern const uint16_t tapword_widths[TAPWORD_BLOCKS];
+void tapword_vector(const float *const frames[TAPWORD_BLOCKS], const size_t counts[TAPWORD_BLOCKS],
+                    float vector[TAPWORD_DIM]);
+
+/* Learn that a vector is a word, known or new: the word's number, or an error. */
+int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word);
+
+/* Remove a word: 0 or TAPWORD_UNKNOWN. Numbers of the words behind it fall by one. */
+int tapword_forget(tapword *t, const char *word);
+
+/* Number of a word, or TAPWORD_UNKNOWN. */
+int tapword_find(const tapword *t, const char *word);
+
+/* Score a vector for each of t->words words; the first call after a change solves for the
+   weights. 0 or TAPWORD_DEPENDENT. */
+int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAPWORD_MAX_WORDS]);
+
+/* Best word by its scores; with reject, TAPWORD_UNKNOWN where no word reaches its threshold or
+   beats what was rejected as it. */
+int tapword_decide(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int reject);

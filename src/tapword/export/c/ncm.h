@@ -1,0 +1,14 @@
+/* The rule of ncm: minus the squared distance to each word's mean. */
+int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAPWORD_MAX_WORDS])
+{
+    size_t k, d;
+    for (k = 0; k < t->words; k++) {
+        double sum = 0.0;
+        for (d = 0; d < TAPWORD_DIM; d++) {
+            double e = (double)vector[d] - (double)t->means[k][d];
+            sum += e * e;
+        }
+        scores[k] = (float)-sum;
+    }
+    return 0;
+}

@@ -1,0 +1,134 @@
+/* Vector -> statistic: counts, means and the scatter within words. */
+
+void tapword_start(tapword *t)
+{
+    size_t k;
+    memset(t, 0, sizeof *t);
+    t->words = TAPWORD_WORDS;
+    t->samples = TAPWORD_SAMPLES;
+    for (k = 0; k < TAPWORD_WORDS; k++) {
+        strcpy(t->names[k], tapword_taught_names[k]);
+    }
+    memcpy(t->counts, tapword_taught_counts, sizeof tapword_taught_counts);
+    memcpy(t->thresholds, tapword_taught_thresholds, sizeof tapword_taught_thresholds);
+    memcpy(t->means, tapword_taught_means, sizeof tapword_taught_means);
+#if TAPWORD_SCATTER
+    memcpy(t->scatter, tapword_taught_scatter, sizeof tapword_taught_scatter);
+#endif
+}
+
+int tapword_find(const tapword *t, const char *word)
+{
+    size_t k;
+    for (k = 0; k < t->words; k++) {
+        if (strcmp(t->names[k], word) == 0) {
+            return (int)k;
+        }
+    }
+    return TAPWORD_UNKNOWN;
+}
+
+#if TAPWORD_SCATTER
+static void tapword_add_outer(tapword *t, const float *e, float weight)
+{
+    size_t first, i, j;
+    float *scatter = t->scatter;
+    for (first = 0; first < TAPWORD_DIM; first += TAPWORD_BLOCK) {
+        size_t end = TAPWORD_DIM - first < TAPWORD_BLOCK ? TAPWORD_DIM : first + TAPWORD_BLOCK;
+        for (j = first; j < end; j++) {
+            float scaled = weight * e[j];
+            for (i = j; i < end; i++) {
+                *scatter++ += e[i] * scaled;
+            }
+        }
+    }
+}
+#endif
+
+int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
+{
+    size_t d, k, length = strlen(word);
+    double squares = 0.0;
+    float n;
+    int known = tapword_find(t, word);
+    if (length == 0 || length >= TAPWORD_NAME_BYTES) {
+        return TAPWORD_BAD_WORD;
+    }
+    if (known < 0 && t->words == TAPWORD_MAX_WORDS) {
+        return TAPWORD_FULL;
+    }
+    for (d = 0; d < TAPWORD_DIM; d++) {
+        squares += (double)vector[d] * (double)vector[d];
+    }
+    if (!(squares <= 1e30)) {
+        return TAPWORD_BAD_VECTOR;
+    }
+    k = known < 0 ? t->words : (size_t)known;
+    if (known < 0) {
+        strcpy(t->names[k], word);
+        t->counts[k] = 0;
+        t->thresholds[k] = TAPWORD_THRESHOLD;
+        memset(t->means[k], 0, sizeof t->means[k]);
+        t->words++;
+    }
+    n = (float)(t->counts[k] + 1);
+#if TAPWORD_SCATTER
+    {
+        float *e = t->weights[k]; /* free until they are solved anew */
+        double before = TAPWORD_REFERENCE ? (double)t->samples : (double)t->counts[k];
+        for (d = 0; d < TAPWORD_DIM; d++) {
+            e[d] = vector[d] - t->means[k][d];
+        }
+        if (before > 0.0) {
+            tapword_add_outer(t, e, (float)(before / (before + 1.0)));
+        }
+    }
+#endif
+    for (d = 0; d < TAPWORD_DIM; d++) {
+        t->means[k][d] += (vector[d] - t->means[k][d]) / n;
+    }
+    t->counts[k]++;
+    t->samples++;
+    t->solved = 0;
+    return (int)k;
+}
+
+int tapword_forget(tapword *t, const char *word)
+{
+    int found = tapword_find(t, word);
+    size_t k = (size_t)found, rest;
+    if (found < 0) {
+        return TAPWORD_UNKNOWN;
+    }
+    t->words--;
+    rest = t->words - k;
+    memmove(t->names[k], t->names[k + 1], rest * sizeof t->names[0]);
+    memmove(&t->counts[k], &t->counts[k + 1], rest * sizeof t->counts[0]);
+    memmove(&t->thresholds[k], &t->thresholds[k + 1], rest * sizeof t->thresholds[0]);
+    memmove(t->means[k], t->means[k + 1], rest * sizeof t->means[0]);
+    t->solved = 0;
+    return 0;
+}
+
+int tapword_decide(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int reject)
+{
+    const size_t sign = sizeof TAPWORD_NOT - 1;
+    int best = TAPWORD_UNKNOWN;
+    size_t k, other;
+    for (k = 0; k < t->words; k++) {
+        int said = strncmp(t->names[k], TAPWORD_NOT, sign) != 0;
+        if (said && reject) {
+            said = scores[k] >= t->thresholds[k];
+            for (other = 0; said && other < t->words; other++) {
+                if (strncmp(t->names[other], TAPWORD_NOT, sign) == 0 &&
+                    strcmp(t->names[other] + sign, t->names[k]) == 0) {
+                    said = scores[k] > scores[other];
+                }
+            }
+        }
+        if (said && (best < 0 || scores[k] > scores[best])) {
+            best = (int)k;
+        }
+    }
+    return best;
+}
