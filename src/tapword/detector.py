@@ -178,7 +178,9 @@ class Detector:
 
     def _follow_floor(self, point: int) -> None:
         around = self._energy[max(0, point - 5) : point + 5]
-        level = _decibels(around.mean()) if len(around) else -100.0
+        # No lower than matters: from digital silence it would take half a minute to a room's noise.
+        quietest = SILENCE_DB - GATE_DB
+        level = max(_decibels(around.mean()), quietest) if len(around) else quietest
         if self._floor_db is None:
             self._floor_db = level
         self._floor_db = min(level, self._floor_db + FLOOR_RISE_DB)

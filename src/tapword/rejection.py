@@ -10,7 +10,7 @@ import numpy as np
 # Sounds in an hour of speech that are as like a word as one spoken alone. Measured for single
 # words, shares of impostors overrate running speech, where a word seldom stands alone; this rate,
 # found on 44 minutes of synthetic sentences, makes up for it (docs/listening.md).
-SOUNDS_PER_HOUR = 200.0
+SOUNDS_PER_HOUR = 100.0
 
 
 def threshold(priors: Sequence[str], false_alarms_per_hour: float) -> float | None:
