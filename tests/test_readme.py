@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import soundfile
 
 import tapword
@@ -13,7 +14,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_python_example(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example, listening = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(example.strip().splitlines()) <= 12
     soundfile.write("lamp.wav", tone(300), 16_000)
     names = {
@@ -24,6 +25,11 @@ def test_python_example(tmp_path, monkeypatch, capsys):
     exec(example, names)
     assert capsys.readouterr().out.startswith("lamp {'lamp': ")
     assert tapword.load("home.tap").words == {"lamp": 2, "radio": 2}
+
+    word = np.concatenate([np.zeros(8_000), np.hanning(16_000) * tone(305), np.zeros(12_000)])
+    names["stream"] = np.split(word.astype(np.float32), 10)
+    exec(listening, names)
+    assert capsys.readouterr().out.startswith("lamp 0.")
 
 
 def test_map_matches_the_disk():
