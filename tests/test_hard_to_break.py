@@ -476,5 +476,7 @@ def test_parts_that_do_not_fit_what_was_taught_are_refused(path):
     header, arrays = modelfile.read(path)
     header["poolings"] = [{"name": "tap", "arguments": {"R": 10**12}}]
     path.write_bytes(safetensors.numpy.save(arrays, modelheader.metadata(header, arrays)))
-    with pytest.raises(ModelFileError, match="vectors of 32 numbers, its parts give 32000000000000"):
+    with pytest.raises(
+        ModelFileError, match="vectors of 32 numbers, its parts give 32000000000000"
+    ):
         Spotter.load(path)

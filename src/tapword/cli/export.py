@@ -31,7 +31,10 @@ def export(
     ] = False,
     check: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="With .onnx: measure what is lost on DIR, which has a folder a word."),
+        typer.Option(
+            metavar="DIR",
+            help="With .onnx: measure what is lost on DIR, which has a folder a word.",
+        ),
     ] = None,
     max_words: Annotated[
         int | None,

@@ -56,7 +56,7 @@ class Statistics:
         """Add a word without samples as the last row."""
         self.counts = np.append(self.counts, 0)
         n = len(self.means)
-        # Room for some more at a time: a copy of all means for each word would grow with the square.
+        # Room for some more at a time: a copy of all for each word would grow with the square.
         if self.means.base is not self._room or n == len(self._room):
             self._room = np.zeros((n + max(4, n // 4), self.dim), dtype=np.float32)
             self._room[:n] = self.means
