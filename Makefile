@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel extras soak clean
+.PHONY: demo test lint unit wheel extras soak bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -21,6 +21,10 @@ unit: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -q -m soak
+
+# Everything in benchmarks/, written to docs/speed.md; peers are installed below build/peers once.
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/run.py
 
 # The package as a user gets it: a wheel in an empty environment, run from another folder.
 wheel: $(VENV)/.dev

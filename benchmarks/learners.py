@@ -4,37 +4,27 @@
 
 Floors are timed in the same rounds as what they stand beside: one in-place pass over the packed
 lower triangle for `learn_one`, one Cholesky factorisation and solve for the first `predict` after
-it, one `ssyrk` for `learn_many`. Medians over the rounds.
+it, one `ssyrk` for `learn_many`. Medians over the rounds of the process's own time on one core.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+import threadpoolctl
 from rich.console import Console
 from rich.table import Table
 from scipy.linalg import blas, lapack
+from timing import alternate
 
 from tapword import registry
 from tapword.errors import InputError
 
 WORDS = 35
 BATCH = 2_000
-
-
-def clock(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median milliseconds of each call, all of them in every round."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            times[name].append(1000 * (time.perf_counter() - start))
-    return {name: median(taken) for name, taken in times.items()}
 
 
 def samples(dim: int) -> tuple[np.ndarray, list[str]]:
@@ -59,11 +49,11 @@ def beside_the_floor(dim: int, rounds: int) -> list[dict]:
 
     def predict_after_update() -> float:
         learner.learn_one(X[0], words[0])
-        start = time.perf_counter()
+        start = time.process_time()
         learner.predict(X[:1])
-        return time.perf_counter() - start
+        return time.process_time() - start
 
-    light = clock(
+    light = alternate(
         {
             "learn_one": lambda: learner.learn_one(X[0], words[0]),
             "learn_one floor": lambda: np.add(triangle, 1e-9, out=triangle),
@@ -71,7 +61,7 @@ def beside_the_floor(dim: int, rounds: int) -> list[dict]:
         10 * rounds,
     )
     first: list[float] = []
-    heavy = clock(
+    heavy = alternate(
         {
             "predict": lambda: first.append(1000 * predict_after_update()),
             "predict floor": solve,
@@ -107,12 +97,12 @@ def every_learner(dim: int, rounds: int) -> list[dict]:
             continue
         updates, first, later = [], [], []
         for index in range(rounds):
-            times = [time.perf_counter()]
+            times = [time.process_time()]
             learner.learn_one(X[index], words[index])
-            times.append(time.perf_counter())
+            times.append(time.process_time())
             for _ in range(2):
                 learner.predict(X[:1])
-                times.append(time.perf_counter())
+                times.append(time.process_time())
             for into, taken in zip((updates, first, later), np.diff(times), strict=True):
                 into.append(1000 * taken)
         records.append(
@@ -137,9 +127,10 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     floors, learners = [], []
-    for dim in options.dims:
-        floors += beside_the_floor(dim, options.rounds)
-        learners += every_learner(dim, options.rounds)
+    with threadpoolctl.threadpool_limits(1):
+        for dim in options.dims:
+            floors += beside_the_floor(dim, options.rounds)
+            learners += every_learner(dim, options.rounds)
     table = Table("D", "slda", "ms", "floor ms", "ratio", title=f"{WORDS} words, {BATCH} samples")
     for record in floors:
         table.add_row(

@@ -3,7 +3,7 @@
     python benchmarks/poolings.py [--rounds N] [--json FILE]
 
 Each round times every pooling once, the bare mean among them, so that whatever slows the machine
-slows them alike; medians over the rounds are shown.
+slows them alike; medians over the rounds of the process's own time are shown.
 """
 
 import argparse
@@ -36,10 +36,10 @@ def measure(shape: tuple[int, int, int], rounds: int) -> list[dict]:
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            start = time.perf_counter()
+            start = time.process_time()
             for _ in range(repeats):
                 call()
-            times[name].append((time.perf_counter() - start) / repeats)
+            times[name].append((time.process_time() - start) / repeats)
     bare = median(times[BARE_MEAN])
     return [
         {

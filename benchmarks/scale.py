@@ -108,6 +108,23 @@ def giving_out(cluster: scale.Cluster, number: int) -> dict[str, tuple[int, Call
     return {f"make paths, give them out, add up, D = {DIMS[-1]}": (number, listen)}
 
 
+def measure(calls: dict[str, tuple[int, Callable[[], object]]], rounds: int) -> list[dict]:
+    """Time every step once a round; give how many clips or statistics a second each handles."""
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds + 1):
+        for name, (_, call) in calls.items():
+            clock = time.perf_counter if name.startswith("write") else time.process_time
+            start = clock()
+            call()
+            taken[name].append(clock() - start)
+    rows = []
+    for name, (number, _) in calls.items():
+        # The first round warms up.
+        rates = sorted(number / seconds for seconds in taken[name][1:])
+        rows.append({"step": name, "median": median(rates), "rates": rates})
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -121,21 +138,11 @@ def main() -> None:
         if options.ray:
             cluster = stack.enter_context(scale.cluster())
             calls |= giving_out(cluster, 300_000)
-        taken: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(options.rounds + 1):
-            for name, (_, call) in calls.items():
-                clock = time.perf_counter if name.startswith("write") else time.process_time
-                start = clock()
-                call()
-                taken[name].append(clock() - start)
+        rows = measure(calls, options.rounds)
     table = Table("step, on one core", "a second", "slowest", "fastest", "µs each")
-    rows = []
-    for name, (number, _) in calls.items():
-        # The first round warms up.
-        rates = sorted(number / seconds for seconds in taken[name][1:])
-        rows.append({"step": name, "median": median(rates), "rates": rates})
-        numbers = (median(rates), rates[0], rates[-1], 1e6 / median(rates))
-        table.add_row(name, *(f"{value:,.0f}" for value in numbers))
+    for row in rows:
+        numbers = (row["median"], row["rates"][0], row["rates"][-1], 1e6 / row["median"])
+        table.add_row(row["step"], *(f"{value:,.0f}" for value in numbers))
     Console().print(f"{os.cpu_count()} cores, {options.rounds} rounds", table)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2))

@@ -70,11 +70,16 @@ def log_mel(
         raise InputError(f"audio has {audio.shape[-1]} samples; at least {WINDOW} are needed")
     window, weights = _tables(bands, low_hz, high_hz)
     windows = np.lib.stride_tricks.sliding_window_view(audio, WINDOW, axis=-1)[..., ::STEP, :]
-    magnitude = np.abs(scipy.fft.rfft(windows * window, FFT))
+    # Half of what the speech embedding is given is silence, whose energy is known.
+    sounding = windows.any(axis=-1)
+    padded = np.zeros((np.count_nonzero(sounding), FFT), dtype=np.float32)
+    np.multiply(windows[sounding], window, out=padded[:, :WINDOW])
+    magnitude = np.abs(scipy.fft.rfft(padded))
     # Each bin belongs to two bands at most. A dense product would be sixteen times the work and
     # wake BLAS threads, which then fight the network for the cores.
-    energy = (weights @ magnitude.reshape(-1, magnitude.shape[-1]).T).T
-    return np.log(energy.reshape(*magnitude.shape[:-1], bands) + np.float32(FLOOR))
+    energy = np.zeros((*sounding.shape, bands), dtype=np.float32)
+    energy[sounding] = (weights @ magnitude.T).T
+    return np.log(energy + np.float32(FLOOR))
 
 
 @lru_cache(maxsize=8)

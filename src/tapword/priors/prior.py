@@ -65,7 +65,7 @@ class Prior:
                 found.append((rows, matrix))
             self._blocks.append(found)
 
-    @property
+    @functools.cached_property
     def sha256(self) -> str:
         """Hash of the numbers: two priors of one hash whiten alike."""
         content = b"".join(array.tobytes() for array in (self.mean, self.maps, self.within))

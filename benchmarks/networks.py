@@ -1,0 +1,113 @@
+"""What a network has to do for 1 s of sound: multiply-adds counted from the shapes it runs on."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from tapword.backbones import speech_embedding
+from tapword.backbones.base import Backbone
+from tapword.backbones.logmel import log_mel
+from tapword.backbones.pip_encoders import PipEncoder
+from tapword.backbones.sessions import package_file
+from tapword.front import Front
+from tapword.vectors import prepare
+
+MEASURE_MEMORY = """
+import sys
+from tapword import Spotter
+from tapword.demo import CLIPS
+clip = next(iter(sorted(CLIPS.glob("*/*.ogg"))))
+spotter = Spotter(size=sys.argv[1])
+spotter.learn(clip, "word")
+spotter.predict(clip)
+[peak] = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(peak.split()[1])
+"""
+
+
+def bare_runs(front: Front, sounds: Sequence[np.ndarray]) -> Callable[[], object]:
+    """Run every network of a front on a batch of clips, with everything around it left out."""
+    clips = np.stack([prepare(sound, front.align) for sound in sounds])
+    runs = []
+    for backbone in front.backbones:
+        for start in range(0, len(clips), backbone.max_batch):
+            feed = _feed(backbone, clips[start : start + backbone.max_batch])
+            runs.append((_session(backbone), feed))
+    return lambda: [session.run(None, feed) for session, feed in runs]
+
+
+def multiply_adds(backbone: Backbone) -> int:
+    """Multiply-adds of one clip of 1 s: convolutions and matrix products, by their shapes."""
+    options = onnxruntime.SessionOptions()
+    options.enable_profiling = True
+    options.log_severity_level = 4
+    with tempfile.TemporaryDirectory() as folder:
+        options.profile_file_prefix = f"{folder}/profile"
+        session = onnxruntime.InferenceSession(
+            _model(backbone), options, providers=["CPUExecutionProvider"]
+        )
+        session.run(None, _feed(backbone, np.full((1, 16_000), 0.1, dtype=np.float32)))
+        events = json.loads(Path(session.end_profiling()).read_text())
+    nodes = [event["args"] for event in events if "output_type_shape" in event.get("args", {})]
+    return sum(map(_node, nodes))
+
+
+def _node(node: dict[str, Any]) -> int:
+    kind = node["op_name"]
+    inputs = [shape for one in node["input_type_shape"] for shape in one.values()]
+    [result, *_] = [shape for one in node["output_type_shape"] for shape in one.values()] or [[]]
+    if "Conv" in kind:
+        return prod(result) * prod(inputs[1][1:])
+    if "MatMul" in kind or "Gemm" in kind:
+        return prod(result) * inputs[0][-1]
+    return 0
+
+
+def peak_bytes(size: str) -> int | None:
+    """Most memory of a process that teaches and asks one clip; None where Linux does not tell."""
+    command = [sys.executable, "-c", MEASURE_MEMORY, size]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return int(done.stdout) * 1024 if not done.returncode else None
+
+
+def weight_bytes(backbone: Backbone) -> int:
+    return _path(backbone).stat().st_size
+
+
+def _path(backbone: Backbone) -> Path:
+    if isinstance(backbone, PipEncoder):
+        place = (backbone.package, backbone.version, backbone.file, backbone.extra)
+        return package_file(backbone.name, *place)
+    return Path(speech_embedding._weights_path(None))
+
+
+def _model(backbone: Backbone) -> bytes:
+    content = _path(backbone).read_bytes()
+    if isinstance(backbone, PipEncoder):
+        return content
+    import onnx
+
+    model = onnx.load_model_from_string(content)
+    speech_embedding._free_time_axis(model)
+    return model.SerializeToString()
+
+
+def _session(backbone: Any) -> Any:
+    return backbone._session if isinstance(backbone, PipEncoder) else backbone._network[0]
+
+
+def _feed(backbone: Backbone, clips: np.ndarray) -> dict[str, np.ndarray]:
+    if isinstance(backbone, PipEncoder):
+        first, *rest = _session(backbone).get_inputs()
+        masks = {one.name: np.ones(clips.shape, dtype=np.int64) for one in rest}
+        return {first.name: clips} | masks
+    pad = speech_embedding.PAD
+    return {"input_1": log_mel(np.pad(clips, ((0, 0), (pad, pad))))[..., None]}

@@ -1,0 +1,62 @@
+"""local-wake: its own loop over a recording instead of a microphone."""
+
+import contextlib
+import json
+import logging
+import sys
+import time
+import types
+
+import numpy as np
+
+try:
+    import sounddevice  # noqa: F401
+except OSError:
+    # Without PortAudio there is no microphone; none is needed.
+    sys.modules["sounddevice"] = types.ModuleType("sounddevice")
+
+from lwake import listen
+
+logging.disable()
+
+
+class Recording:
+    """What `listen` reads from, until it is over."""
+
+    samplerate = 16_000
+
+    def __init__(self, sound: np.ndarray):
+        self.sound = sound
+        self.decisions = 0
+
+    def read(self, n: int) -> tuple[np.ndarray, bool]:
+        """Give the next samples (n, 1)."""
+        start = self.decisions * n
+        if start + n > len(self.sound):
+            raise EOFError
+        self.decisions += 1
+        return self.sound[start : start + n, None], False
+
+
+def hear(folder: str, sound: np.ndarray) -> tuple[float, int]:
+    """Listen with every reference of a folder, which none matches: seconds, and decisions."""
+    recording = Recording(sound)
+    started = time.process_time()
+    with contextlib.suppress(EOFError):
+        listen(folder, threshold=-1.0, stream=recording)
+    return time.process_time() - started, recording.decisions
+
+
+print("ready", flush=True)
+for line in sys.stdin:
+    question = json.loads(line)
+    sound = np.load(question["file"]).astype(np.float32) / 32768
+    # Reading the references is learning; only what comes after it is listening.
+    reading_s, _ = hear(question["folder"], sound[:0])
+    all_s, decisions = hear(question["folder"], sound)
+    listening_ms = 1000 * (all_s - reading_s)
+    answer = {
+        "decision_ms": listening_ms / decisions,
+        "second_ms": listening_ms / (len(sound) / 16_000),
+    }
+    print(json.dumps(answer), flush=True)
