@@ -1,5 +1,6 @@
 """The studio's server: what it teaches, whom it lets in, what it never does."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -31,7 +32,7 @@ pytest.importorskip("httpx2", reason="needs httpx2, which the test client is mad
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from tapword.web import certificate, guard, live, serving, word_map
+from tapword.web import certificate, guard, live, patience, serving, word_map
 from tapword.web.listener import CLIP_AGE_S, MOST_CLIPS, Listener
 from tapword.web.server import CLIP_S, studio
 from tapword.web.shared_model import SharedModel
@@ -783,6 +784,33 @@ def test_a_slow_page_on_a_real_line(listener, model, monkeypatch):
         running.join()
         listening.close()
     assert 2 < max(waiting) <= live.MOST_SCORES + 2
+
+
+def test_connections_that_ask_for_nothing_are_closed(model, monkeypatch):
+    httpx = pytest.importorskip("httpx2")
+    monkeypatch.setattr(patience, "BEGIN_S", 0.5)
+    server, listening, address = serving.prepare(model)
+    running = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    running.start()
+    port = listening.getsockname()[1]
+    idle = []
+    try:
+        with httpx.Client(base_url=address.urls[0].rstrip("/")) as other:
+            # A page that is already open, with a request behind it, is left alone.
+            assert other.get("/api/state").status_code == 200
+            for beginning in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n") * 110:
+                idle.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+                idle[-1].sendall(beginning)
+            for connection in idle:
+                with contextlib.suppress(ConnectionResetError):
+                    assert connection.recv(100) == b""
+            assert other.get("/api/state").status_code == 200
+    finally:
+        for connection in idle:
+            connection.close()
+        server.should_exit = True
+        running.join()
+        listening.close()
 
 
 # The map.

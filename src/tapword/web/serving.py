@@ -73,6 +73,7 @@ def prepare(
         import uvicorn
 
         from tapword.web import guard
+        from tapword.web.patience import ImpatientProtocol
         from tapword.web.server import studio
     except ImportError as error:
         raise MissingExtra("the studio", str(error.name), "web") from error
@@ -87,6 +88,7 @@ def prepare(
     token = None if local else secrets.token_urlsafe(24)
     config = uvicorn.Config(
         studio(model, host, token),
+        http=ImpatientProtocol,
         ws="websockets-sansio",
         ws_max_size=1 << 17,
         ws_per_message_deflate=False,
