@@ -64,6 +64,7 @@ def impostor_scores(dataset: Dataset, spotter: Spotter) -> list[float]:
     scores = []
     for seed in range(DRAWS):
         rng = np.random.default_rng(seed)
+        # With so few samples the prior rules, and the forms of the covariance score alike.
         learner = registry.build("learners", "cosine:prior=shipped,covariance=diagonal")
         taught = rng.choice(np.unique(words), WORDS, replace=False)
         for word in taught:

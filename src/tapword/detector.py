@@ -48,7 +48,8 @@ class Detector:
     Parameters
     ----------
     spotter
-        Whose words; what it learns later is heard at once.
+        Whose words; what it learns between two chunks is heard at once. It is not to be changed by
+        another thread while a chunk is heard.
     false_alarms_per_hour
         How many are acceptable in speech that holds none of the words; fewer cost more misses.
     thresholds
@@ -90,6 +91,8 @@ class Detector:
         if unknown:
             known = ", ".join(spotter.words) or "none"
             raise InputError(f"no word {unknown[0]!r} is taught; known: {known}")
+        # Where thresholds cannot be had, this is the moment to say so.
+        _ = self.thresholds
         self.reset()
 
     @property
@@ -107,6 +110,7 @@ class Detector:
         self._pending = np.zeros(0, dtype=np.float32)
         self._start()
         self._time = 0
+        self._lost = 0
 
     def _start(self) -> None:
         """Begin a stretch of sound without gaps, at step `_time` of the stream."""
@@ -120,7 +124,8 @@ class Detector:
 
     def gap(self, seconds: float = 0.0) -> None:
         """Note that sound was lost, `seconds` of it if known: what comes does not follow on it."""
-        self._time += len(self._energy) + round(seconds * SAMPLE_RATE / HOP)
+        self._time += len(self._energy)
+        self._lost += len(self._pending) + round(seconds * SAMPLE_RATE)
         self._pending = np.zeros(0, dtype=np.float32)
         self._start()
 
@@ -206,9 +211,11 @@ class Detector:
         self._last = time
         first = max(0, point - HALF)
         loud = np.flatnonzero(window >= window.max() * 10 ** (-EXTENT_DB / 10))
-        start, end = (self._time + first + step for step in (loud[0], loud[-1] + 1))
-        seconds = HOP / SAMPLE_RATE
-        return [Event(said, float(start * seconds), float(end * seconds), self.scores[said])]
+        start_s, end_s = (
+            float((self._time + first + step) * HOP + self._lost) / SAMPLE_RATE
+            for step in (loud[0], loud[-1] + 1)
+        )
+        return [Event(said, start_s, end_s, self.scores[said])]
 
     def _decide(
         self, time: int, scores: Mapping[str, float], thresholds: Mapping[str, float]

@@ -162,7 +162,7 @@ def _plans(
         return plans
     for backbone in [registry.build("backbones", name) for name in backbones or [BACKBONE]]:
         for pooling in made:
-            # Learners that ask for the prior see whitened vectors, others as they are.
+            # Unless a prior is given, only learners that ask for one see whitened vectors.
             by_priors: dict[bool, list[str]] = {}
             for learner in learners or [LEARNER]:
                 spotter = Spotter(backbone, pooling, learner, align=align, prior=prior)

@@ -88,7 +88,7 @@ class Front:
         -------
         np.ndarray or None
             Shape (K,), scaled to stand for whole scores; None where the other backbones have to be
-            asked, because they could lift a word above its threshold.
+            asked, because `HELP` of what they could add lifts a word above its threshold.
         """
         [side] = pool_audio(self.backbones[0], [self._poolings()[0]], [clip], False)
         factors = priors_room.weights(self.priors)
@@ -141,7 +141,7 @@ class Front:
                 raise InputError(
                     f"no prior at hand for {backbone.spec} -> {pooling.spec}"
                     f"{' aligned' if self.align else ''}; the sizes have one, and "
-                    "`tapword prior` makes one for other parts"
+                    "`tapword prior` makes one for `evaluate` and the Python interface"
                 )
             chosen.append(found)
         return chosen

@@ -121,14 +121,12 @@ class Saved:
                 else list(backbones),
                 [registry.restore("poolings", part) for part in header["poolings"]],
                 registry.restore("learners", header["learner"]),
-                align=header["align"],
-                prior=prior if header["prior"] else "none",
+                align=bool(header.get("align", False)),
+                prior=prior if header.get("prior") else "none",
             )
             spotter._generation = int(header.get("generation", 0))
-            spotter.calibrated = {
-                str(word): float(value) for word, value in header["calibrated"].items()
-            }
-        except (KeyError, TypeError, AttributeError, InputError) as error:
+            spotter.calibrated = _calibrated(header)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
         for wanted, given in zip_longest(stored, spotter._parts()["backbones"]):
             if wanted == given:
@@ -141,7 +139,7 @@ class Saved:
                 f"{given['name']}, but those at hand are {given['weights_sha256'][:12]}…; give the "
                 "matching weights by Spotter.load(path, backbones=[...]) or teach anew"
             )
-        if spotter._parts()["prior"] != header["prior"]:
+        if spotter._parts()["prior"] != (header.get("prior") or []):
             raise ModelFileError(
                 f"{path} was taught with another prior than the one at hand; give the one it was "
                 "taught with by Spotter.load(path, prior=[...]), or teach anew"
@@ -179,7 +177,10 @@ class Saved:
         path = Path(path)
         with modelfile.locked(path):
             if os.path.lexists(path):
-                spotter = cls.load(path, backbones, parts.get("prior") or "shipped")
+                prior = parts.get("prior")
+                spotter = cls.load(path, backbones, prior or "shipped")
+                if prior not in (None, "none", "shipped") and not spotter.front.priors:
+                    raise InputError(f"{path} was taught without a prior; leave it out")
                 if parts.keys() - {"prior"}:
                     spotter.require_same_parts(cls(**parts))
             else:
@@ -200,6 +201,16 @@ class Saved:
 
     def _parts(self) -> dict[str, Any]:
         return self.front.stored() | {"learner": registry.store(self.learner)}
+
+
+def _calibrated(header: dict[str, Any]) -> dict[str, float]:
+    """Thresholds of taught words."""
+    found = {}
+    for word, value in (header.get("calibrated") or {}).items():
+        if word not in header["words"] or not np.isfinite(float(value)):
+            raise InputError(f"a threshold of {value!r} for {word!r}")
+        found[word] = float(value)
+    return found
 
 
 def _most_bytes(header: dict[str, Any]) -> int:

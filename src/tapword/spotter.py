@@ -13,6 +13,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.front import Front, make
 from tapword.learners.base import Learner
+from tapword.learners.cosine import Cosine
 from tapword.learners.statistics_learner import LinearLearner
 from tapword.poolings.base import Pooling
 from tapword.priors.prior import Prior
@@ -228,18 +229,24 @@ class Spotter(Saved):
         false_alarms_per_hour
             How many are acceptable, of all words together, in speech that holds none of them.
         """
+        if not 0 < false_alarms_per_hour < np.inf:
+            raise InputError(
+                f"false_alarms_per_hour must be above 0, got {false_alarms_per_hour!r}"
+            )
         words = self.words
         if not words:
             return {}
-        limit = rejection.threshold(
-            [prior.sha256 for prior in self.priors], false_alarms_per_hour / len(words)
-        )
+        limit = None
+        # How other words score was measured for this learner alone.
+        if isinstance(self.learner, Cosine) and self.learner.prior == "shipped":
+            hashes = [prior.sha256 for prior in self.priors]
+            limit = rejection.threshold(hashes, false_alarms_per_hour / len(words))
         if limit is None:
             raise InputError(
                 "how sounds score that are no word is not known for these parts; the sizes know "
                 "it, or give thresholds"
             )
-        return dict.fromkeys(words, limit) | self.calibrated
+        return {word: max(limit, self.calibrated.get(word, limit)) for word in words}
 
     def decide(self, scores: Mapping[str, float], thresholds: Mapping[str, float]) -> str | None:
         """Best word by its scores, of `learner.words`; None where none reaches its threshold.
@@ -258,20 +265,23 @@ class Spotter(Saved):
     def score_window(self, clip: np.ndarray, thresholds: Mapping[str, float]) -> dict[str, float]:
         """Scores of `learner.words` for a clip (n,) that is aligned already.
 
-        Where there are several backbones, the first proposes: if no word could reach its threshold
-        with the others' help, they are not asked, and the first one's scores stand for all.
+        Where there are several backbones, the first proposes: if no word would reach its threshold
+        even with most of what the others could add, they are not asked, and the first one's scores
+        stand for all.
         """
         names = list(self.learner.words)
         scores = None
         if len(self.backbones) > 1 and self.priors and isinstance(self.learner, LinearLearner):
-            limits = [thresholds.get(name, np.inf) for name in names]
+            limits = [
+                np.inf if name.startswith(NOT) else thresholds.get(name, -np.inf) for name in names
+            ]
             scores = self.front.propose(clip, *self.learner.linear(), limits)
         if scores is None:
             scores = self.learner.scores(self.front.pool([clip]))[0]
         return dict(zip(names, map(float, scores), strict=True))
 
     def reject(self, audio: Audio, sample_rate: int = audio_room.SAMPLE_RATE) -> str | None:
-        """Learn that a sound is none of the words; give the word it was nearest to.
+        """Learn that a sound is none of the words; give the word it was taken for, or nearest to.
 
         What is learned is how the sounds vary that are taken for a word, as statistics like a
         word's own; the clip is not kept.
@@ -279,7 +289,10 @@ class Spotter(Saved):
         if not self.words:
             return None
         [vector] = self.vectors([audio], sample_rate, learning=True)
-        word = self.predict_vectors(vector[None])[0].word
+        [scores] = self.learner.scores(vector[None])
+        by_word = dict(zip(self.learner.words, map(float, scores), strict=True))
+        # What it is taken for now: a word it was rejected as before may be nearer still.
+        word = self.decide(by_word, {}) or max(self.words, key=lambda name: by_word[name])
         self.learner.learn_one(vector, f"{NOT}{word}")
         return word
 
@@ -314,6 +327,8 @@ class Spotter(Saved):
         """Add what another spotter of the same parts was taught."""
         self.require_same_parts(other)
         self.learner.merge(other.learner)
+        for word, limit in other.calibrated.items():
+            self.calibrated[word] = max(limit, self.calibrated.get(word, limit))
 
 
 def load(path: str | os.PathLike[str]) -> Spotter:

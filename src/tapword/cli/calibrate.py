@@ -35,13 +35,21 @@ def reject(model: Model, files: Files) -> None:
         if not spotter.words:
             raise InputError(f"{model} has no words yet, so nothing is taken for one")
         vectors = spotter.vectors(clips)
-        before = spotter.predict_vectors(vectors, reject=True)
+        before = spotter.predict_vectors(vectors, _limits(spotter))
         nearest = [spotter.reject(clip) for clip in clips]
-        after = spotter.predict_vectors(vectors, reject=True)
+        after = spotter.predict_vectors(vectors, _limits(spotter))
     table = Table("file", "nearest to", "taken for, before", "now")
     for path, word, old, new in zip(paths, nearest, before, after, strict=True):
         table.add_row(cell(path), cell(word), cell(old.word or "-"), cell(new.word or "-"))
     out.print(table)
+
+
+def _limits(spotter: Spotter) -> dict[str, float]:
+    """Thresholds; none where they are not known for the model's parts."""
+    try:
+        return spotter.thresholds()
+    except InputError:
+        return {}
 
 
 @app.command()

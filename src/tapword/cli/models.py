@@ -32,8 +32,8 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "words": words,
         "rejected": rejected,
         "calibrated": calibrated,
-        "align": header["align"],
-        "prior": header["prior"],
+        "align": bool(header.get("align")),
+        "prior": header.get("prior") or [],
         "backbones": header["backbones"],
         "poolings": header["poolings"],
         "learner": header["learner"],
@@ -63,8 +63,8 @@ def info(model: Model, as_json: AsJson = False) -> None:
         if part.get("weights_sha256"):
             backbones += f"\n           weights {part['weights_sha256']}"
     poolings = " + ".join(registry.describe(part) for part in header["poolings"])
-    clips = "centred on their sound, one second each" if header["align"] else "as they are"
-    prior = "statistics of other words whiten the vectors" if header["prior"] else "none"
+    clips = "centred on their sound, one second each" if facts["align"] else "as they are"
+    prior = "statistics of other words whiten the vectors" if facts["prior"] else "none"
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
     out.print(
         f"clips      {clips}\n"
