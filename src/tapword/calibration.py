@@ -30,7 +30,7 @@ class Calibration(NamedTuple):
     hours
         How long the recordings are.
     at_most_per_hour
-        The false alarms of all words are below this rate, as surely as 95%, in sound like this.
+        Upper end of the 95% interval of all words' false alarms an hour, in sound like this.
     """
 
     before: dict[str, float]

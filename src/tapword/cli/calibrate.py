@@ -122,7 +122,7 @@ def _show_calibration(found: Calibration, false_alarms_per_hour: float) -> None:
         f"{found.hours * 60:.1f} minutes were heard; {false_alarms_per_hour:g} an hour allow "
         f"{allowed} false alarms in them.\n"
         f"{sum(found.alarms_after.values())} in that time show a rate below "
-        f"{found.at_most_per_hour:.2g} an hour (95% sure), in sound like this."
+        f"{found.at_most_per_hour:.2g} an hour (upper end of the 95% interval), in sound like this."
     )
     if found.at_most_per_hour > false_alarms_per_hour:
         out.print(

@@ -160,5 +160,8 @@ class Listener:
     def let_go(self) -> list[int]:
         """Drop clips that are too old to be corrected; give the ids of those left."""
         oldest = self.clock() - CLIP_AGE_S
-        self.clips = {id: clip for id, clip in self.clips.items() if clip.heard_s >= oldest}
+        # Sound goes on coming in another thread: a copy is walked, and the table is kept.
+        for event, clip in list(self.clips.items()):
+            if clip.heard_s < oldest:
+                self.clips.pop(event, None)
         return list(self.clips)
