@@ -16,7 +16,7 @@ import numpy as np
 
 from tapword import features, registry, sizes
 from tapword.datasets.base import Dataset
-from tapword.evaluate import fit_priors
+from tapword.plans import fit_priors
 from tapword.priors.prior import Prior, join
 from tapword.spotter import Spotter
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tapword import Spotter, evaluate, features, passes, registry, runs, sizes
+from tapword import Spotter, evaluate, features, passes, plans, registry, runs, sizes
 from tapword.errors import InputError
 from tests.conftest import shared, tone
 
@@ -176,7 +176,7 @@ def test_a_prior_and_alignment_are_in_the_records(tones, tmp_path):
     taught, others = tones
     cache = features.Cache(tmp_path / "cache")
     spotter = Spotter("logmel", "tap:R=2", "ncm", align=True)
-    [made] = evaluate.fit_priors(others, spotter, "other tones", cache, jobs=1)
+    [made] = plans.fit_priors(others, spotter, "other tones", cache, jobs=1)
     assert made.about["source"] == "other tones" and made.about["groups"] == [64]
     common = {"orderings": 1, "jobs": 1, "cache": cache, "matrix": False}
     parts = (["logmel"], ["tap:R=2"])
@@ -200,7 +200,7 @@ def test_records_are_those_of_a_spotter_with_the_same_prior(tones, tmp_path):
     taught, others = tones
     cache = features.Cache(tmp_path / "cache")
     raw = Spotter("logmel", "tap:R=2", "ncm", align=True)
-    priors = evaluate.fit_priors(others, raw, "other tones", cache, jobs=1)
+    priors = plans.fit_priors(others, raw, "other tones", cache, jobs=1)
     records = evaluate.evaluate(
         taught, ["logmel"], ["tap:R=2"], ["cosine:prior=shipped"],
         align=True, prior=priors, orderings=1, jobs=1, cache=cache, matrix=False,

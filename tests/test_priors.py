@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from tapword import Spotter, evaluate, features, modelfile, registry, sizes
+from tapword import Spotter, features, modelfile, plans, registry, sizes
 from tapword.errors import InputError, ModelFileError
 from tapword.priors import prior as priors_room
 from tapword.priors.prior import BLOCK, Prior, choose, group_lengths, join, shipped, side
@@ -368,7 +368,7 @@ def test_a_prior_from_real_words_is_computed_again(tmp_path):
     dataset = registry.build("datasets", "mswc:language=ar", root=str(root))
     small = sizes.size("small")
     spotter = Spotter(small.backbones, small.poolings, "ncm", align=small.align)
-    [made] = evaluate.fit_priors(dataset, spotter, "again", features.Cache(tmp_path))
+    [made] = plans.fit_priors(dataset, spotter, "again", features.Cache(tmp_path))
     found = shipped("speech_embedding")
     assert made.about | {"source": found.source} == found.about
     np.testing.assert_allclose(made.mean, found.mean, atol=1e-2 * np.abs(found.mean).max())

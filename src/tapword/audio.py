@@ -3,7 +3,6 @@
 import contextlib
 import numbers
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import soundfile
 import soxr
 
 from tapword.errors import InputError
+from tapword.files import obstacle
 
 SAMPLE_RATE = 16_000
 MIN_S = 0.1
@@ -284,18 +284,10 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[soundfile.SoundFile]:
 
 
 def _require_file(path: Path) -> None:
-    try:
-        mode = os.stat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        what = "does not exist"
-    except (OSError, ValueError) as error:
-        what = f"cannot be reached: {getattr(error, 'strerror', None) or error}"
-    else:
-        if stat.S_ISREG(mode):
-            return
-        folder = stat.S_ISDIR(mode)
-        what = "is a folder, not a sound file" if folder else "is not a plain file"
-    raise InputError(f"{path} {what}")
+    found = obstacle(path)
+    if found is not None:
+        found += ", not a sound file" if found == "is a folder" else ""
+        raise InputError(f"{path} {found}")
 
 
 def _check_rate(rate: object, name: str) -> None:

@@ -10,7 +10,6 @@ word. Nothing in a file is ever executed, and sizes are looked at before memory 
 import contextlib
 import os
 import re
-import stat
 import tempfile
 import uuid
 import zlib
@@ -25,6 +24,7 @@ import safetensors.numpy
 
 from tapword import modelheader
 from tapword.errors import ModelFileError
+from tapword.files import obstacle
 
 LOCK_TIMEOUT_S = 30.0
 # No learner takes a larger state unless told to, and no list of words needs a larger header.
@@ -182,17 +182,9 @@ def _check_arrays(path: Path, most: int) -> None:
 
 
 def _require_file(path: Path) -> None:
-    try:
-        mode = os.stat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        what = "does not exist"
-    except (OSError, ValueError) as error:
-        what = f"cannot be reached: {getattr(error, 'strerror', None) or error}"
-    else:
-        if stat.S_ISREG(mode):
-            return
-        what = "is a folder" if stat.S_ISDIR(mode) else "is not a plain file"
-    raise ModelFileError(f"no model file: {path} {what}")
+    found = obstacle(path)
+    if found is not None:
+        raise ModelFileError(f"no model file: {path} {found}")
 
 
 def _check_sizes(path: Path, size: int, header_size: int) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tapword import evaluate as evaluation
-from tapword import features, metrics, registry, streams
+from tapword import features, metrics, plans, registry, streams
 from tapword.datasets.base import Dataset
 from tapword.errors import InputError
+from tapword.evaluate import environment
 from tapword.passes import Split
-from tapword.priors.prior import Prior, join
+from tapword.priors.prior import Prior
 from tapword.runs import Progress
 
 # Unknown clips that may be accepted, in percent.
@@ -54,37 +54,18 @@ def evaluate_open_set(
     """
     start = time.perf_counter()
     cache = cache or features.Cache()
-    plans = evaluation._plans(backbones, poolings, learners, sizes, align, prior)
-    stored = evaluation._store(
-        dataset, plans, cache, jobs or os.cpu_count() or 1, strict, progress, store
-    )
+    chosen = plans.make(backbones, poolings, learners, sizes, align, prior)
+    jobs = jobs or os.cpu_count() or 1
+    stored = plans.extract(dataset, chosen, cache, jobs, strict, progress, store)
     results: list[dict[str, Any]] = []
     skipped = 0
-    for plan in plans:
-        sides = [
-            [
-                stored[backbone.spec, pooling.spec, plan.align, name].load()
-                for backbone, pooling in plan.sides
-            ]
-            for name in ("train", "test")
-        ]
-        (train, train_words), (test, test_words) = (
-            (join([one.vectors for one in side], plan.priors), side[0].words) for side in sides
-        )
-        skipped = max(skipped, sum(side[0].skipped for side in sides))
-        split = Split(train, train_words, test, test_words)
+    for plan in chosen:
+        split, unusable = plan.split(stored)
+        skipped = max(skipped, unusable)
         names = plan.names() | {"size": plan.size}
         results += [names | one for one in run(split, plan.learners, progress=progress, **draws)]
     cache.trim(keep=[one.key for one in stored.values()])
-    where = evaluation._where(dataset)
-    config = {
-        "dataset": where,
-        "notes": dataset.notes,
-        "skipped": skipped,
-        "prior_of_same_data": any(
-            prior.about.get("dataset") == where for plan in plans for prior in plan.priors
-        ),
-    }
+    config = plans.data_config(dataset, chosen, skipped)
     return _records(config, split, results, start)
 
 
@@ -196,5 +177,5 @@ def _records(
             "n_test": len(split.test_words),
         },
         "results": results,
-        "environment": evaluation.environment(start),
+        "environment": environment(start),
     }

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tapword import evaluate as evaluation
-from tapword import features, registry, report, sizes
+from tapword import features, plans, registry, report, sizes
 from tapword import open_set as open_sets
 from tapword.cli.app import app, err, out, printable, progress_bar, progress_steps
 from tapword.cli.engines import Address, EngineName, open_engine
@@ -206,7 +206,7 @@ def prior(
         spotter = Spotter(chosen.backbones, chosen.poolings, "ncm", align=chosen.align)
     words = registry.build("datasets", dataset, root=str(data))
     to.mkdir(parents=True, exist_ok=True)
-    for made in evaluation.fit_priors(words, spotter, source, features.Cache(cache)):
+    for made in plans.fit_priors(words, spotter, source, features.Cache(cache)):
         path = to / f"{made.about['backbone']['name']}.safetensors"
         made.save(path)
         out.print(f"{path}: {human_bytes(path.stat().st_size)}")

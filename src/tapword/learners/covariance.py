@@ -18,15 +18,8 @@ class CovarianceLearner(LinearLearner):
 
     Attributes
     ----------
-    covariance
-        "full"; "block": blocks of `block` numbers on the diagonal, the rest taken as 0;
-        "lowrank": the diagonal and `rank` to twice as many directions, where the order of samples
-        matters a little and two models cannot be merged; "diagonal".
-    block, rank
-        See `covariance`.
-    max_kb
-        The state is never larger. Where `covariance` would leave no room for 30 words, the next
-        smaller of full, block and diagonal is taken; a word too many is refused.
+    covariance, block, rank, max_kb
+        Which of `FORMS` is kept, and how large; each learner says what they mean to its users.
     """
 
     covariance: str
