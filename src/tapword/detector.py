@@ -1,7 +1,8 @@
 """Chunks in, events out: words said in a stream of sound. Knows nothing of microphones.
 
 A word is looked for wherever a sound is centred, as a clip is centred when it is taught, and there
-the spotter is asked once: a second of speech has one to three such places, silence none.
+the spotter is asked: a second of speech has one to three such places, silence none. Other sound
+beside a word may move its centre; there it is looked around for it.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,16 @@ from tapword.vectors import CLIP_S
 WINDOW = round(CLIP_S * SAMPLE_RATE)
 HALF = WINDOW // 2 // HOP
 # Words said close together pull each other's centre between them. So sounds are also centred by
-# what is nearer, and asked about where no centre of the first kind comes within so many steps.
-NEAR, APART = 25, 30
+# what is nearer, and asked about where no centre of the first kind comes within so many steps, or
+# in a crowd within fewer.
+NEAR, APART, APART_IN_CROWD = 25, 30, 8
+# In a crowd, where a score comes this close to its threshold, windows so many steps beside are
+# asked about too.
+CLOSE, BESIDE = 0.2, (-8, 8, -16, 16)
+# A window is in a crowd unless what those would bring in is this much quieter than itself.
+ALONE_DB = -20.0
 # Steps of sound that are kept: what a window needs before its middle, and centring.
-KEPT = HALF + REACH + APART + 2
+KEPT = HALF + REACH + APART + 2 * max(BESIDE) + 2
 # A chunk is heard in pieces no longer than this, so that memory stays bounded.
 PIECE = 10 * SAMPLE_RATE
 
@@ -118,6 +125,7 @@ class Detector:
         self._energy = np.zeros(0)
         self._asked = 0
         self._centre = -HALF
+        self._unsure: list[int] = []
         self._floor_db: float | None = None
         self._last: int | None = None
         self.scores: dict[str, float] = {}
@@ -170,8 +178,12 @@ class Detector:
                 events += self._ask(point)
                 self._centre = self._time + point
             earlier = point - APART
-            if earlier in near and abs(self._time + earlier - self._centre) > APART:
-                events += self._ask(earlier)
+            if earlier in near:
+                apart = abs(self._time + earlier - self._centre)
+                if apart > APART or (apart > APART_IN_CROWD and self._crowded(earlier)):
+                    events += self._ask(earlier)
+            while self._unsure and self._unsure[0] <= self._time + point - max(BESIDE):
+                events += self._ask_beside(self._unsure.pop(0) - self._time)
         self._asked = end
         drop = self._asked - KEPT
         if drop > 0:
@@ -190,15 +202,30 @@ class Detector:
             self._floor_db = level
         self._floor_db = min(level, self._floor_db + FLOOR_RISE_DB)
 
-    def _ask(self, point: int) -> list[Event]:
-        """Ask the spotter about the window around a point."""
+    def _crowded(self, point: int) -> bool:
+        """Whether there is other sound beside the window around a point."""
+        first, last = max(0, point - HALF), point + HALF
+        beside = [self._energy[max(0, first - max(BESIDE)) : first]]
+        beside.append(self._energy[last : last + max(BESIDE)])
+        level_db = _decibels(self._energy[first:last].mean())
+        return _decibels(np.concatenate(beside).mean()) >= level_db + ALONE_DB
+
+    def _ask_beside(self, centre: int) -> list[Event]:
+        """Ask about a centre by the windows beside it, now that they were heard."""
+        if not self._crowded(centre):
+            return []
+        return [event for steps in BESIDE for event in self._ask(centre, steps)]
+
+    def _ask(self, centre: int, steps: int = 0) -> list[Event]:
+        """Ask the spotter about a centre, by the window around it or so many steps beside it."""
+        point = centre + steps
         window = self._energy[max(0, point - HALF) : point + HALF]
         middle = self._energy[max(0, point - HALF // 2) : point + HALF // 2]
         floor_db = -100.0 if self._floor_db is None else self._floor_db
         if _decibels(middle.mean()) < max(floor_db + GATE_DB, SILENCE_DB):
             self.scores = {}
             return []
-        time = self._time + point
+        time = self._time + centre
         if self._last is not None and (time - self._last) * HOP < self.refractory_s * SAMPLE_RATE:
             return []
         thresholds = self.thresholds
@@ -206,6 +233,8 @@ class Detector:
         scores = self.spotter.score_window(sound, thresholds)
         self.scores = {word: scores[word] for word in thresholds}
         said = self._decide(time, scores, thresholds)
+        if not steps and self._close(thresholds):
+            self._unsure.append(time)
         if said is None:
             return []
         self._last = time
@@ -220,8 +249,12 @@ class Detector:
     def _decide(
         self, time: int, scores: Mapping[str, float], thresholds: Mapping[str, float]
     ) -> str | None:
-        """Word said around a step of the stream, if any."""
+        """Word said around a centre, given as a step of the stream, if any."""
         return self.spotter.decide(scores, thresholds)
+
+    def _close(self, thresholds: Mapping[str, float]) -> bool:
+        """Whether what was just asked about is nearly a word, or one."""
+        return any(score >= thresholds[word] - CLOSE for word, score in self.scores.items())
 
 
 def _centres(energy: np.ndarray, reach: int) -> set[int]:

@@ -29,22 +29,26 @@ Progress = Callable[[str, int, int], None]
 class _Recorder(Detector):
     """Detector that says everything it asks about, to be judged later."""
 
-    def __init__(self, spotter: Spotter):
+    def __init__(self, spotter: Spotter, limits: Mapping[str, float]):
         self.noted: list[tuple[Event, dict[str, float], int]] = []
+        self._limits = limits
         super().__init__(spotter, refractory_s=0.0)
 
     @property
     def thresholds(self) -> dict[str, float]:
         return dict.fromkeys(self.spotter.words, -np.inf)
 
-    def _ask(self, point: int) -> list[Event]:
+    def _close(self, thresholds: Mapping[str, float]) -> bool:
+        return super()._close(self._limits)
+
+    def _ask(self, centre: int, steps: int = 0) -> list[Event]:
         # No pause after an event.
         self._last = None
-        events = super()._ask(point)
+        events = super()._ask(centre, steps)
         for event in events:
             # A word above the one that was chosen lost against what was rejected as it.
             scores = {word: s for word, s in self.scores.items() if s <= event.score}
-            self.noted.append((event, scores, self._time + point))
+            self.noted.append((event, scores, self._time + centre))
         return events
 
 
@@ -89,7 +93,7 @@ def evaluate_stream(
         spotter, false_alarms_per_hour=false_alarms_per_hour, thresholds=thresholds
     ).thresholds
     stream = Splice(negatives, clips, seed=seed, every_s=every_s, noise=noise, snr_db=snr_db)
-    asked, detector_s = _listen(spotter, stream, progress)
+    asked, detector_s = _listen(spotter, limits, stream, progress)
     if not stream.placed:
         raise InputError(
             f"no clip could be put into the {stream.negative_s:.0f} s of negatives; longer "
@@ -159,10 +163,10 @@ def find_positives(
 
 
 def _listen(
-    spotter: Spotter, stream: Splice, progress: Progress | None
+    spotter: Spotter, limits: Mapping[str, float], stream: Splice, progress: Progress | None
 ) -> tuple[list[Asked], float]:
     """Hear the whole stream; what was asked about, and the seconds the detector took."""
-    detector = _Recorder(spotter)
+    detector = _Recorder(spotter, limits)
     asked: list[Asked] = []
     heard, spent_s = 0, 0.0
     for chunk in _chunks(stream, round(CHUNK_S * SAMPLE_RATE)):
