@@ -19,6 +19,7 @@ from tapword.datasets.base import Dataset
 from tapword.plans import fit_priors
 from tapword.priors.prior import Prior, join
 from tapword.spotter import Spotter
+from tapword.vectors import Hearing
 
 SOURCE = "Arabic Speech Commands (A. Ghandoura, CC BY 4.0), 40 words, training clips"
 PRIORS = Path(__file__).parent.parent / "src" / "tapword" / "priors"
@@ -44,7 +45,7 @@ def main(root: str) -> None:
             prior.save(path)
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, within {prior.within}")
         made = [Prior.load(PRIORS / f"{name.partition(':')[0]}.safetensors") for name in size[0]]
-        spotter = Spotter(*size[:3], align=size.align, prior=made)
+        spotter = Spotter(*size[:3], align=size.align, copies=size.copies, prior=made)
         key = " ".join(prior.sha256 for prior in made)
         impostors[key] = {"shares": SHARES, "scores": impostor_scores(dataset, spotter)}
         print(impostors[key])
@@ -53,14 +54,8 @@ def main(root: str) -> None:
 
 def impostor_scores(dataset: Dataset, spotter: Spotter) -> list[float]:
     """Scores that `SHARES` of other words' clips exceed for a word of a few samples."""
-    sides = []
-    for backbone, pooling in zip(spotter.backbones, spotter.poolings, strict=True):
-        cache = features.Cache()
-        [stored] = features.store(
-            dataset, "train", backbone, [pooling], cache, 2, align=spotter.align
-        )
-        sides.append(stored.load())
-    X, words = join([side.vectors for side in sides], spotter.priors), np.array(sides[0].words)
+    T, words = vectors(dataset, spotter, spotter.front.hearing)
+    X, _ = vectors(dataset, spotter, Hearing(spotter.align))
     scores = []
     for seed in range(DRAWS):
         rng = np.random.default_rng(seed)
@@ -69,9 +64,19 @@ def impostor_scores(dataset: Dataset, spotter: Spotter) -> list[float]:
         taught = rng.choice(np.unique(words), WORDS, replace=False)
         for word in taught:
             rows = rng.choice(np.flatnonzero(words == word), SAMPLES, replace=False)
-            learner.learn_many(X[rows], [word] * SAMPLES)
+            learner.learn_many(T[rows], [word] * SAMPLES)
         scores.append(learner.scores(X[~np.isin(words, taught)]).ravel())
     return [float(np.quantile(np.concatenate(scores), 1 - share)) for share in SHARES]
+
+
+def vectors(dataset: Dataset, spotter: Spotter, hearing: Hearing) -> tuple[np.ndarray, np.ndarray]:
+    """Whitened vectors of the training clips, and their words."""
+    sides = []
+    for backbone, pooling in spotter.front.sides:
+        cache = features.Cache()
+        [stored] = features.store(dataset, "train", backbone, [pooling], cache, 2, hearing=hearing)
+        sides.append(stored.load())
+    return join([side.vectors for side in sides], spotter.priors), np.array(sides[0].words)
 
 
 if __name__ == "__main__":

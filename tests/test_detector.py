@@ -360,3 +360,49 @@ def test_what_the_first_backbone_rules_out_could_not_have_fired(pair, monkeypatc
         assert not (ruled_out[-1] and best >= 0.6)
     monkeypatch.setattr(Front, "propose", lambda *given: None)
     assert hear(Detector(pair, thresholds=thresholds), stream, 1280) == proposing
+
+
+def test_a_clip_alone_is_asked_about_once_and_one_in_a_crowd_around(spotter, limits, asked):
+    word = speech("lamp", ASKED[1])
+    nearly = dict.fromkeys(spotter.words, 1.1)
+    hear(Detector(spotter, thresholds=nearly), padded(word))
+    alone = len(asked)
+    asked.clear()
+    # Another's voice right before and after.
+    talk = np.concatenate([speech("garage", ASKED[2]), speech("window", ASKED[2])])
+    hear(Detector(spotter, thresholds=dict.fromkeys(spotter.words, 0.5)), talk)
+    beside = len(asked)
+    asked.clear()
+    hear(Detector(spotter, thresholds=dict.fromkeys(spotter.words, 0.5)), np.r_[talk, word, talk])
+    assert alone <= 2 and len(asked) > 2 * beside + alone
+
+
+def test_words_between_others_are_looked_for(spotter, monkeypatch):
+    """Neighbours move a word's centre; without looking around, more of these are missed."""
+    limit = dict.fromkeys(spotter.words, 0.45)
+
+    def count():
+        found = 0
+        for word in WORDS:
+            for index, voice in enumerate(ASKED[:6]):
+                others = OTHERS[index % 4], OTHERS[(index + 1) % 4]
+                before, after = (speech(other, ASKED[index + 1]) for other in others)
+                said = [silence(0.7), before, silence(0.1), speech(word, voice), silence(0.1)]
+                events = hear(Detector(spotter, thresholds=limit), np.concatenate([*said, after]))
+                found += word in [event.word for event in events]
+        return found
+
+    looking = count()
+    monkeypatch.setattr(Detector, "_crowded", lambda self, point: False)
+    assert looking >= count() + 4
+
+
+def test_noise_is_no_word_even_of_one_taught_from_noise(limits):
+    hum = noise(1.0) * 20
+    spotter = Spotter()
+    spotter.learn_many([hum, clip("lamp", TAUGHT[0])], ["hum", "lamp"])
+    other = noise(3.0, seed=5) * 8
+    other[: RATE // 2] = other[-RATE // 2 :] = 0
+    assert spotter.predict(other).word == "hum" and spotter.predict(other).score > 0.6
+    assert spotter.predict(other, reject=True).word is None
+    assert hear(Detector(spotter), other) == []

@@ -9,7 +9,7 @@ from tapword.errors import InputError
 from tests.conftest import shared, tone
 
 KEYS = {"backbone", "pooling", "learner", "shots", "size", "dim", "params", "delta_p", "delta_fs"}
-KEYS |= {"align", "prior"}
+KEYS |= {"align", "copies", "prior"}
 KEYS |= {"acc", "acc_std", "acc_balanced", "bwt", "bwt_signed", "forg", "pla"}
 KEYS |= {"state_bytes", "learn_ms", "predict_ms", "orderings", "matrix", "confusion"}
 

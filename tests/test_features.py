@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from tapword import audio, features, registry
+from tapword import Spotter, audio, features, registry
 from tapword.errors import InputError
+from tapword.vectors import Hearing
 from tests.conftest import extract, tone
 
 
@@ -69,7 +70,9 @@ def test_vectors_words_and_broken_clips(dataset, cache, parts):
 def test_aligned_clips_have_vectors_of_their_own(dataset, cache, parts):
     backbone, poolings = parts
     plain = extract(dataset, "train", backbone, poolings[1:2], cache)[0]
-    aligned = extract(dataset, "train", backbone, poolings[1:2], cache, align=True)[0]
+    aligned = extract(
+        dataset, "train", backbone, poolings[1:2], cache, hearing=Hearing(align=True)
+    )[0]
     again = extract(dataset, "train", backbone, poolings[1:2], cache)[0]
     np.testing.assert_array_equal(again.vectors, plain.vectors)
     assert aligned.words == plain.words and not np.allclose(aligned.vectors, plain.vectors)
@@ -77,6 +80,21 @@ def test_aligned_clips_have_vectors_of_their_own(dataset, cache, parts):
     for vector, clip in zip(aligned.vectors, good, strict=True):
         sound = audio.align(dataset.read(clip), 1.0)
         np.testing.assert_allclose(vector, poolings[1].pool(backbone.frames(sound)[0]), rtol=1e-4)
+
+
+def test_clips_to_learn_from_come_with_copies_and_others_do_not(dataset, cache, parts):
+    backbone, poolings = parts
+    for split in ("train", "test"):
+        plain, copied = (
+            extract(dataset, split, backbone, poolings[1:2], cache, hearing=Hearing(copies=on))[0]
+            for on in (False, True)
+        )
+        assert np.allclose(plain.vectors, copied.vectors) == (split == "test")
+    good = [clip for clip in dataset.clips("train") if "broken" not in clip.path.read_text("latin")]
+    copied = extract(dataset, "train", backbone, poolings[1:2], cache, hearing=Hearing(copies=True))
+    spotter = Spotter(backbone, poolings[1], "ncm", copies=True)
+    wanted = spotter.vectors([clip.path for clip in good], learning=True)
+    np.testing.assert_allclose(copied[0].vectors, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_strict_raises_on_a_broken_clip(dataset, cache, parts):

@@ -70,7 +70,11 @@ versions[0].save(path)
 save_s = time.perf_counter() - began
 random.seed(int(arguments[1]))
 seen, torn = set(), 0
-for _ in range(int(arguments[0])):
+kills = int(arguments[0])
+# Beyond these only as long as luck has not shown both versions and a write half done.
+for number in range(10 * kills):
+    if number >= kills and len(seen) == 2 and torn:
+        break
     child = os.fork()
     if not child:
         while True:

@@ -129,7 +129,8 @@ def test_parts_are_names_or_objects():
 def test_sizes_are_parts_chosen_for_you():
     assert repr(Spotter()) == repr(Spotter(size="small"))
     small = sizes.size("small")
-    wanted = f"align -> {small.backbones[0]} -> {small.poolings[0]} -> prior -> {small.learner}"
+    vector = f"{small.backbones[0]} -> {small.poolings[0]} -> prior"
+    wanted = f"align -> copies -> {vector} -> {small.learner}"
     assert repr(Spotter()) == f"<Spotter {wanted}, 0 words>"
     assert small.poolings == ("blocks:poolings=tap:R=2+tap:R=2+middle",)
     assert small.learner.startswith("cosine:prior=shipped")

@@ -18,6 +18,7 @@ from tapword.passes import Split
 from tapword.plans import data_config
 from tapword.priors.prior import Prior
 from tapword.runs import Progress, run_all
+from tapword.vectors import Hearing
 from tapword.version import __version__
 
 
@@ -29,6 +30,7 @@ def evaluate(
     sizes: Sequence[str] = (),
     *,
     align: bool = False,
+    copies: bool = False,
     prior: str | Sequence[Prior] | None = None,
     cache: features.Cache | None = None,
     strict: bool = False,
@@ -49,6 +51,8 @@ def evaluate(
         Spotters chosen for you; the default one where nothing else is named.
     align
         Whether clips are centred on their speech; sizes have their own choice.
+    copies
+        Whether samples are taught together with copies of them; sizes have their own choice.
     prior
         As for `Spotter`. Words that a prior was computed from should not be evaluated with it.
     cache
@@ -73,7 +77,7 @@ def evaluate(
     start = time.perf_counter()
     jobs = jobs or os.cpu_count() or 1
     cache = cache or features.Cache()
-    chosen = plans.make(backbones, poolings, learners, sizes, align, prior)
+    chosen = plans.make(backbones, poolings, learners, sizes, Hearing(align, copies), prior)
     stored = plans.extract(dataset, chosen, cache, jobs, strict, progress, store)
     extract_s = time.perf_counter() - start
     results: list[dict[str, Any]] = []
@@ -101,7 +105,7 @@ def evaluate_vectors(split: Split, learners: Sequence[str], **stream: Any) -> di
     """Run learners on ready-made vectors; otherwise as `evaluate`."""
     start = time.perf_counter()
     nothing = dict.fromkeys(("size", "params", "delta_p", "delta_fs"))
-    names = {"backbone": "vectors", "pooling": "none", "align": None, "prior": None}
+    names = {"backbone": "vectors", "pooling": "none", "align": None, "copies": None, "prior": None}
     results = [names | result | nothing for result in run_all(split, learners, **stream)]
     stream = {key: value for key, value in stream.items() if key not in ("jobs", "progress")}
     sizes = len(set(split.train_words)), len(split.train_words), len(split.test_words)

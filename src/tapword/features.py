@@ -25,11 +25,11 @@ from tapword.backbones.base import Backbone
 from tapword.datasets.base import Clip, Dataset
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-from tapword.vectors import CLIP_S, block_poolings, pool_audio, prepare
+from tapword.vectors import CLIP_S, PLAIN, Hearing, block_poolings, pool_audio, prepare
 
 SHARD = 128
 # Raise it whenever a backbone or a pooling computes something else than before.
-LAYOUT = 4
+LAYOUT = 5
 
 
 class Features(NamedTuple):
@@ -160,7 +160,7 @@ def store(
     jobs: int = 1,
     strict: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    align: bool = False,
+    hearing: Hearing = PLAIN,
 ) -> list[Stored]:
     """Put a split's vectors for each pooling into the cache, which is not trimmed here.
 
@@ -178,10 +178,10 @@ def store(
         Raise on a clip that cannot be used, instead of skipping and counting it.
     progress
         Called with (clips done, clips in all).
-    align
-        Whether clips are centred on their speech.
+    hearing
+        How clips are heard.
     """
-    places = find(dataset, split, backbone, poolings, cache, align)
+    places = find(dataset, split, backbone, poolings, cache, hearing)
     shards = places[0].shards
     fixed = [block_poolings(pooling, backbone) for pooling in poolings]
     total, done = sum(map(len, shards)), 0
@@ -191,7 +191,7 @@ def store(
         if missing:
             chosen = [fixed[i] for i in missing]
             made, kept = shard_vectors(
-                dataset, shards[number], backbone, chosen, split == "train", strict, align
+                dataset, shards[number], backbone, chosen, split == "train", strict, hearing
             )
             for i, vectors in zip(missing, made, strict=True):
                 cache.put(places[i].key, number, vectors, kept)
@@ -218,13 +218,13 @@ def find(
     backbone: Backbone,
     poolings: Sequence[Pooling],
     cache: Cache,
-    align: bool = False,
+    hearing: Hearing = PLAIN,
 ) -> list[Stored]:
     """Say where a split's vectors for each pooling lie in a cache, or will."""
     clips = dataset.clips(split)
     shards = [clips[start : start + SHARD] for start in range(0, len(clips), SHARD)]
     return [
-        Stored(cache, _key(dataset, split, backbone, pooling, align), shards)
+        Stored(cache, _key(dataset, split, backbone, pooling, hearing), shards)
         for pooling in poolings
     ]
 
@@ -236,11 +236,12 @@ def shard_vectors(
     poolings: Sequence[Sequence[Pooling]],
     learning: bool,
     strict: bool,
-    align: bool = False,
+    hearing: Hearing = PLAIN,
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Vectors (n, D) of clips for each of `poolings`, and which of the clips they are, (n,)."""
-    sounds, kept = _read(dataset, clips, strict, align)
-    return pool_audio(backbone, poolings, sounds, learning), np.array(kept, dtype=np.int64)
+    sounds, kept = _read(dataset, clips, strict, hearing.align)
+    vectors = pool_audio(backbone, poolings, sounds, learning, learning and hearing.copies)
+    return vectors, np.array(kept, dtype=np.int64)
 
 
 def _read(
@@ -278,13 +279,16 @@ def _collect(cache: Cache, key: str, shards: list[list[Clip]]) -> Features:
     return Features(np.concatenate(vectors), words, skipped)
 
 
-def _key(dataset: Dataset, split: str, backbone: Backbone, pooling: Pooling, align: bool) -> str:
+def _key(
+    dataset: Dataset, split: str, backbone: Backbone, pooling: Pooling, hearing: Hearing
+) -> str:
     """Everything a vector depends on, hashed."""
     parts = [
         LAYOUT,
         SHARD,
         CLIP_S,
-        align,
+        hearing.align,
+        split == "train" and hearing.copies,
         dataset.fingerprint(),
         split,
         registry.store(backbone, skip=backbone.machine_arguments),

@@ -14,6 +14,7 @@ from tapword.evaluate import environment
 from tapword.passes import Split
 from tapword.priors.prior import Prior
 from tapword.runs import Progress
+from tapword.vectors import Hearing
 
 # Unknown clips that may be accepted, in percent.
 FALSE_ACCEPTS = 5.0
@@ -28,6 +29,7 @@ def evaluate_open_set(
     sizes: Sequence[str] = (),
     *,
     align: bool = False,
+    copies: bool = False,
     prior: str | Sequence[Prior] | None = None,
     cache: features.Cache | None = None,
     strict: bool = False,
@@ -42,7 +44,7 @@ def evaluate_open_set(
     ----------
     dataset, backbones, poolings, learners, sizes
         As for `evaluate.evaluate`; its train and test split have no speaker in common.
-    align, prior, cache, strict, jobs, progress, store
+    align, copies, prior, cache, strict, jobs, progress, store
         As there.
     draws
         `known`, `shots`, `draws`: see `run`.
@@ -54,7 +56,7 @@ def evaluate_open_set(
     """
     start = time.perf_counter()
     cache = cache or features.Cache()
-    chosen = plans.make(backbones, poolings, learners, sizes, align, prior)
+    chosen = plans.make(backbones, poolings, learners, sizes, Hearing(align, copies), prior)
     jobs = jobs or os.cpu_count() or 1
     stored = plans.extract(dataset, chosen, cache, jobs, strict, progress, store)
     results: list[dict[str, Any]] = []

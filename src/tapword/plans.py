@@ -15,9 +15,10 @@ from tapword.poolings.base import Pooling
 from tapword.priors.prior import Prior, group_lengths, join, side
 from tapword.runs import Progress
 from tapword.spotter import LEARNER, Spotter
+from tapword.vectors import Hearing
 
-# Where vectors lie, by backbone, pooling, alignment and split.
-Stores = dict[tuple[str, str, bool, str], features.Stored]
+# Where vectors lie, by backbone, pooling, how clips are heard, and split.
+Stores = dict[tuple[str, str, Hearing, str], features.Stored]
 
 
 class Plan(NamedTuple):
@@ -26,7 +27,7 @@ class Plan(NamedTuple):
     size: str | None
     sides: list[tuple[Backbone, Pooling]]
     learners: Sequence[str]
-    align: bool
+    hearing: Hearing
     priors: list[Prior]
 
     def names(self) -> dict[str, Any]:
@@ -34,7 +35,7 @@ class Plan(NamedTuple):
         return {
             "backbone": " | ".join(backbone.spec for backbone, _ in self.sides),
             "pooling": " | ".join(pooling.spec for _, pooling in self.sides),
-            "align": self.align,
+            **self.hearing._asdict(),
             "prior": "; ".join(dict.fromkeys(prior.source for prior in self.priors)) or None,
         }
 
@@ -42,7 +43,7 @@ class Plan(NamedTuple):
         """Vectors to learn from and to ask, and how many clips were unusable."""
         train, test = (
             [
-                stored[backbone.spec, pooling.spec, self.align, name].load()
+                stored[backbone.spec, pooling.spec, self.hearing, name].load()
                 for backbone, pooling in self.sides
             ]
             for name in ("train", "test")
@@ -61,7 +62,7 @@ def make(
     poolings: Sequence[str],
     learners: Sequence[str],
     names: Sequence[str],
-    align: bool,
+    hearing: Hearing,
     prior: str | Sequence[Prior] | None,
 ) -> list[Plan]:
     """Make every part once, so that a wrong name is said before hours of audio are read."""
@@ -74,21 +75,22 @@ def make(
     made = [registry.build("poolings", name) for name in poolings or [POOLING]]
     if not (backbones or poolings or learners):
         return plans
+    heard = hearing._asdict()
     for backbone in [registry.build("backbones", name) for name in backbones or [BACKBONE]]:
         for pooling in made:
             # Unless a prior is given, only learners that ask for one see whitened vectors.
             by_priors: dict[bool, list[str]] = {}
             for learner in learners or [LEARNER]:
-                spotter = Spotter(backbone, pooling, learner, align=align, prior=prior)
+                spotter = Spotter(backbone, pooling, learner, **heard, prior=prior)
                 by_priors.setdefault(bool(spotter.priors), []).append(learner)
             for group in by_priors.values():
-                spotter = Spotter(backbone, pooling, group[0], align=align, prior=prior)
+                spotter = Spotter(backbone, pooling, group[0], **heard, prior=prior)
                 plans.append(Plan(None, *_parts(spotter, group)))
     return plans
 
 
 def _parts(spotter: Spotter, learners: Sequence[str]) -> tuple:
-    return spotter.front.sides, learners, spotter.align, spotter.priors
+    return spotter.front.sides, learners, spotter.front.hearing, spotter.priors
 
 
 def extract(
@@ -101,20 +103,20 @@ def extract(
     store: Callable[..., list[features.Stored]],
 ) -> Stores:
     """Pass the audio through each backbone once, for all poolings that any plan takes from it."""
-    wanted: dict[tuple[str, bool], tuple[Backbone, dict[str, Pooling]]] = {}
+    wanted: dict[tuple[str, Hearing], tuple[Backbone, dict[str, Pooling]]] = {}
     for plan in plans:
         for backbone, pooling in plan.sides:
-            _, known = wanted.setdefault((backbone.spec, plan.align), (backbone, {}))
+            _, known = wanted.setdefault((backbone.spec, plan.hearing), (backbone, {}))
             known[pooling.spec] = pooling
     stored = {}
-    for (_, align), (backbone, known) in wanted.items():
+    for (_, hearing), (backbone, known) in wanted.items():
         for name in ("train", "test"):
             what = f"{backbone.spec}, {name} clips"
             step = functools.partial(progress, what) if progress else None
             poolings = list(known.values())
-            made = store(dataset, name, backbone, poolings, cache, jobs, strict, step, align)
+            made = store(dataset, name, backbone, poolings, cache, jobs, strict, step, hearing)
             for spec, one in zip(known, made, strict=True):
-                stored[backbone.spec, spec, align, name] = one
+                stored[backbone.spec, spec, hearing, name] = one
     return stored
 
 
@@ -170,7 +172,7 @@ def fit_priors(
             [pooling],
             cache,
             jobs or os.cpu_count() or 1,
-            align=spotter.align,
+            hearing=Hearing(spotter.align),
         )
         found = stored.load()
         about = side(backbone, pooling, spotter.align)

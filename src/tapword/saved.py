@@ -43,7 +43,8 @@ class Saved:
         """Refuse another spotter whose vectors or learner are not like this one's."""
         ours, theirs = self._parts(), other._parts()
         for key in ours:
-            if ours[key] != theirs[key]:
+            # However a sample was heard, its vector is one of the same kind.
+            if key != "copies" and ours[key] != theirs[key]:
                 if key in ("align", "prior"):
                     raise InputError(f"different {key}: {ours[key]} and {theirs[key]}")
                 sides = [
@@ -122,6 +123,7 @@ class Saved:
                 [registry.restore("poolings", part) for part in header["poolings"]],
                 registry.restore("learners", header["learner"]),
                 align=bool(header.get("align", False)),
+                copies=bool(header.get("copies", False)),
                 prior=prior if header.get("prior") else "none",
             )
             spotter._generation = int(header.get("generation", 0))

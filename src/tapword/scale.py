@@ -24,6 +24,7 @@ from tapword.datasets.base import Dataset
 from tapword.errors import InputError, MissingExtra, TapwordError
 from tapword.poolings.base import Pooling
 from tapword.spotter import Spotter
+from tapword.vectors import PLAIN, Hearing
 
 # Clips of one task: few at first, so that a small folder keeps every core busy; then a share of
 # those already given out, until a statistic weighs less than the vectors behind it.
@@ -95,15 +96,15 @@ class Cluster:
         jobs: int = 1,
         strict: bool = False,
         progress: Callable[[int, int], None] | None = None,
-        align: bool = False,
+        hearing: Hearing = PLAIN,
     ) -> list[features.Stored]:
         """Put a split's vectors into the cache of this machine: `features.store` on the cluster.
 
         Workers send vectors, this process writes them; `jobs` is not used.
         """
-        places = features.find(dataset, split, backbone, poolings, cache, align)
+        places = features.find(dataset, split, backbone, poolings, cache, hearing)
         shards = places[0].shards
-        parts = workers.pack(align, datasets=[dataset], backbones=[backbone], poolings=poolings)
+        parts = workers.pack(hearing, datasets=[dataset], backbones=[backbone], poolings=poolings)
         extract = _task(workers.extract)
         total, done = sum(map(len, shards)), 0
 
@@ -114,7 +115,7 @@ class Cluster:
             return (
                 number,
                 missing,
-                extract.remote(parts, missing, paths, learning, strict, align) if missing else None,
+                extract.remote(parts, missing, paths, learning, strict) if missing else None,
             )
 
         for number, missing, result in self._in_order(start, range(len(shards))):
@@ -172,7 +173,7 @@ class Cluster:
         import ray
 
         parts = workers.pack(
-            spotter.align,
+            spotter.front.hearing,
             backbones=spotter.backbones,
             poolings=spotter.poolings,
             learners=[spotter.learner],

@@ -15,15 +15,16 @@ class Size(NamedTuple):
     poolings: tuple[str, ...]
     learner: str
     align: bool
+    copies: bool
 
 
 _SMALL = "speech_embedding:layers=b64+emb+emb", "blocks:poolings=tap:R=2+tap:R=2+middle"
 _LEARNER = "cosine:prior=shipped,covariance=full"
 
 SIZES = {
-    "small": Size(_SMALL[:1], _SMALL[1:], _LEARNER, True),
-    "medium": Size((_SMALL[0], "moonshine_tiny"), (_SMALL[1], "tap:R=2"), _LEARNER, True),
-    "large": Size((_SMALL[0], "moonshine_base"), (_SMALL[1], "tap:R=2"), _LEARNER, True),
+    "small": Size(_SMALL[:1], _SMALL[1:], _LEARNER, True, True),
+    "medium": Size((_SMALL[0], "moonshine_tiny"), (_SMALL[1], "tap:R=2"), _LEARNER, True, True),
+    "large": Size((_SMALL[0], "moonshine_base"), (_SMALL[1], "tap:R=2"), _LEARNER, True, True),
 }
 DEFAULT = "small"
 

@@ -18,7 +18,7 @@ from tapword.learners.statistics_learner import LinearLearner
 from tapword.poolings.base import Pooling
 from tapword.priors.prior import Prior
 from tapword.saved import Saved
-from tapword.vectors import prepare
+from tapword.vectors import Hearing, prepare
 
 Audio = str | os.PathLike[str] | np.ndarray
 
@@ -63,6 +63,10 @@ class Spotter(Saved):
     align
         Centre each clip on its speech and listen to that second alone; otherwise a clip is taken
         as it is. None: as the size has it, or False.
+    copies
+        Teach each sample as the mean of itself and copies of it, said faster, slower and in noise:
+        words are missed less in noise, and one sample is worth more. None: as the size has it, or
+        False.
     prior
         "shipped": whiten vectors by how other words vary, as far as the package holds that for
         these backbones and poolings; "none"; or `Prior`s, among which one is for each backbone.
@@ -86,6 +90,7 @@ class Spotter(Saved):
         learner: str | Learner | None = None,
         size: str | None = None,
         align: bool | None = None,
+        copies: bool | None = None,
         prior: str | Sequence[Prior] | None = None,
     ):
         parts = (backbone, pooling, learner)
@@ -95,13 +100,14 @@ class Spotter(Saved):
             chosen = sizes.size(size or sizes.DEFAULT)
             backbone, pooling, learner = chosen[:3]
             align = chosen.align if align is None else align
+            copies = chosen.copies if copies is None else copies
         self.learner: Learner = make("learners", LEARNER if learner is None else learner, Learner)
         asked = getattr(self.learner, "prior", None) == "shipped"
         if prior is None:
             prior = "shipped" if asked else "none"
         if asked and prior == "none":
             raise InputError(f"learner {self.learner.spec} needs a prior, got prior='none'")
-        self.front = Front(backbone, pooling, bool(align), prior)
+        self.front = Front(backbone, pooling, Hearing(bool(align), bool(copies)), prior)
         self.calibrated: dict[str, float] = {}
 
     def __repr__(self) -> str:
@@ -120,7 +126,7 @@ class Spotter(Saved):
     @property
     def align(self) -> bool:
         """Whether clips are centred on their speech."""
-        return self.front.align
+        return self.front.hearing.align
 
     @property
     def priors(self) -> list[Prior]:
@@ -182,8 +188,9 @@ class Spotter(Saved):
         audio, sample_rate
             As for `learn`.
         reject
-            Whether it may be none of them: then `word` is None where no word's score reaches its
-            threshold, by `thresholds` or as given. `score` is the best word's all the same.
+            Whether it may be none of them: then `word` is None for noise, and where no word's score
+            reaches its threshold, by `thresholds` or as given. `score` is the best word's all the
+            same.
         """
         return self.predict_many([audio], sample_rate, reject)[0]
 
@@ -210,13 +217,16 @@ class Spotter(Saved):
         columns = [index for index, name in enumerate(names) if not name.startswith(NOT)]
         shares = self.learner.probabilities(scores[:, columns])
         result = []
-        for row, share in zip(scores, shares, strict=True):
+        noise = self.front.is_noise(vectors) if reject is not False else np.zeros(len(scores), bool)
+        for row, share, silent in zip(scores, shares, noise, strict=True):
             order = sorted(range(len(columns)), key=lambda i: -row[columns[i]])
             ranked = {names[columns[i]]: float(share[i]) for i in order}
-            best = next(iter(ranked))
-            word = self.decide(dict(zip(names, map(float, row), strict=True)), limits)
+            best: str | None = next(iter(ranked))
             score = float(row[columns[order[0]]])
-            result.append(Prediction(word if reject is not False else best, score, ranked))
+            if reject is not False:
+                by_word = dict(zip(names, map(float, row), strict=True))
+                best = None if silent else self.decide(by_word, limits)
+            result.append(Prediction(best, score, ranked))
         return result
 
     # What is none of the words.
@@ -267,7 +277,7 @@ class Spotter(Saved):
 
         Where there are several backbones, the first proposes: if no word would reach its threshold
         even with most of what the others could add, they are not asked, and the first one's scores
-        stand for all.
+        stand for all. What is noise alone scores -1.
         """
         names = list(self.learner.words)
         scores = None
@@ -277,7 +287,9 @@ class Spotter(Saved):
             ]
             scores = self.front.propose(clip, *self.learner.linear(), limits)
         if scores is None:
-            scores = self.learner.scores(self.front.pool([clip]))[0]
+            X = self.front.pool([clip])
+            noise = self.front.is_noise(X)[0]
+            scores = np.full(len(names), -1.0) if noise else self.learner.scores(X)[0]
         return dict(zip(names, map(float, scores), strict=True))
 
     def reject(self, audio: Audio, sample_rate: int = audio_room.SAMPLE_RATE) -> str | None:

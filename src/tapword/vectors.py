@@ -1,16 +1,36 @@
 """Backbone and pooling together: clips -> vectors."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tapword import audio
 from tapword.backbones.base import Backbone
+from tapword.copies import COPIES, copies
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 
 # Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
 CLIP_S = 1.0
+
+
+class Hearing(NamedTuple):
+    """How clips are heard.
+
+    Attributes
+    ----------
+    align
+        Centred on their speech, for one second; otherwise as they are.
+    copies
+        Those that are learned from, together with copies of them.
+    """
+
+    align: bool = False
+    copies: bool = False
+
+
+PLAIN = Hearing()
 
 
 def block_poolings(pooling: Pooling, backbone: Backbone) -> list[Pooling]:
@@ -33,6 +53,7 @@ def pool_audio(
     poolings: Sequence[Sequence[Pooling]],
     audios: Sequence[np.ndarray],
     learning: bool,
+    with_copies: bool = False,
 ) -> list[np.ndarray]:
     """Pass clips through a backbone once and pool them in several ways.
 
@@ -46,12 +67,18 @@ def pool_audio(
         Clips (n,) float32.
     learning
         Whether the vectors will be learned from.
+    with_copies
+        Give the mean of each clip's vector and those of its copies.
 
     Returns
     -------
     list of np.ndarray
         (n, D) float32 for each of `poolings`.
     """
+    if with_copies and len(audios):
+        every = [sound for clip in audios for sound in (clip, *copies(clip))]
+        made = pool_audio(backbone, poolings, every, learning)
+        return [X.reshape(len(audios), 1 + COPIES, -1).mean(axis=1) for X in made]
     on_device = _pool_on_device(backbone, poolings, audios)
     if on_device is not None:
         return on_device

@@ -24,7 +24,7 @@ from tapword.errors import InputError, TapwordError
 from tapword.learners.base import Learner
 from tapword.priors.prior import Prior
 from tapword.spotter import Spotter
-from tapword.vectors import block_poolings
+from tapword.vectors import PLAIN, Hearing, block_poolings
 from tapword.version import __version__
 
 # Clips that pass a backbone together: as many as on one machine, so that vectors are the same.
@@ -43,13 +43,13 @@ class Heard(NamedTuple):
     error: str | None
 
 
-def pack(align: bool = False, **rooms: Sequence[Any]) -> str:
+def pack(hearing: Hearing = PLAIN, **rooms: Sequence[Any]) -> str:
     """Write parts as JSON, with what must be the same where they are made.
 
     Parameters
     ----------
-    align
-        Whether clips are centred on their speech.
+    hearing
+        How clips are heard.
     rooms
         Parts by their room.
 
@@ -68,7 +68,7 @@ def pack(align: bool = False, **rooms: Sequence[Any]) -> str:
         "host": socket.gethostname(),
         "folder": os.getcwd(),
         "weights": [_weights(backbone) for backbone in rooms.get("backbones", ())],
-        "align": align,
+        "hearing": hearing._asdict(),
         "rooms": stored,
     }
     return json.dumps(parcel, default=os.fspath)
@@ -109,7 +109,7 @@ def settle(parcel: str) -> dict[str, list[Any]]:
 
 
 def extract(
-    parcel: str, wanted: list[int], paths: list[str], learning: bool, strict: bool, align: bool
+    parcel: str, wanted: list[int], paths: list[str], learning: bool, strict: bool
 ) -> tuple[list[np.ndarray], np.ndarray, str | None]:
     """Vectors of a shard for the poolings `wanted`, which clips they are of, or an error."""
     try:
@@ -118,7 +118,7 @@ def extract(
         fixed = [block_poolings(parts["poolings"][i], backbone) for i in wanted]
         clips = [Clip(Path(path), "", None, "") for path in paths]
         made, kept = features.shard_vectors(
-            dataset, clips, backbone, fixed, learning, strict, align
+            dataset, clips, backbone, fixed, learning, strict, _hearing(parcel)
         )
         require_seen(parcel, [path for i, path in enumerate(paths) if i not in set(kept)])
         return made, kept, None
@@ -155,7 +155,7 @@ def listen(
             parts["backbones"],
             parts["poolings"],
             parts["learners"][0],
-            align=json.loads(parcel)["align"],
+            **_hearing(parcel)._asdict(),
             prior=[Prior(*prior) for prior in priors] or "none",
         )
         for start in range(0, len(paths), BATCH):
@@ -174,6 +174,10 @@ def listen(
     except TapwordError as error:
         return Heard([], [], _explain(parcel, error)), nothing
     return Heard(kept, list(bad.values()), None), np.concatenate(rows) if rows else nothing
+
+
+def _hearing(parcel: str) -> Hearing:
+    return Hearing(**json.loads(parcel)["hearing"])
 
 
 def merge(parcel: str, *states: State) -> State:

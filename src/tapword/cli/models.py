@@ -33,6 +33,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "rejected": rejected,
         "calibrated": calibrated,
         "align": bool(header.get("align")),
+        "copies": bool(header.get("copies")),
         "prior": header.get("prior") or [],
         "backbones": header["backbones"],
         "poolings": header["poolings"],
@@ -64,6 +65,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
             backbones += f"\n           weights {part['weights_sha256']}"
     poolings = " + ".join(registry.describe(part) for part in header["poolings"])
     clips = "centred on their sound, one second each" if facts["align"] else "as they are"
+    clips += "; taught with copies: faster, slower, in noise" * facts["copies"]
     prior = "statistics of other words whiten the vectors" if facts["prior"] else "none"
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
     out.print(

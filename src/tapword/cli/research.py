@@ -56,6 +56,9 @@ def evaluate(
     align: Annotated[
         bool, typer.Option("--align", help="Centre clips on their speech; sizes do so themselves.")
     ] = False,
+    copies: Annotated[
+        bool, typer.Option("--copies", help="Teach clips with copies, as the sizes do.")
+    ] = False,
     prior: Annotated[
         list[Path] | None,
         typer.Option("--prior", help="From `tapword prior`, instead of the shipped one."),
@@ -152,6 +155,7 @@ def evaluate(
                 learner or (),
                 size or (),
                 align=align,
+                copies=copies,
                 prior=[Prior.load(path) for path in prior] if prior else None,
                 cache=features.Cache(cache, cache_gb),
                 strict=strict,
