@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 
 import tapword
 from tapword import audio, modelfile, registry
 from tapword.cli import app
+from tapword.demo import CLIPS
 from tests.conftest import tone
 
 NEW = ["--backbone", "logmel", "--pooling", "tap:R=2", "--learner", "ncm"]
@@ -31,6 +33,15 @@ def folder(tmp_path, monkeypatch):
 def model(folder, run):
     assert run("learn-folder", "home.tap", "clips", *NEW)[0] == 0
     return Path("home.tap")
+
+
+def test_learning_from_noise_alone_is_warned_of(folder, run):
+    rng = np.random.default_rng(1)
+    soundfile.write("hiss.wav", 0.02 * rng.standard_normal(16_000), 16_000)
+    lamp = sorted((CLIPS / "lamp").glob("*.ogg"))[0]
+    code, output, errors = run("learn", "home.tap", "lamp", "hiss.wav", lamp)
+    assert code == 0 and "learned 2 clips" in output
+    assert "hiss.wav sounds like noise alone" in errors and errors.count("warning") == 1
 
 
 def test_learn_predict_info(folder, run):

@@ -227,8 +227,22 @@ def _extract(
                         raise
                     err.print(f"skipped: {printable(error)}", soft_wrap=True)
             if kept:
-                yield kept, spotter.vectors(clips, learning=learning)
+                vectors = spotter.vectors(clips, learning=learning)
+                if learning:
+                    warn_of_noise(kept, spotter.front.is_noise(vectors))
+                yield kept, vectors
             progress.advance(task, min(BATCH, len(paths) - start))
+
+
+def warn_of_noise(paths: Iterable[Path], noise: Iterable[bool]) -> None:
+    """Say which files will be taught although no word is to be heard in them."""
+    for path in itertools.compress(paths, noise):
+        err.print(
+            f"warning: {printable(path)} sounds like noise alone; a word taught from such clips is "
+            "missed more often",
+            style="yellow",
+            soft_wrap=True,
+        )
 
 
 def _teach(
