@@ -35,7 +35,7 @@ print(peak.split()[1])
 
 def bare_runs(front: Front, sounds: Sequence[np.ndarray]) -> Callable[[], object]:
     """Run every network of a front on a batch of clips, with everything around it left out."""
-    clips = np.stack([prepare(sound, front.align) for sound in sounds])
+    clips = np.stack([prepare(sound, front.hearing.align) for sound in sounds])
     runs = []
     for backbone in front.backbones:
         for start in range(0, len(clips), backbone.max_batch):

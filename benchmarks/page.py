@@ -44,7 +44,8 @@ class Page:
     def sizes(self, records: list[dict]) -> None:
         """Show what each size does, and its floors."""
         self.text(
-            "30 words, clips of 1 s. Floors: onnxruntime alone on the same input, for all of "
+            "30 words, clips of 1 s; one is learned with three copies of it, four passes of the "
+            "network. Floors: onnxruntime alone on the same input, for all of "
             "these; besides, for learning one pass over the covariance, for the first "
             "prediction after it one Cholesky factorisation and solve. Files go by the clock: a"
             " plain write with fsync and rename of as many bytes, and reading and hashing them."

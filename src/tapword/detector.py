@@ -125,7 +125,7 @@ class Detector:
         self._energy = np.zeros(0)
         self._asked = 0
         self._centre = -HALF
-        self._unsure: list[int] = []
+        self._unclear_at: list[int] = []
         self._floor_db: float | None = None
         self._last: int | None = None
         self.scores: dict[str, float] = {}
@@ -182,8 +182,8 @@ class Detector:
                 apart = abs(self._time + earlier - self._centre)
                 if apart > APART or (apart > APART_IN_CROWD and self._crowded(earlier)):
                     events += self._ask(earlier)
-            while self._unsure and self._unsure[0] <= self._time + point - max(BESIDE):
-                events += self._ask_beside(self._unsure.pop(0) - self._time)
+            while self._unclear_at and self._unclear_at[0] <= self._time + point - max(BESIDE):
+                events += self._ask_beside(self._unclear_at.pop(0) - self._time)
         self._asked = end
         drop = self._asked - KEPT
         if drop > 0:
@@ -233,8 +233,8 @@ class Detector:
         scores = self.spotter.score_window(sound, thresholds)
         self.scores = {word: scores[word] for word in thresholds}
         said = self._decide(time, scores, thresholds)
-        if not steps and self._close(thresholds):
-            self._unsure.append(time)
+        if not steps and self._unclear(said, thresholds):
+            self._unclear_at.append(time)
         if said is None:
             return []
         self._last = time
@@ -252,9 +252,10 @@ class Detector:
         """Word said around a centre, given as a step of the stream, if any."""
         return self.spotter.decide(scores, thresholds)
 
-    def _close(self, thresholds: Mapping[str, float]) -> bool:
-        """Whether what was just asked about is nearly a word, or one."""
-        return any(score >= thresholds[word] - CLOSE for word, score in self.scores.items())
+    def _unclear(self, said: str | None, thresholds: Mapping[str, float]) -> bool:
+        """Whether what was just asked about is no word, but nearly one."""
+        close = (score >= thresholds[word] - CLOSE for word, score in self.scores.items())
+        return said is None and any(close)
 
 
 def _centres(energy: np.ndarray, reach: int) -> set[int]:

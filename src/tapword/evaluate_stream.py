@@ -38,8 +38,9 @@ class _Recorder(Detector):
     def thresholds(self) -> dict[str, float]:
         return dict.fromkeys(self.spotter.words, -np.inf)
 
-    def _close(self, thresholds: Mapping[str, float]) -> bool:
-        return super()._close(self._limits)
+    def _unclear(self, said: str | None, thresholds: Mapping[str, float]) -> bool:
+        # It may be no word at the thresholds it is judged by.
+        return super()._unclear(None, self._limits)
 
     def _ask(self, centre: int, steps: int = 0) -> list[Event]:
         # No pause after an event.
