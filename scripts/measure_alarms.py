@@ -19,14 +19,13 @@ import numpy as np
 import soundfile
 import soxr
 
-from tapword import Spotter, registry, rejection
+from tapword import Detector, Spotter, registry, rejection
 from tapword.audio import SAMPLE_RATE
-from tapword.calibration import Witness, replay
 
 VOICES = [("flite", voice) for voice in ("slt", "rms", "awb", "kal16")]
 VOICES += [("espeak-ng", voice) for voice in ("en-us", "en-gb", "en-us+f3", "en-gb+m4", "en-us+m7")]
-SENTENCES, DRAWS, WORDS, SAMPLES = 420, 60, 5, 5
-LIMITS = 0.4, 0.45, 0.5, 0.55, 0.6
+SENTENCES, DRAWS, WORDS, SAMPLES = 420, 40, 5, 5
+LIMITS = 0.45, 0.5, 0.55, 0.6
 # How voices read figures.
 DIGITS = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
 PAUSE = np.zeros(4_800, dtype=np.float32)
@@ -41,8 +40,10 @@ class Remembering(Spotter):
         key = hashlib.sha256(clip.tobytes()).digest()
         if key not in self.known:
             self.known[key] = self.front.pool([clip])
-        scores = self.learner.scores(self.known[key])[0]
-        return dict(zip(self.learner.words, map(float, scores), strict=True))
+        X = self.known[key]
+        if self.front.is_noise(X)[0]:
+            return {}
+        return dict(zip(self.learner.words, map(float, self.learner.scores(X)[0]), strict=True))
 
 
 def read_aloud(text: str) -> np.ndarray:
@@ -84,11 +85,13 @@ def main(text: str, root: str) -> None:
         for word in rng.choice(free, WORDS, replace=False):
             chosen = rng.choice(len(clips[word]), SAMPLES, replace=False)
             spotter.learn_many([clips[word][i] for i in chosen], [word] * SAMPLES)
-        witness = Witness(spotter, dict.fromkeys(spotter.words, min(LIMITS)))
-        for start in range(0, len(speech), SAMPLE_RATE):
-            witness(speech[start : start + SAMPLE_RATE])
         for limit, found in alarms.items():
-            events = replay(witness.noted, dict.fromkeys(spotter.words, limit), 0.4)
+            detector = Detector(spotter, thresholds=dict.fromkeys(spotter.words, limit))
+            events = [
+                event
+                for start in range(0, len(speech), SAMPLE_RATE)
+                for event in detector(speech[start : start + SAMPLE_RATE])
+            ]
             found.append(len(events) / hours / WORDS)
     hashes = [prior.sha256 for prior in spotter.priors]
     rarities = np.linspace(0, 12, 1000)

@@ -42,7 +42,7 @@ class Calibration(NamedTuple):
     at_most_per_hour: float
 
 
-class Witness(Detector):
+class _Witness(Detector):
     """Detector that notes what it would decide on, and says nothing."""
 
     def __init__(self, spotter: Spotter, thresholds: Mapping[str, float]):
@@ -90,7 +90,7 @@ def calibrate(
     shipped.calibrated = {}
     before = shipped.thresholds(false_alarms_per_hour)
     # Thresholds only rise from here, so that what cannot reach these need not be scored further.
-    witness = Witness(spotter, before)
+    witness = _Witness(spotter, before)
     samples = 0
     for recording in recordings:
         for chunk in recording:
@@ -102,11 +102,11 @@ def calibrate(
         raise InputError("the recordings are empty")
     hours = samples / SAMPLE_RATE / 3600
     after = dict(before)
-    first = alarms = replay(witness.noted, before, refractory_s)
+    first = alarms = _replay(witness.noted, before, refractory_s)
     while len(alarms) > false_alarms_per_hour * hours:
         word, score = min(alarms, key=lambda alarm: alarm[1] - before[alarm[0]])
         after[word] = score + ABOVE
-        alarms = replay(witness.noted, after, refractory_s)
+        alarms = _replay(witness.noted, after, refractory_s)
     heard = {word: [taken[word] for _, taken in witness.noted if word in taken] for word in before}
     return Calibration(
         before,
@@ -119,7 +119,7 @@ def calibrate(
     )
 
 
-def replay(
+def _replay(
     noted: Iterable[tuple[int, Mapping[str, float]]],
     thresholds: Mapping[str, float],
     refractory_s: float,

@@ -67,7 +67,7 @@ class Detector:
     Attributes
     ----------
     scores
-        Word -> score where a sound was last asked about; empty before, and in silence.
+        Word -> score where a sound was last asked about; empty before, in silence and in noise.
 
     Examples
     --------
@@ -214,7 +214,11 @@ class Detector:
         """Ask about a centre by the windows beside it, now that they were heard."""
         if not self._crowded(centre):
             return []
-        return [event for steps in BESIDE for event in self._ask(centre, steps)]
+        for steps in BESIDE:
+            events = self._ask(centre, steps)
+            if events:
+                return events
+        return []
 
     def _ask(self, centre: int, steps: int = 0) -> list[Event]:
         """Ask the spotter about a centre, by the window around it or so many steps beside it."""
@@ -231,9 +235,9 @@ class Detector:
         thresholds = self.thresholds
         sound = cut(self._sound, point * HOP, WINDOW)
         scores = self.spotter.score_window(sound, thresholds)
-        self.scores = {word: scores[word] for word in thresholds}
+        self.scores = {word: scores[word] for word in thresholds if scores}
         said = self._decide(time, scores, thresholds)
-        if not steps and self._unclear(said, thresholds):
+        if not steps and self._unclear(said, scores, thresholds):
             self._unclear_at.append(time)
         if said is None:
             return []
@@ -252,10 +256,12 @@ class Detector:
         """Word said around a centre, given as a step of the stream, if any."""
         return self.spotter.decide(scores, thresholds)
 
-    def _unclear(self, said: str | None, thresholds: Mapping[str, float]) -> bool:
-        """Whether what was just asked about is no word, but nearly one."""
-        close = (score >= thresholds[word] - CLOSE for word, score in self.scores.items())
-        return said is None and any(close)
+    def _unclear(
+        self, said: str | None, scores: Mapping[str, float], thresholds: Mapping[str, float]
+    ) -> bool:
+        """Whether what was asked about is no word, but nearly one."""
+        lower = {word: limit - CLOSE for word, limit in thresholds.items()}
+        return said is None and self.spotter.decide(scores, lower) is not None
 
 
 def _centres(energy: np.ndarray, reach: int) -> set[int]:

@@ -38,9 +38,11 @@ class _Recorder(Detector):
     def thresholds(self) -> dict[str, float]:
         return dict.fromkeys(self.spotter.words, -np.inf)
 
-    def _unclear(self, said: str | None, thresholds: Mapping[str, float]) -> bool:
+    def _unclear(
+        self, said: str | None, scores: Mapping[str, float], thresholds: Mapping[str, float]
+    ) -> bool:
         # It may be no word at the thresholds it is judged by.
-        return super()._unclear(None, self._limits)
+        return super()._unclear(None, scores, self._limits)
 
     def _ask(self, centre: int, steps: int = 0) -> list[Event]:
         # No pause after an event.
@@ -50,7 +52,8 @@ class _Recorder(Detector):
             # A word above the one that was chosen lost against what was rejected as it.
             scores = {word: s for word, s in self.scores.items() if s <= event.score}
             self.noted.append((event, scores, self._time + centre))
-        return events
+        # What was noted is not said, so that every window beside a centre is asked about.
+        return []
 
 
 def evaluate_stream(

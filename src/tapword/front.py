@@ -95,14 +95,14 @@ class Front:
         Returns
         -------
         np.ndarray or None
-            Shape (K,), scaled to stand for whole scores, -1 for noise; None where the other
+            Shape (K,), scaled to stand for whole scores, -inf for noise; None where the other
             backbones have to be asked, because `HELP` of what they could add lifts a word above its
             threshold.
         """
         factors = priors_room.weights(self.priors)
         x = self._first(clip) * np.float32(factors[0])
         if self.is_noise(x[None])[0]:
-            return np.full(len(biases), -1.0)
+            return np.full(len(biases), -np.inf)
         scores = weights[:, : len(x)] @ x + biases
         # Whitened vectors have a known length, so the most that the rest can add is known too.
         squares = zip(factors[1:], self.priors[1:], strict=True)

@@ -218,15 +218,15 @@ class Spotter(Saved):
         shares = self.learner.probabilities(scores[:, columns])
         result = []
         noise = self.front.is_noise(vectors) if reject is not False else np.zeros(len(scores), bool)
-        for row, share, silent in zip(scores, shares, noise, strict=True):
+        for row, share, no_word in zip(scores, shares, noise, strict=True):
             order = sorted(range(len(columns)), key=lambda i: -row[columns[i]])
             ranked = {names[columns[i]]: float(share[i]) for i in order}
-            best: str | None = next(iter(ranked))
             score = float(row[columns[order[0]]])
+            word: str | None = next(iter(ranked))
             if reject is not False:
                 by_word = dict(zip(names, map(float, row), strict=True))
-                best = None if silent else self.decide(by_word, limits)
-            result.append(Prediction(best, score, ranked))
+                word = None if no_word else self.decide(by_word, limits)
+            result.append(Prediction(word, score, ranked))
         return result
 
     # What is none of the words.
@@ -277,7 +277,7 @@ class Spotter(Saved):
 
         Where there are several backbones, the first proposes: if no word would reach its threshold
         even with most of what the others could add, they are not asked, and the first one's scores
-        stand for all. What is noise alone scores -1.
+        stand for all. Noise alone has no scores.
         """
         names = list(self.learner.words)
         scores = None
@@ -288,8 +288,11 @@ class Spotter(Saved):
             scores = self.front.propose(clip, *self.learner.linear(), limits)
         if scores is None:
             X = self.front.pool([clip])
-            noise = self.front.is_noise(X)[0]
-            scores = np.full(len(names), -1.0) if noise else self.learner.scores(X)[0]
+            if self.front.is_noise(X)[0]:
+                return {}
+            scores = self.learner.scores(X)[0]
+        elif np.isneginf(scores).all():
+            return {}
         return dict(zip(names, map(float, scores), strict=True))
 
     def reject(self, audio: Audio, sample_rate: int = audio_room.SAMPLE_RATE) -> str | None:
@@ -300,12 +303,12 @@ class Spotter(Saved):
         """
         if not self.words:
             return None
-        [vector] = self.vectors([audio], sample_rate, learning=True)
-        [scores] = self.learner.scores(vector[None])
+        audio = audio_room.load(audio, sample_rate)
+        [scores] = self.learner.scores(self.vectors([audio]))
         by_word = dict(zip(self.learner.words, map(float, scores), strict=True))
         # What it is taken for now: a word it was rejected as before may be nearer still.
         word = self.decide(by_word, {}) or max(self.words, key=lambda name: by_word[name])
-        self.learner.learn_one(vector, f"{NOT}{word}")
+        self.learner.learn_one(self.vectors([audio], learning=True)[0], f"{NOT}{word}")
         return word
 
     def vectors(

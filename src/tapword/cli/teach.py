@@ -238,8 +238,8 @@ def warn_of_noise(paths: Iterable[Path], noise: Iterable[bool]) -> None:
     """Say which files will be taught although no word is to be heard in them."""
     for path in itertools.compress(paths, noise):
         err.print(
-            f"warning: {printable(path)} sounds like noise alone; a word taught from such clips is "
-            "missed more often",
+            f"warning: {printable(path)} sounds like noise alone, which is never taken for a word "
+            "when listening",
             style="yellow",
             soft_wrap=True,
         )
