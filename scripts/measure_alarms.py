@@ -24,8 +24,8 @@ from tapword.audio import SAMPLE_RATE
 
 VOICES = [("flite", voice) for voice in ("slt", "rms", "awb", "kal16")]
 VOICES += [("espeak-ng", voice) for voice in ("en-us", "en-gb", "en-us+f3", "en-gb+m4", "en-us+m7")]
-SENTENCES, DRAWS, WORDS, SAMPLES = 420, 40, 5, 5
-LIMITS = 0.45, 0.5, 0.55, 0.6
+SENTENCES, DRAWS, WORDS, SAMPLES = 420, 20, 5, 5
+LIMITS = 0.5, 0.55, 0.6
 # How voices read figures.
 DIGITS = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
 PAUSE = np.zeros(4_800, dtype=np.float32)
