@@ -27,7 +27,7 @@ NEAR, APART, APART_IN_CROWD = 25, 30, 8
 CLOSE, BESIDE = 0.2, (-8, 8, -16, 16)
 # A window is in a crowd unless what those would bring in is this much quieter than itself.
 ALONE_DB = -20.0
-# Steps of sound that are kept: what a window needs before its middle, and centring.
+# Steps of sound that are kept: what centring and a window beside a centre need, asked about late.
 KEPT = HALF + REACH + APART + 2 * max(BESIDE) + 2
 # A chunk is heard in pieces no longer than this, so that memory stays bounded.
 PIECE = 10 * SAMPLE_RATE

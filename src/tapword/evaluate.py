@@ -15,7 +15,6 @@ import numpy as np
 from tapword import features, metrics, plans
 from tapword.datasets.base import Dataset
 from tapword.passes import Split
-from tapword.plans import data_config
 from tapword.priors.prior import Prior
 from tapword.runs import Progress, run_all
 from tapword.vectors import Hearing
@@ -97,7 +96,7 @@ def evaluate(
             }
             results.append(plan.names() | result | cost)
     cache.trim(keep=[one.key for one in stored.values()])
-    config = data_config(dataset, chosen, skipped) | {"extract_s": round(extract_s, 3)}
+    config = plans.data_config(dataset, chosen, skipped) | {"extract_s": round(extract_s, 3)}
     return _records(config, counts, results, stream, start)
 
 

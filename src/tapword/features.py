@@ -28,7 +28,7 @@ from tapword.poolings.base import Pooling
 from tapword.vectors import CLIP_S, PLAIN, Hearing, block_poolings, pool_audio, prepare
 
 SHARD = 128
-# Raise it whenever a backbone or a pooling computes something else than before.
+# Raise it whenever a backbone, a pooling or copies compute something else than before.
 LAYOUT = 5
 
 

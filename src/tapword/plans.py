@@ -49,9 +49,9 @@ class Plan(NamedTuple):
             for name in ("train", "test")
         )
         split = Split(
-            join([side.vectors for side in train], self.priors),
+            join([found.vectors for found in train], self.priors),
             train[0].words,
-            join([side.vectors for side in test], self.priors),
+            join([found.vectors for found in test], self.priors),
             test[0].words,
         )
         return split, train[0].skipped + test[0].skipped

@@ -34,7 +34,7 @@ class Prediction(NamedTuple):
     Attributes
     ----------
     word
-        The best word; None where nothing is taught.
+        The best word; None where nothing is taught, or where it may be and is none of them.
     score
         Its score on the learner's own scale; None where nothing is taught.
     probabilities

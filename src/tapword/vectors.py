@@ -13,6 +13,7 @@ from tapword.poolings.base import Pooling
 
 # Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
 CLIP_S = 1.0
+COPIED_AT_ONCE = 16
 
 
 class Hearing(NamedTuple):
@@ -76,9 +77,14 @@ def pool_audio(
         (n, D) float32 for each of `poolings`.
     """
     if with_copies and len(audios):
-        every = [sound for clip in audios for sound in (clip, *copies(clip))]
-        made = pool_audio(backbone, poolings, every, learning)
-        return [X.reshape(len(audios), 1 + COPIES, -1).mean(axis=1) for X in made]
+        parts = []
+        # Frames of all copies of many long clips would take too much memory.
+        for start in range(0, len(audios), COPIED_AT_ONCE):
+            clips = audios[start : start + COPIED_AT_ONCE]
+            every = [sound for clip in clips for sound in (clip, *copies(clip))]
+            made = pool_audio(backbone, poolings, every, learning)
+            parts.append([X.reshape(len(clips), 1 + COPIES, -1).mean(axis=1) for X in made])
+        return [np.concatenate(same) for same in zip(*parts, strict=True)]
     on_device = _pool_on_device(backbone, poolings, audios)
     if on_device is not None:
         return on_device
