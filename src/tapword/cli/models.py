@@ -65,7 +65,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
             backbones += f"\n           weights {part['weights_sha256']}"
     poolings = " + ".join(registry.describe(part) for part in header["poolings"])
     clips = "centred on their sound, one second each" if facts["align"] else "as they are"
-    clips += "; taught with copies: faster, slower, in noise" * facts["copies"]
+    clips += "; taught with copies" * facts["copies"]
     prior = "statistics of other words whiten the vectors" if facts["prior"] else "none"
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
     out.print(
