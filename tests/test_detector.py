@@ -362,6 +362,11 @@ def test_what_the_first_backbone_rules_out_could_not_have_fired(pair, monkeypatc
     assert hear(Detector(pair, thresholds=thresholds), stream, 1280) == proposing
 
 
+def test_noise_is_turned_down_by_the_first_backbone(pair, monkeypatch):
+    monkeypatch.setattr(Front, "pool", lambda *given: pytest.fail("all backbones were asked"))
+    assert pair.score_window(noise(1.0, 0.05, seed=3), dict.fromkeys(WORDS, 0.0)) == {}
+
+
 def test_a_clip_alone_is_asked_about_once_and_one_in_a_crowd_around(spotter, asked, monkeypatch):
     word, other = speech("lamp", ASKED[1]), speech("garage", ASKED[2])
     hear(Detector(spotter, thresholds=dict.fromkeys(spotter.words, 0.9)), padded(word))
