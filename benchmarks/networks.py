@@ -17,13 +17,12 @@ from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import log_mel
 from tapword.backbones.pip_encoders import PipEncoder
 from tapword.backbones.sessions import package_file
-from tapword.front import Front
-from tapword.vectors import prepare
+from tapword.spotter.encoder import Encoder
 
 MEASURE_MEMORY = """
 import sys
 from tapword import Spotter
-from tapword.demo import CLIPS
+from tapword.assets import CLIPS
 clip = next(iter(sorted(CLIPS.glob("*/*.ogg"))))
 spotter = Spotter(size=sys.argv[1])
 spotter.learn(clip, "word")
@@ -33,11 +32,11 @@ print(peak.split()[1])
 """
 
 
-def bare_runs(front: Front, sounds: Sequence[np.ndarray]) -> Callable[[], object]:
-    """Run every network of a front on a batch of clips, with everything around it left out."""
-    clips = np.stack([prepare(sound, front.hearing.align) for sound in sounds])
+def bare_runs(encoder: Encoder, sounds: Sequence[np.ndarray]) -> Callable[[], object]:
+    """Run every network of an encoder on a batch of clips, with everything around it left out."""
+    clips = np.stack([encoder.prepare(sound) for sound in sounds])
     runs = []
-    for backbone in front.backbones:
+    for backbone in encoder.backbones:
         for start in range(0, len(clips), backbone.max_batch):
             feed = _feed(backbone, clips[start : start + backbone.max_batch])
             runs.append((_session(backbone), feed))
@@ -86,7 +85,7 @@ def _path(backbone: Backbone) -> Path:
     if isinstance(backbone, PipEncoder):
         place = (backbone.package, backbone.version, backbone.file, backbone.extra)
         return package_file(backbone.name, *place)
-    return Path(speech_embedding._weights_path(None))
+    return Path(speech_embedding.weights_path(None))
 
 
 def _model(backbone: Backbone) -> bytes:
@@ -96,12 +95,12 @@ def _model(backbone: Backbone) -> bytes:
     import onnx
 
     model = onnx.load_model_from_string(content)
-    speech_embedding._free_time_axis(model)
+    speech_embedding.free_time_axis(model)
     return model.SerializeToString()
 
 
 def _session(backbone: Any) -> Any:
-    return backbone._session if isinstance(backbone, PipEncoder) else backbone._network[0]
+    return backbone.session if isinstance(backbone, PipEncoder) else backbone.network.session
 
 
 def _feed(backbone: Backbone, clips: np.ndarray) -> dict[str, np.ndarray]:

@@ -15,9 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import beside_peers
-import learners
 import numpy as np
-import poolings
 import scale
 import small_computers
 import spotters
@@ -26,7 +24,9 @@ import threadpoolctl
 from page import Page
 from timing import ROOT, alternate
 
-from tapword.demo import CLIPS
+import learners
+import poolings
+from tapword.assets import CLIPS
 from tapword.errors import InputError
 
 LIBRARIES = ("numpy", "scipy", "onnxruntime", "scikit-learn")

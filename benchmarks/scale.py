@@ -24,12 +24,16 @@ import threadpoolctl
 from rich.console import Console
 from rich.table import Table
 
-from tapword import audio, features, registry, scale, sizes, workers
-from tapword.spotter import Spotter
+from tapword import registry
+from tapword.audio import files as audio
+from tapword.research import cache as features
+from tapword.research import cluster as engine
+from tapword.spotter import presets
+from tapword.spotter.spotter import Spotter
 
 TASK, WORDS = 2048, 10
 SIZES, DIMS = ("small", "medium"), (480, 1344)
-PARCEL = workers.pack(learners=[registry.build("learners", "ridge")])
+PARCEL = engine.pack(learners=[registry.build("learners", "ridge")])
 
 
 def samples(dim: int, seed: int) -> tuple[np.ndarray, list[str]]:
@@ -39,7 +43,7 @@ def samples(dim: int, seed: int) -> tuple[np.ndarray, list[str]]:
     return rng.standard_normal((TASK, dim), dtype=np.float32), words
 
 
-def statistic(vectors: np.ndarray, words: list[str]) -> workers.State:
+def statistic(vectors: np.ndarray, words: list[str]) -> engine.State:
     """Give a ridge learner's state after one task's vectors."""
     learner = registry.build("learners", "ridge")
     learner.learn_many(vectors, words)
@@ -56,13 +60,13 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
         "decode and resample": (len(paths), lambda: [audio.read(path) for path in paths]),
     }
     for size in SIZES:
-        chosen = sizes.size(size)
+        chosen = presets.preset(size)
         spotter = Spotter(chosen.backbones, chosen.poolings, "ridge", align=chosen.align)
         dim = spotter.vectors(sounds[:1]).shape[1]
 
         def extract(spotter: Spotter = spotter) -> None:
-            for start in range(0, len(sounds), workers.BATCH):
-                spotter.vectors(sounds[start : start + workers.BATCH], learning=True)
+            for start in range(0, len(sounds), engine.BATCH):
+                spotter.vectors(sounds[start : start + engine.BATCH], learning=True)
 
         found[f"extract, size {size} (D = {dim})"] = (len(sounds), extract)
     for dim in DIMS:
@@ -72,8 +76,8 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
         def learn(vectors: np.ndarray = vectors, words: list[str] = words) -> None:
             statistic(vectors, words)
 
-        def merge(states: list[workers.State] = states) -> None:
-            workers.merge(PARCEL, *states)
+        def merge(states: list[engine.State] = states) -> None:
+            engine.merge(PARCEL, *states)
 
         size_bytes = sum(array.nbytes for array in states[0][1].values())
         found[f"learn, D = {dim}"] = (TASK, learn)
@@ -89,14 +93,14 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
     return found
 
 
-def giving_out(cluster: scale.Cluster, number: int) -> dict[str, tuple[int, Callable[[], object]]]:
+def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Callable[[], object]]]:
     """Time the process that gives out clips, with the workers' part left out."""
     ready = statistic(*samples(DIMS[-1], 0))
 
-    def answer(parcel: str, priors: list, paths: list[str], words: list[str], _: bool) -> tuple:
-        return workers.Heard(list(range(len(paths))), [], None), ready
+    def answer(parcel: engine.Parcel, whitenings: list, clips: list, skip_bad: bool) -> tuple:
+        return engine.Outcome([word for _, word in clips], []), ready
 
-    workers.learn = answer
+    engine.learn = answer
 
     def listen() -> None:
         # New paths each time, as a walk gives them: a path that was written once is written faster.
@@ -136,7 +140,7 @@ def main() -> None:
     with threadpoolctl.threadpool_limits(1), contextlib.ExitStack() as stack:
         calls = steps(options.folder, options.clips)
         if options.ray:
-            cluster = stack.enter_context(scale.cluster())
+            cluster = stack.enter_context(engine.connect())
             calls |= giving_out(cluster, 300_000)
         rows = measure(calls, options.rounds)
     table = Table("step, on one core", "a second", "slowest", "fastest", "µs each")

@@ -4,9 +4,9 @@ import networks
 import numpy as np
 from timing import alternate
 
-from tapword import sizes
 from tapword.errors import InputError
-from tapword.spotter import Spotter
+from tapword.spotter import presets
+from tapword.spotter.spotter import Spotter
 
 # One core: clock in GHz, and float32 multiply-adds in a cycle of its vector unit; memory in MB.
 BOARDS = {
@@ -52,5 +52,5 @@ def count(times: dict[str, float]) -> list[dict]:
 
 
 if __name__ == "__main__":
-    for row in count(dict.fromkeys(sizes.SIZES, 10.0)):
+    for row in count(dict.fromkeys(presets.PRESETS, 10.0)):
         print(row)

@@ -26,11 +26,12 @@ from networks import bare_runs
 from scipy.linalg import lapack
 from timing import alternate
 
-from tapword import audio, sizes
-from tapword.copies import copies
-from tapword.demo import CLIPS
+from tapword.assets import CLIPS
+from tapword.audio import files as audio
+from tapword.audio.augment import augmented
 from tapword.errors import InputError
-from tapword.spotter import Spotter
+from tapword.spotter import presets
+from tapword.spotter.spotter import Spotter
 
 WORDS = 30
 BATCH = 12
@@ -85,10 +86,10 @@ def measure(size: str, clips: int, rounds: int) -> dict:
     batches = [sounds[start : start + BATCH] for start in range(0, len(sounds), BATCH)]
     dim = spotter.vectors(sounds[:1]).shape[1]
     triangle = np.zeros(dim * (dim + 1) // 2, dtype=np.float32)
-    one, solve = bare_runs(spotter.front, sounds[:1]), solve_call(dim)
-    # A sample is taught with its copies.
-    four = bare_runs(spotter.front, [sounds[0], *copies(sounds[0])])
-    whole = [bare_runs(spotter.front, batch) for batch in batches]
+    one, solve = bare_runs(spotter.encoder, sounds[:1]), solve_call(dim)
+    # A sample is taught with its augmented copies.
+    four = bare_runs(spotter.encoder, [sounds[0], *augmented(sounds[0])])
+    whole = [bare_runs(spotter.encoder, batch) for batch in batches]
     first: list[float] = []
     times = alternate(
         {
@@ -149,7 +150,7 @@ def every_size(clips: int, rounds: int) -> list[dict]:
     """Measure the sizes; those that miss a package say so."""
     records = []
     with threadpoolctl.threadpool_limits(1):
-        for size in sizes.SIZES:
+        for size in presets.PRESETS:
             try:
                 records.append(measure(size, clips, rounds))
             except (InputError, ImportError) as error:

@@ -33,7 +33,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 def open_tapword() -> Callable[[np.ndarray], object]:
     """Detector of five words, each taught from five of the demo's voices."""
     from tapword import Detector, Spotter
-    from tapword.demo import CLIPS
+    from tapword.assets import CLIPS
 
     spotter = Spotter()
     for word in WORDS:
@@ -117,8 +117,8 @@ def scenes(seconds: float, speech: Path) -> dict[str, np.ndarray]:
 
 
 def _speech(n: int, path: Path) -> np.ndarray:
-    from tapword import audio
-    from tapword.demo import CLIPS
+    from tapword.assets import CLIPS
+    from tapword.audio import files as audio
 
     if path.exists():
         blocks = audio.blocks(path)

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tapword import registry
-from tapword.vectors import pool_audio
+from tapword.spotter.encoder import pool_audio
 
 NAMES = (
     "wav2vec2_base",
@@ -52,7 +52,7 @@ def measure(name: str, device: str, half: bool, seconds: float, jobs: int) -> di
     backbone = registry.build("backbones", f"{name}:weights=random,device={device}", half=half)
     clips = np.random.default_rng(0).normal(scale=0.1, size=(BATCH, 16_000)).astype(np.float32)
     audios = list(clips)
-    network, on_device = backbone._network, torch.from_numpy(clips).to(device)
+    network, on_device = backbone.network, torch.from_numpy(clips).to(device)
     part = BATCH if half and device != "cpu" else 32
 
     def alone() -> int:

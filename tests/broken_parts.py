@@ -7,6 +7,7 @@ from tapword.learners.ncm import Ncm
 from tapword.learners.perceptron import Perceptron
 from tapword.learners.slda import Slda
 from tapword.poolings.avg import Avg
+from tapword.poolings.flat import Flat
 
 D = 6
 
@@ -60,23 +61,22 @@ class WrongDim(Avg):
         return d + 1
 
 
+class NeedsNoLength(Flat):
+    needs_length = False
+
+
 class BatchMatters(Avg):
     def _reduce(self, frames, learning):
         return frames.mean(axis=1) - frames.mean()
 
 
-class LooksAtPadding(Avg):
-    def pool(self, frames, lengths=None, learning=False):
-        return np.nan_to_num(np.asarray(frames, dtype=np.float32)).mean(axis=-2)
-
-
 class KeepsDouble(Avg):
-    def pool(self, frames, lengths=None, learning=False):
+    def pool(self, frames, learning=False):
         return frames.mean(axis=-2) + (frames.dtype == np.float64)
 
 
 class Unchecked(Avg):
-    def pool(self, frames, lengths=None, learning=False):
+    def pool(self, frames, learning=False):
         return np.nan_to_num(np.asarray(frames, dtype=np.float32)).mean(axis=-2)
 
 
@@ -88,9 +88,9 @@ class WritesVectors(Ncm):
 
 
 class KeepsView(Perceptron):
-    def learn_one(self, x, word):
+    def learn_one(self, x, word, negative=False):
         self.kept = [*getattr(self, "kept", []), x]
-        super().learn_one(x, word)
+        super().learn_one(x, word, negative)
 
     def _scores(self, X):
         return super()._scores(X) + np.sum(self.kept)
@@ -124,9 +124,9 @@ class BatchForgets(Slda):
 
 
 class LosesCounts(Ncm):
-    def _load(self, state, n_words):
-        super()._load(state, n_words)
-        self._statistics.counts[:] = 1
+    def _load(self, state, n_rows):
+        super()._load(state, n_rows)
+        self.statistics.counts[:] = 1
 
 
 class StateOfLists(Ncm):
@@ -144,7 +144,7 @@ class Grows(Ncm):
 
 
 class Unlimited(Ncm):
-    def _check_size(self, dim, n_words):
+    def _check_size(self, dim, n_rows):
         pass
 
 
@@ -171,6 +171,34 @@ class RemembersForgotten(Ncm):
 class MergesCountsOnly(Ncm):
     def _merge(self, other, indices):
         pass
+
+
+class LastSampleWins(Ncm):
+    def _learn_one(self, x, k):
+        super()._learn_one(x, k)
+        self.statistics.means[k] = x
+
+
+class NegativesAreWords(Ncm):
+    def learn_one(self, x, word, negative=False):
+        super().learn_one(x, word)
+
+
+class KeepsNegatives(Ncm):
+    def forget(self, word):
+        self.rename(word, f"forgotten {word}")
+
+
+class MergesWordsAlone(Ncm):
+    def merge(self, other):
+        for word in list(other.negatives):
+            other.forget(word)
+        super().merge(other)
+
+
+class SortsRows(Ncm):
+    def load_state(self, state, words, negatives=None, rows=None):
+        super().load_state(state, words, negatives)
 
 
 class WrongWidth(Logmel):

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tapword import cli, features
+from tapword.research import cache as features
+from tests.fake_sound import FakeSound
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
@@ -32,6 +33,8 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture
 def run(capsys, monkeypatch):
+    from tapword import cli
+
     def call(*arguments):
         """Run the command in this process: (exit code, standard output, standard error)."""
         monkeypatch.setattr(sys, "argv", ["tapword", *map(str, arguments)])
@@ -41,6 +44,18 @@ def run(capsys, monkeypatch):
         return stop.value.code or 0, output.out, output.err
 
     return call
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Put a sound library in place that plays what it is given."""
+
+    def put(sound, **options):
+        module = FakeSound(sound, **options)
+        monkeypatch.setitem(sys.modules, "sounddevice", module)
+        return module
+
+    return put
 
 
 def tone(pitch_hz: float, seconds: float = 1.0, rate: int = 16_000) -> np.ndarray:

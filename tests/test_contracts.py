@@ -1,9 +1,10 @@
 """The written contract of each room, checked on every registered part without listing them.
 
-A check takes a class and fails by an assertion. Each one is itself shown to fail, on a part broken
-for it (`broken_parts.py`).
+A check takes a class, or anything else that makes a part when called, and fails by an assertion.
+Each one is itself shown to fail, on a part broken for it (`broken_parts.py`).
 """
 
+import functools
 import inspect
 
 import numpy as np
@@ -12,11 +13,40 @@ import pytest
 from tapword import registry
 from tapword.backbones import checkpoints
 from tapword.backbones.base import Unavailable
-from tapword.errors import InputError, MissingExtra
+from tapword.errors import InputError, MissingExtra, ModelFileError
+from tapword.learners.base import Row
+from tapword.learners.statistics_learner import StatisticsLearner
 from tests import broken_parts
 from tests.conftest import tone
 
 D = 6
+# Parts in the forms that their arguments give them: each keeps the whole contract of its room.
+VARIANTS = {
+    "poolings": [
+        *("mix:alpha=0.2", "lp:p=3", "lp:p=2.5", "rap:share=0.3", "tap:R=1", "tap:R=8", "maxw:l=5"),
+        *("isqrt_cov:channels=4,iterations=3", "middle:n=1", "middle:n=41"),
+        *("blocks:poolings=tap:R=2",),
+    ],
+    "learners": [
+        *(
+            "slda:variant=reference",
+            "slda:variant=reference,scatter=per-word",
+            "slda:scatter=per-word",
+        ),
+        *("slda:prior=diagonal", "slda:prior=shipped", "slda:covariance=block,block=3"),
+        *("slda:covariance=diagonal", "slda:covariance=lowrank,rank=4"),
+        *(
+            "slda:scatter=per-word,covariance=block,block=3",
+            "slda:scatter=per-word,covariance=diagonal",
+        ),
+        *("cosine:covariance=full", "cosine:covariance=full,prior=shipped", "cosine:prior=shipped"),
+        *("cosine:covariance=block,block=4", "cosine:covariance=diagonal,prior=shipped"),
+        *("cosine:covariance=lowrank,rank=4", "snb:variant=reference", "sqda:enough=0"),
+        *("cbcl:distance_threshold=2,max_centroids=9,topk=3", "icarl:buffer=8,replay=3"),
+        *("cbcl:variant=reference,distance_threshold=2,max_centroids=9",),
+        *("finetune:vocabulary=word0+word2+later", "ridge:lam=2,balanced=false"),
+    ],
+}
 
 
 def frames(b=4, t=9, d=D, seed=0):
@@ -33,12 +63,34 @@ def samples(n=40, d=D, words=4, seed=0):
     return X, [f"word{label}" for label in labels]
 
 
-def taught(cls, **arguments):
-    learner = cls(**arguments)
-    X, words = samples()
+def taught(cls, X=None, words=None):
+    """A learner of some samples, one by one; without any, of `samples()`."""
+    learner = cls()
+    X, words = samples() if X is None else (X, words)
     for x, word in zip(X, words, strict=True):
         learner.learn_one(x, word)
     return learner
+
+
+def loaded_again(cls, learner):
+    """What a new learner makes of another's state, which must be all there is to it."""
+    loaded = cls()
+    state = {key: array.copy() for key, array in learner.state().items()}
+    loaded.load_state(state, learner.words, learner.negatives, learner.rows)
+    assert (loaded.words, loaded.negatives) == (learner.words, learner.negatives)
+    assert loaded.rows == learner.rows
+    same_state(loaded.state(), learner.state())
+    return loaded
+
+
+def by_word(learner, X):
+    """Scores with columns in the order of the alphabet."""
+    return learner.scores(X)[:, np.argsort(list(learner.words))]
+
+
+def alike(scores, wanted):
+    """Assert that scores are the same but for rounding."""
+    np.testing.assert_allclose(scores, wanted, rtol=0, atol=1e-4 * np.abs(wanted).max())
 
 
 def refused(call, *parts):
@@ -80,10 +132,10 @@ def repr_shows_parameters(cls):
 
 def spec_leads_back(cls):
     part = cls()
-    room = type(part).__module__.split(".")[1] if "tapword" in type(part).__module__ else None
     assert part.spec == part.name
-    if room:
-        assert registry.build(room, part.spec).arguments() == part.arguments()
+    for room, package in registry.ROOMS.items():
+        if type(part).__module__.startswith(package):
+            assert registry.build(room, part.spec).arguments() == part.arguments()
 
 
 # Poolings.
@@ -120,24 +172,19 @@ def pooling_dim(cls):
         assert pooled.dtype == np.float32
 
 
+def pooling_takes_a_length_where_it_needs_one(cls):
+    part = cls()
+    assert (part.fixed(9) is part) == (not part.needs_length)
+    assert part.fixed(9).fixed(4).dim(D) == part.fixed(9).dim(D)
+
+
 def pooling_batch_equals_alone(cls):
-    pooling, batch, lengths = cls().fixed(9), frames(), np.array([9, 3, 9, 1])
+    pooling, batch = cls().fixed(9), frames()
     for learning in (False, True):
-        together = pooling.pool(batch, learning=learning)
-        cut = pooling.pool(batch, lengths=lengths, learning=learning)
-        for row, length in enumerate(lengths):
-            alone = pooling.pool(batch[row], learning=learning)
-            np.testing.assert_allclose(together[row], alone, rtol=1e-5, atol=1e-6)
-            alone = pooling.pool(batch[row, :length], learning=learning)
-            np.testing.assert_allclose(cut[row], alone, rtol=1e-5, atol=1e-6)
-
-
-def pooling_padding_is_never_looked_at(cls):
-    pooling, lengths = cls().fixed(9), np.array([9, 3, 5, 1])
-    dirty = frames()
-    for row, length in enumerate(lengths):
-        dirty[row, length:] = np.nan
-    np.testing.assert_array_equal(pooling.pool(dirty, lengths), pooling.pool(frames(), lengths))
+        for t in (9, 3, 1):
+            together = pooling.pool(batch[:, :t], learning=learning)
+            alone = [pooling.pool(clip[:t], learning=learning) for clip in batch]
+            np.testing.assert_array_equal(together, alone)
 
 
 def pooling_takes_float64(cls):
@@ -155,7 +202,6 @@ def pooling_refuses_nan(cls):
 def pooling_refuses_shapes(cls):
     refused(lambda: cls().pool(np.zeros(5)), "(5,)")
     refused(lambda: cls().pool(np.zeros((0, 5))), "(0, 5)")
-    refused(lambda: cls().pool(frames(), lengths=np.array([9, 9, 9, 10])), "10")
 
 
 # Learners.
@@ -216,29 +262,42 @@ def learner_new_words_at_any_time(cls):
 
 
 def learner_many_equals_one(cls):
-    one, many, (X, words) = cls(), cls(), samples()
-    for x, word in zip(X, words, strict=True):
-        one.learn_one(x, word)
-    many.learn_many(X[:7], words[:7])
-    many.learn_many(X[7:], words[7:])
-    assert list(one.words.items()) == list(many.words.items())
-    Y = samples(seed=1)[0]
-    expected = one.scores(Y)
-    np.testing.assert_allclose(many.scores(Y), expected, atol=1e-3 * np.ptp(expected))
-    assert many.predict(Y) == one.predict(Y)
+    for scale in (1e-3, 1, 1e3):
+        one, many, (X, words) = cls(), cls(), samples(120)
+        X *= np.float32(scale)
+        for x, word in zip(X, words, strict=True):
+            one.learn_one(x, word)
+        for part in (slice(7), slice(7, 7), slice(7, None)):
+            many.learn_many(X[part], words[part])
+            many.scores(X)
+        assert list(one.words.items()) == list(many.words.items())
+        if isinstance(one, StatisticsLearner):
+            # Sums of a batch are exact, but rounded in another order.
+            alike(many.scores(X), one.scores(X))
+        else:
+            same_state(many.state(), one.state())
+
+
+def learner_order_does_not_matter_where_it_merges(cls):
+    if not cls().mergeable:
+        return
+    X, words = samples(120)
+    wanted = by_word(taught(cls, X, words), X)
+    for order in (np.arange(120)[::-1], np.argsort(words, kind="stable")):
+        alike(by_word(taught(cls, X[order], [words[i] for i in order]), X), wanted)
 
 
 def learner_state_round_trip(cls):
     """A learner loaded in mid-stream goes on exactly like the one that never stopped."""
-    steady, (X, words) = cls(), samples(60)
-    for x, word in zip(X[:25], words[:25], strict=True):
-        steady.learn_one(x, word)
-    loaded = cls()
-    loaded.load_state({key: array.copy() for key, array in steady.state().items()}, steady.words)
-    same_state(loaded.state(), steady.state())
-    for x, word in zip(X[25:], words[25:], strict=True):
-        steady.learn_one(x, word)
-        loaded.learn_one(x, word)
+    steady, (X, words) = taught(cls, *samples(60)), samples(90, seed=2)
+    steady.forget("word1")
+    steady.learn_one(X[0], "word2", negative=True)
+    steady.learn_one(X[1], "new")
+    loaded = loaded_again(cls, steady)
+    for learner in (steady, loaded):
+        for x, word in zip(X, words, strict=True):
+            learner.learn_one(x, word)
+        learner.learn_many(X, words)
     same_state(loaded.state(), steady.state())
     np.testing.assert_array_equal(loaded.scores(X), steady.scores(X))
 
@@ -257,7 +316,7 @@ def learner_memory_within_bound(cls):
         held = sum(array.nbytes for array in learner.state().values())
         size = learner.state_bytes
         assert held <= size.total, (held, size)
-        assert size.total == size.fixed + size.per_word * len(learner.words)
+        assert size.total <= size.fixed + size.per_word * len(learner.words)
 
 
 def learner_refuses_what_is_too_large(cls):
@@ -308,19 +367,106 @@ def learner_forgets_and_renames(cls):
 
 
 def learner_merges_exactly_or_refuses(cls):
-    X, words = samples()
-    whole, left, right = cls(), cls(), cls()
+    X, words = samples(120)
+    # Sovr, made for features that are not negative, has poles among others.
+    X = np.abs(X)
+    words[-20:] = ["other"] * 20
+    left, right = taught(cls, X[:50], words[:50]), taught(cls, X[50:], words[50:])
+    left.scores(X)
     if not cls().mergeable:
-        refused(lambda: left.merge(right), "cannot merge")
+        refused(lambda: left.merge(right), "cannot merge", "order of samples")
         return
-    whole.learn_many(X, words)
-    left.learn_many(X[:15], words[:15])
-    right.learn_many(X[15:], words[15:])
+    whole, before = taught(cls, X, words), loaded_again(cls, right)
     left.merge(right)
+    same_state(right.state(), before.state())
     assert left.words == whole.words
-    order = [list(left.words).index(word) for word in whole.words]
-    expected = whole.scores(X)
-    np.testing.assert_allclose(left.scores(X)[:, order], expected, atol=1e-3 * np.ptp(expected))
+    alike(by_word(left, X), by_word(whole, X))
+    np.testing.assert_array_equal(left.scores(X), loaded_again(cls, left).scores(X))
+    empty, before = cls(), loaded_again(cls, left)
+    left.merge(empty)
+    same_state(left.state(), before.state())
+    empty.merge(left)
+    assert empty.rows == left.rows
+    alike(empty.scores(X), left.scores(X))
+
+
+# Negatives: sounds taught as not a word.
+
+
+def mixed_samples():
+    """Vectors, words, and whether they are negatives: rows of the two kinds in mixed order."""
+    for index, (x, word) in enumerate(zip(*samples(), strict=True)):
+        yield x, word, False
+        if word in ("word0", "word2") and index % 2:
+            yield x + 2, word, True
+
+
+def with_negatives(cls):
+    learner = cls()
+    for x, word, negative in mixed_samples():
+        learner.learn_one(x, word, negative)
+    return learner
+
+
+def learner_negative_is_a_row_like_that_of_a_word(cls):
+    """Its scores are those of the same sounds taught as a word, and only words can win."""
+    learner, as_words = with_negatives(cls), cls()
+    for x, word, negative in mixed_samples():
+        as_words.learn_one(x, f"not {word}" if negative else word)
+    X, words = samples()
+    names = [f"not {row.word}" if row.negative else row.word for row in learner.rows]
+    assert names == list(as_words.words)
+    assert learner.words == {word: words.count(word) for word in learner.words}
+    assert learner.negatives == {word: as_words.words[f"not {word}"] for word in learner.negatives}
+    of_words, of_negatives = learner.all_scores(X)
+    wanted = dict(zip(names, as_words.scores(X).T, strict=True))
+    for word, scores in zip(learner.words, of_words.T, strict=True):
+        np.testing.assert_array_equal(scores, wanted[word])
+    for word, scores in zip(learner.negatives, of_negatives.T, strict=True):
+        np.testing.assert_array_equal(scores, wanted[f"not {word}"])
+    np.testing.assert_array_equal(learner.scores(X), of_words)
+    assert set(learner.predict(X + 2)) <= set(words)
+    held = sum(array.nbytes for array in learner.state().values())
+    assert held <= learner.state_bytes.total
+    refused(lambda: learner.learn_one(X[0], "never", negative=True), "never")
+
+
+def learner_negatives_are_forgotten_and_renamed_with_their_word(cls):
+    learner, X = with_negatives(cls), samples()[0]
+    before = learner.all_scores(X)
+    learner.rename("word2", "renamed")
+    assert set(learner.negatives) == {"word0", "renamed"} and len(learner.words) == 4
+    for one, other in zip(learner.all_scores(X), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+    learner.forget("word0")
+    assert set(learner.negatives) == {"renamed"} and "word0" not in learner.words
+    of_words, of_negatives = learner.all_scores(X)
+    assert of_words.shape == (len(X), 3) and of_negatives.shape == (len(X), 1)
+    np.testing.assert_array_equal(of_negatives, loaded_again(cls, learner).all_scores(X)[1])
+
+
+def learner_merges_negatives(cls):
+    if not cls().mergeable:
+        return
+    left, right, X = with_negatives(cls), with_negatives(cls), samples()[0]
+    wanted = left.all_scores(X)
+    left.forget("word2")
+    left.merge(right)
+    assert left.words == {word: n if word == "word2" else 2 * n for word, n in right.words.items()}
+    assert left.negatives["word2"] == right.negatives["word2"]
+    assert left.negatives["word0"] == 2 * right.negatives["word0"]
+    assert [scores.shape for scores in left.all_scores(X)] == [scores.shape for scores in wanted]
+
+
+def learner_loads_rows_in_any_order(cls):
+    learner, X = with_negatives(cls), samples()[0]
+    loaded = loaded_again(cls, learner)
+    for one, other in zip(loaded.all_scores(X), learner.all_scores(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    state, words, negatives = learner.state(), learner.words, learner.negatives
+    for rows in (learner.rows[:-1], [*learner.rows, Row("never")], [Row("word0")] * 6):
+        with pytest.raises(ModelFileError, match="rows"):
+            cls().load_state(state, words, negatives, rows)
 
 
 # Backbones.
@@ -373,6 +519,14 @@ CASES = [
     for room in registry.ROOMS
     for name, cls in registry.classes(room).items()
     for check in checks(room[:-1])
+] + [
+    pytest.param(
+        functools.partial(registry.build, room, spec), check, id=f"{spec}-{check.__name__}"
+    )
+    for room, specs in VARIANTS.items()
+    for spec in specs
+    for check in checks(room[:-1])
+    if check not in ANY
 ]
 
 
@@ -402,8 +556,8 @@ BROKEN = {
     pooling_one_frame: broken_parts.OneFrame,
     pooling_constant_frames: broken_parts.Constant,
     pooling_dim: broken_parts.WrongDim,
+    pooling_takes_a_length_where_it_needs_one: broken_parts.NeedsNoLength,
     pooling_batch_equals_alone: broken_parts.BatchMatters,
-    pooling_padding_is_never_looked_at: broken_parts.LooksAtPadding,
     pooling_takes_float64: broken_parts.KeepsDouble,
     pooling_refuses_nan: broken_parts.Unchecked,
     pooling_refuses_shapes: broken_parts.Unchecked,
@@ -414,6 +568,7 @@ BROKEN = {
     learner_only_taught_words_win: broken_parts.OneTooMany,
     learner_new_words_at_any_time: broken_parts.ClosedSet,
     learner_many_equals_one: broken_parts.BatchForgets,
+    learner_order_does_not_matter_where_it_merges: broken_parts.LastSampleWins,
     learner_state_round_trip: broken_parts.LosesCounts,
     learner_state_is_arrays: broken_parts.StateOfLists,
     learner_memory_within_bound: broken_parts.Grows,
@@ -423,6 +578,10 @@ BROKEN = {
     learner_refuses_wrong_dimension: broken_parts.CutsVectors,
     learner_forgets_and_renames: broken_parts.RemembersForgotten,
     learner_merges_exactly_or_refuses: broken_parts.MergesCountsOnly,
+    learner_negative_is_a_row_like_that_of_a_word: broken_parts.NegativesAreWords,
+    learner_negatives_are_forgotten_and_renamed_with_their_word: broken_parts.KeepsNegatives,
+    learner_merges_negatives: broken_parts.MergesWordsAlone,
+    learner_loads_rows_in_any_order: broken_parts.SortsRows,
     backbone_shapes: broken_parts.WrongWidth,
     backbone_inputs_untouched: broken_parts.WritesAudio,
     backbone_deterministic: broken_parts.RandomFrames,

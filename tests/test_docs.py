@@ -2,10 +2,36 @@
 
 import re
 
+import numpy as np
 import pytest
+import soundfile
 
+import tapword
+from tapword.assets import CLIPS
 from tests import test_contracts
 from tests.conftest import ROOT
+
+
+def test_the_readmes_example(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    taught = [
+        path for word in ("lamp", "music") for path in sorted((CLIPS / word).glob("*"))[:12:2]
+    ]
+    new_clip = sorted((CLIPS / "lamp").glob("*.ogg"))[3]
+    said, _ = soundfile.read(new_clip, dtype="float32")
+    names = {
+        "clips": taught,
+        "words": [path.parent.name for path in taught],
+        "new_clip": new_clip,
+        "stream": np.array_split(
+            np.concatenate([np.zeros(8_000), said, np.zeros(12_000)]).astype(np.float32), 10
+        ),
+    }
+    exec(example, names)
+    first, event = capsys.readouterr().out.splitlines()
+    assert first == "lamp" and event.startswith("lamp ")
+    assert tapword.load("home.tap").words == {"lamp": 6, "music": 6}
 
 
 @pytest.mark.parametrize("check", test_contracts.checks("pooling"))
@@ -21,3 +47,12 @@ def test_links_lead_somewhere():
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_what_the_architecture_names_is_on_the_disk():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    source = ROOT / "src" / "tapword"
+    rooms = {path.name for path in source.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert rooms == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
+    for name in re.findall(r"`(\w+/\w+\.py)`", text):
+        assert (source / name).exists() or (ROOT / name).exists(), f"{name} is not on the disk"

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tapword import registry
 from tapword.estimator import WordClassifier
+from tapword.spotter import presets
 
 LEARNERS = list(registry.classes("learners"))
 
@@ -49,3 +50,7 @@ def test_partial_fit_takes_new_classes():
     assert set(WordClassifier().fit(X, names).predict(X)) == set(names)
     with pytest.raises(ValueError, match="not in classes"):
         model.partial_fit(X[:2], [7, 7], classes=[0, 1])
+
+
+def test_the_learner_that_is_not_named_is_the_presets():
+    assert WordClassifier().get_params() == {"learner": presets.UNWHITENED}

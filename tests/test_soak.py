@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tapword import audio, demo
-from tapword.detector import Detector
-from tapword.spotter import Spotter
-from tests import rough_guests
+from tapword.assets import CLIPS
+from tapword.audio import files as audio
+from tapword.listening.detector import Detector
+from tapword.spotter.spotter import Spotter
 from tests.conftest import SHARED
-from tests.rough_guests import WORDS, clip, samples
+from tests.serve import rough_guests
+from tests.serve.rough_guests import WORDS, clip, samples
 
 pytestmark = [
     pytest.mark.soak,
@@ -59,7 +60,7 @@ def sound_without_end():
         if SPEECH.exists():
             yield from audio.blocks(SPEECH, 0.08)
         else:
-            for path in sorted(demo.CLIPS.glob("*/*.ogg")):
+            for path in sorted(CLIPS.glob("*/*.ogg")):
                 sound = audio.read(path)
                 yield from np.array_split(sound, max(1, len(sound) // 1280))
         for _ in range(750):
@@ -161,7 +162,7 @@ def test_the_studio_under_load(tmp_path, model):
         status, content = rough_guests.request(port, "GET", "/api/state")
         assert status == 200 and b"lamp" in content
 
-    with served(tmp_path, "studio", "--model", model, "--port", "0") as (process, port):
+    with served(tmp_path, "studio", model, "--port", "0") as (process, port):
         soak(process, port, rough_guests.STUDIO, still_answers)
     assert set(Spotter.load(model).words) == set(WORDS)
 
@@ -174,5 +175,5 @@ def test_the_wyoming_service_under_load(tmp_path, model):
         rough_guests.wake_listen(port, random)
 
     place = ("--uri", "tcp://127.0.0.1:0")
-    with served(tmp_path, "wyoming", "--model", model, *place) as (process, port):
+    with served(tmp_path, "wyoming", model, *place) as (process, port):
         soak(process, port, rough_guests.WYOMING, still_answers)

@@ -6,7 +6,7 @@ folder=/share/tapword
 mkdir -p "$folder"
 
 arguments=(
-    --model "$folder/$(bashio::config 'model')"
+    "$folder/$(bashio::config 'model')"
     --uri tcp://0.0.0.0:10400
     --false-alarms-per-hour "$(bashio::config 'false_alarms_per_hour')"
 )

@@ -6,8 +6,20 @@
 {}
 """
 
-from tapword.detector import Detector
-from tapword.spotter import Spotter, load
+from tapword.errors import InputError, MissingExtra, ModelFileError, TapwordError
+from tapword.listening.detector import Detector, Event
+from tapword.spotter.spotter import Prediction, Spotter, load
 from tapword.version import __version__
 
-__all__ = ["Detector", "Spotter", "__version__", "load"]
+__all__ = [
+    "Detector",
+    "Event",
+    "InputError",
+    "MissingExtra",
+    "ModelFileError",
+    "Prediction",
+    "Spotter",
+    "TapwordError",
+    "__version__",
+    "load",
+]

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tapword import registry
 from tapword.learners.base import Learner
+from tapword.spotter.presets import UNWHITENED
 
 
 class WordClassifier(ClassifierMixin, BaseEstimator):
@@ -17,14 +18,14 @@ class WordClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     learner
-        Name with arguments, as everywhere: `"slda"`, `"cbcl:max_centroids=100"`.
+        Name with arguments: `"slda"`, `"cbcl:max_centroids=100"`. By default that of the presets
+        for vectors that nothing whitens.
 
     Attributes
     ----------
     classes_
-        Labels seen so far, sorted, shape (K,). Unlike scikit-learn's own estimators this one
-        takes labels it has never seen at any call of `partial_fit`; `classes=` there is not needed
-        and only checked.
+        Labels seen so far, sorted, shape (K,). Unlike scikit-learn's own estimators, any call of
+        `partial_fit` may bring new labels; its argument `classes` is not needed, and only checked.
     learner_
         The learner itself.
 
@@ -35,7 +36,7 @@ class WordClassifier(ClassifierMixin, BaseEstimator):
     array([2])
     """
 
-    def __init__(self, learner: str = "slda"):
+    def __init__(self, learner: str = UNWHITENED):
         self.learner = learner
 
     def fit(self, X: Any, y: Any) -> "WordClassifier":

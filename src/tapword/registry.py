@@ -5,30 +5,49 @@ and the file's name is the part's public name. Nothing is listed anywhere: addin
 part.
 """
 
+import contextlib
 import importlib
 import inspect
+import numbers
 import pkgutil
 import types
 import typing
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tapword.errors import InputError
 
-ROOMS = ("backbones", "poolings", "learners", "datasets")
+# Where the parts of each kind live.
+ROOMS = {
+    "backbones": "tapword.backbones",
+    "poolings": "tapword.poolings",
+    "learners": "tapword.learners",
+    "datasets": "tapword.research.datasets",
+}
 
 
+@typing.dataclass_transform(eq_default=False)
+@dataclass(eq=False, repr=False)
 class Part:
-    """A backbone, pooling or learner: plain keyword arguments stored under their own names."""
+    """A backbone, pooling, learner or data set: a dataclass of plain arguments, all with defaults.
+
+    What a subclass annotates is an argument, as in `R: int = 5`; its constants have no annotation,
+    or `ClassVar`. One that annotates nothing, or writes its own `__init__`, keeps its constructor.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if inspect.get_annotations(cls):
+            dataclass(eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        """Refuse arguments that make no sense."""
 
     @classmethod
     def parameters(cls) -> dict[str, inspect.Parameter]:
         """List the constructor's arguments by name."""
-        if cls.__init__ is object.__init__:
-            return {}
-        found = dict(inspect.signature(cls.__init__).parameters)
-        found.pop("self")
-        return found
+        return dict(inspect.signature(cls).parameters)
 
     def arguments(self) -> dict[str, Any]:
         """List the constructor's arguments with the values this part was made with."""
@@ -42,12 +61,23 @@ class Part:
     @property
     def spec(self) -> str:
         """`NAME:key=value,...` with the arguments that differ from their defaults."""
-        changed = [
-            f"{name}={_text(getattr(self, name))}"
-            for name, parameter in self.parameters().items()
-            if getattr(self, name) != parameter.default
-        ]
-        return self.name + (":" + ",".join(changed) if changed else "")
+        defaults = {name: parameter.default for name, parameter in self.parameters().items()}
+        changed = {k: value for k, value in self.arguments().items() if value != defaults[k]}
+        return describe({"name": self.name, "arguments": changed})
+
+    def _require(self, key: str, fits: bool, wanted: str) -> None:
+        """Refuse an argument that makes no sense, and show it."""
+        if not fits:
+            raise InputError(f"{self.name}: {key} must be {wanted}, got {getattr(self, key)!r}")
+
+    def _require_whole(self, key: str, minimum: int, none: bool = False) -> None:
+        value: Any = getattr(self, key)
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        fits = (whole and value >= minimum) or (none and value is None)
+        self._require(key, fits, f"a whole number of at least {minimum}")
+
+    def _require_one_of(self, key: str, *options: str) -> None:
+        self._require(key, getattr(self, key) in options, f"one of {', '.join(options)}")
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
@@ -66,29 +96,21 @@ def _text(value: Any) -> str:
 
 
 def classes(room: str) -> dict[str, type[Part]]:
-    """Every part of a room by public name, sorted.
-
-    Examples
-    --------
-    >>> "tap" in classes("poolings")
-    True
-    """
-    package = importlib.import_module(f"tapword.{room}")
-    base = importlib.import_module(f"tapword.{room}.base")
-    kind: type[Part] = getattr(base, room.capitalize()[:-1])
-    found: dict[str, type[Part]] = {}
-    value: Any
-    for module_info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"tapword.{room}.{module_info.name}")
-        for value in vars(module).values():
-            if (
-                inspect.isclass(value)
-                and issubclass(value, kind)
-                and value.__module__ == module.__name__
-                and not inspect.isabstract(value)
-            ):
-                found[_name(value)] = value
+    """Every part of a room by public name, sorted."""
+    package, kind = importlib.import_module(ROOMS[room]), _kind(room)
+    found = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{ROOMS[room]}.{info.name}")
+        for _, cls in inspect.getmembers(module, inspect.isclass):
+            own = cls.__module__ == module.__name__
+            if own and issubclass(cls, kind) and not inspect.isabstract(cls):
+                found[_name(cls)] = cls
     return dict(sorted(found.items()))
+
+
+def _kind(room: str) -> type[Part]:
+    """Class that every part of a room is of."""
+    return getattr(importlib.import_module(f"{ROOMS[room]}.base"), room.capitalize()[:-1])
 
 
 def summary(cls: type) -> str:
@@ -99,14 +121,8 @@ def summary(cls: type) -> str:
 def build(room: str, spec: str, **extra: Any) -> Any:
     """Make a part from `NAME` or `NAME:key=value,key=value`.
 
-    Parameters
-    ----------
-    room
-        One of `ROOMS`.
-    spec
-        Values are read by the argument's own type; `+` separates the items of a tuple.
-    extra
-        Arguments given as Python values, over those in `spec`.
+    Values are read by the argument's own type; `+` separates the items of a tuple. `extra` are
+    further arguments as Python values, which win over those in `spec`.
 
     Examples
     --------
@@ -123,22 +139,29 @@ def build(room: str, spec: str, **extra: Any) -> Any:
     if name not in known:
         raise InputError(f"no {kind} named {name!r}; known: {', '.join(known)}")
     cls = known[name]
-    parameters = cls.parameters()
-    hints = typing.get_type_hints(cls.__init__) if parameters else {}
-    arguments: dict[str, Any] = {}
+    parameters, hints = cls.parameters(), typing.get_type_hints(cls.__init__)
+    texts: dict[str, str] = {}
     for item in filter(None, rest.split(",")):
-        key, equals, text = item.partition("=")
+        key, equals, texts[key] = item.partition("=")
         if not equals:
             raise InputError(f"{kind} {name!r}: expected key=value, got {item!r}")
+    for key in (*texts, *extra):
         if key not in parameters:
             takes = ", ".join(parameters) or "no arguments"
             raise InputError(f"{kind} {name!r} has no argument {key!r}; it takes: {takes}")
-        arguments[key] = _convert(text, hints.get(key, str), f"{kind} {name!r}: {key}")
-    for key in extra:
-        if key not in parameters:
-            takes = ", ".join(parameters) or "no arguments"
-            raise InputError(f"{kind} {name!r} has no argument {key!r}; it takes: {takes}")
-    return cls(**(arguments | extra))
+    read = {
+        k: _convert(text, hints.get(k, str), f"{kind} {name!r}: {k}") for k, text in texts.items()
+    }
+    return cls(**(read | extra))
+
+
+def make(room: str, part: Any) -> Any:
+    """Give a part as it is, or make it from its name with arguments."""
+    if isinstance(part, str):
+        return build(room, part)
+    if isinstance(part, _kind(room)):
+        return part
+    raise InputError(f"expected a {room[:-1]} or its name, got {part!r}")
 
 
 def _convert(text: str, hint: Any, label: str) -> Any:
@@ -151,10 +174,8 @@ def _convert(text: str, hint: Any, label: str) -> Any:
         return text.lower() == "true"
     for number in (int, float):
         if number in options:
-            try:
+            with contextlib.suppress(ValueError):
                 return number(text)
-            except ValueError:
-                pass
     for option in options:
         if typing.get_origin(option) is tuple and (str not in options or "+" in text):
             inner = typing.get_args(option)[0]
@@ -167,20 +188,15 @@ def _convert(text: str, hint: Any, label: str) -> Any:
 
 def store(part: Part, skip: Sequence[str] = ()) -> dict[str, Any]:
     """Write a part as JSON: its name and its arguments, less those in `skip`."""
-    arguments = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in part.arguments().items()
-        if name not in skip
-    }
+    kept = {name: value for name, value in part.arguments().items() if name not in skip}
+    arguments = {name: list(x) if isinstance(x, tuple) else x for name, x in kept.items()}
     return {"name": part.name, "arguments": arguments}
 
 
 def restore(room: str, stored: dict[str, Any]) -> Any:
     """Make the part that `store` wrote."""
-    arguments = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in stored["arguments"].items()
-    }
+    given = stored["arguments"].items()
+    arguments = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
     return build(room, stored["name"], **arguments)
 
 

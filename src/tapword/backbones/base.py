@@ -1,9 +1,9 @@
-"""What every backbone is: audio in, blocks of frames out, frozen."""
+"""What every backbone is: a clip in, blocks of frames out, nothing learned."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,12 +11,17 @@ from tapword.errors import InputError
 from tapword.registry import Part
 
 
+def first_line(error: Exception) -> str:
+    """Say in one line what a library raised: later ones are tables and advice."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 class Unavailable(InputError):
     """What a backbone needs is not on this machine: its weights, or a package that imports."""
 
 
 class Backbone(Part, ABC):
-    """Frozen feature extractor. A subclass gives `dims`, `params` and `_extract`.
+    """A frozen network that turns clips into frames. A subclass gives `dims`, `params`, `_extract`.
 
     Attributes
     ----------
@@ -33,29 +38,23 @@ class Backbone(Part, ABC):
     machine_arguments
         Constructor arguments that belong to a machine rather than to a taught model (where the
         weights lie, how many threads): never written to a model file.
+    shortest
+        Samples of the shortest clip that gives a frame.
+    max_batch
+        Clips of one length that pass the network together, at most.
     """
 
-    sample_rate: int = 16_000
-    dims: tuple[int, ...]
-    params: int
-    weights_sha256: str = ""
-    precision: str = "float32"
-    machine_arguments: tuple[str, ...] = ()
-    max_batch: int = 32
+    sample_rate = 16_000
+    dims: ClassVar[tuple[int, ...]]
+    params: ClassVar[int]
+    weights_sha256 = ""
+    precision = "float32"
+    machine_arguments: ClassVar[tuple[str, ...]] = ()
+    shortest = 1
+    max_batch = 32
 
     def frames(self, audio: np.ndarray) -> list[np.ndarray]:
-        """Frames of one clip.
-
-        Parameters
-        ----------
-        audio
-            Shape (n,), float32 mono in [-1, 1].
-
-        Returns
-        -------
-        list of np.ndarray
-            One block per layer, each (t_i, d_i) float32.
-        """
+        """Frames of a clip (n,), float32 mono in [-1, 1]: a block (t_i, d_i) float32 per layer."""
         return self.frames_many([audio])[0]
 
     def frames_many(self, audios: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
@@ -73,7 +72,7 @@ class Backbone(Part, ABC):
         return result
 
     def batches(self, audios: Sequence[np.ndarray]) -> Iterator[tuple[list[int], np.ndarray]]:
-        """Stack clips of one length, at most `max_batch`: their positions, and audio (b, n)."""
+        """Check clips and stack those of one length: their positions, and audio (b, n)."""
         by_length: dict[int, list[int]] = defaultdict(list)
         for index, audio in enumerate(audios):
             if not isinstance(audio, np.ndarray) or audio.ndim != 1 or audio.dtype != np.float32:
@@ -82,6 +81,9 @@ class Backbone(Part, ABC):
                 raise InputError(f"audio must be float32 of shape (n,), got {given} {kind}".strip())
             if not np.isfinite(audio).all():
                 raise InputError("audio contains NaN or infinite samples")
+            if len(audio) < self.shortest:
+                wanted = f"at least {self.shortest} are needed"
+                raise InputError(f"{self.name}: audio has {len(audio)} samples; {wanted}")
             by_length[len(audio)].append(index)
         for indices in by_length.values():
             for start in range(0, len(indices), self.max_batch):
@@ -89,7 +91,7 @@ class Backbone(Part, ABC):
                 yield part, np.stack([audios[index] for index in part])
 
     def tensors(self, audio: np.ndarray) -> list[Any] | None:
-        """(b, n) audio of one length -> torch blocks left on a GPU; None where there is none."""
+        """Turn audio (b, n) into torch blocks that stay on a GPU; None where there is no GPU."""
         return None
 
     @abstractmethod

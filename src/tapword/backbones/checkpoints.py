@@ -1,4 +1,4 @@
-"""Weights of torch networks: files read without running code in them, hashed, fetched once."""
+"""Weights of torch networks: fetched once, read without running code in them, hashed."""
 
 import hashlib
 import http.client
@@ -6,19 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tapword.backbones.base import Unavailable
+from tapword.backbones.base import Unavailable, first_line
 from tapword.errors import InputError, ModelFileError
 
 
 def read_state(path: str | Path, part: str) -> dict[str, Any]:
-    """Tensors of a `.safetensors` file or of a state dict that torch saved, by name.
+    """Read the tensors of a `.safetensors` file or of a state dict that torch saved, by name.
 
-    Parameters
-    ----------
-    path
-        The file. Nothing but tensors is unpickled: a file that holds code is refused.
-    part
-        Public name of the backbone, for messages.
+    Nothing but tensors is unpickled: a file that holds code is refused. `part` is the backbone's
+    name, for messages.
     """
     import torch
 
@@ -34,9 +30,8 @@ def read_state(path: str | Path, part: str) -> dict[str, Any]:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         # A dozen unrelated types, with advice on switching the protection off in later lines.
-        reason = str(error).partition("\n")[0] or type(error).__name__
         raise ModelFileError(
-            f"{part}: {path} is no state dict of torch and no safetensors file: {reason}"
+            f"{part}: {path} is no state dict of torch and no safetensors file: {first_line(error)}"
         ) from error
     if not isinstance(state, Mapping) or not all(
         isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in state.items()
@@ -46,7 +41,7 @@ def read_state(path: str | Path, part: str) -> dict[str, Any]:
 
 
 def fill(model: Any, state: Mapping[str, Any], part: str, source: str | Path) -> None:
-    """Put a state dict into a network, every tensor of it and no other."""
+    """Put a state dict into a network; refuse missing and foreign tensors."""
     try:
         missing, foreign = model.load_state_dict(state, strict=False, assign=True)
     except RuntimeError as error:
@@ -54,12 +49,9 @@ def fill(model: Any, state: Mapping[str, Any], part: str, source: str | Path) ->
         raise ModelFileError(
             f"{part}: {source} holds another network: {(lines or [str(error)])[0]}"
         ) from error
-    if missing or foreign:
-        wrong = [
-            f"{len(names)} {what} (first: {names[0]})"
-            for what, names in (("tensors are missing", missing), ("are foreign", foreign))
-            if names
-        ]
+    found = (("tensors are missing", missing), ("are foreign", foreign))
+    wrong = [f"{len(names)} {what} (first: {names[0]})" for what, names in found if names]
+    if wrong:
         raise ModelFileError(
             f"{part}: {source} holds another network: {'; '.join(wrong)}; "
             "for a Hugging Face checkpoint use transformers:model=FOLDER"
@@ -67,7 +59,7 @@ def fill(model: Any, state: Mapping[str, Any], part: str, source: str | Path) ->
 
 
 def fingerprint(state: Mapping[str, Any]) -> str:
-    """SHA-256 over the names, types, shapes and bytes of tensors, whatever file they came in."""
+    """Hash the names, types, shapes and bytes of tensors, whatever file they came in."""
     import torch
 
     digest = hashlib.sha256()
@@ -88,17 +80,7 @@ def _old_name(name: str) -> str:
 
 
 def hub_file(part: str, url: str, *folders: str) -> Path:
-    """File in torch hub's cache, fetched into it where it is not there yet.
-
-    Parameters
-    ----------
-    part
-        Public name of the backbone, for messages.
-    url
-        Where the file is published.
-    folders
-        Folders below torch hub's own in which torchaudio keeps it.
-    """
+    """Find a published file in torch hub's cache, below `folders`; fetch it if it is not there."""
     import torch
 
     path = Path(torch.hub.get_dir(), *folders, url.rpartition("/")[2])

@@ -11,39 +11,21 @@ from tapword.backbones.torch_backbone import Network
 from tapword.backbones.torchaudio_bundles import SOURCE, Bundle
 from tapword.errors import ModelFileError
 
-# Power of a full-scale sample on the 16-bit scale that the front end was trained on.
+# From samples in [-1, 1] to the 16-bit scale that the network was trained on, squared for power.
 GAIN = 32767.0**2
-# With random weights there are no published statistics: about the mean and deviation of the
-# front end's values over speech, the same in every band.
+# Random weights come without published statistics: about the mean and the deviation of the log-mel
+# values of speech, the same in every band.
 NEUTRAL_MEAN, NEUTRAL_DEVIATION = 15.0, 6.0
 
 
 class EmformerBase(Bundle):
     """Emformer base, 64M parameters in its encoder: 1024 numbers every 40 ms (extra `torch`).
 
-    Parameters
-    ----------
-    layer
-        Give the output of this transformer layer (512 numbers), counted from 1; None: the
-        encoder's output.
-    weights
-        "pretrained" (from torch hub's cache, else downloaded), "random", or a file with a state
-        dict of the whole recogniser or of its encoder; the front end's statistics,
-        `global_stats_rnnt_librispeech.json`, lie beside it or in torch hub's cache.
-    seed
-        Of random weights. The front end then takes a mean of 15 and a deviation of 6 for every
-        band, about what speech gives.
-    device
-        "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1".
-    half
-        Half precision; on a GPU alone.
-    threads
-        CPU threads it may use; None leaves torch's own setting.
-
-    Notes
-    -----
     Trained by torchaudio's authors on LibriSpeech with transcripts. The right context that the
-    last segment looks at is padded with zeros, as the bundle does.
+    last segment looks at is padded with zeros, as the bundle does. Arguments: see `Bundle`; an
+    inner layer gives 512 numbers. A file of weights holds the whole recogniser or its encoder; the
+    front end's statistics, `global_stats_rnnt_librispeech.json`, lie beside it or in torch hub's
+    cache. With random weights they are the same for every band, about what speech gives.
 
     Examples
     --------
@@ -51,52 +33,47 @@ class EmformerBase(Bundle):
     ((1024,), (512,))
     """
 
-    bundle = "EMFORMER_RNNT_BASE_LIBRISPEECH"
+    bundle_name = "EMFORMER_RNNT_BASE_LIBRISPEECH"
     layers, width, inner_width = 20, 1024, 512
     shortest = 480
 
-    def _make(self, bundle: Any) -> Any:
-        return bundle._rnnt_factory_func().transcriber
+    def make_model(self) -> Any:
+        """Make the encoder with torchaudio's initial weights."""
+        return self.bundle._rnnt_factory_func().transcriber
 
-    def _fetch(self, bundle: Any) -> Path:
-        return self._asset(bundle._rnnt_path)
+    def _fetch(self) -> Path:
+        return self._asset(self.bundle._rnnt_path)
 
     def _asset(self, key: str) -> Path:
-        return hub_file(
-            self.name, f"{SOURCE}/{key}", "torchaudio", *key.rpartition("/")[0].split("/")
-        )
+        return hub_file(self.name, f"{SOURCE}/{key}", "torchaudio", *Path(key).parent.parts)
 
     def _own(self, state: dict[str, Any]) -> dict[str, Any]:
-        prefix = "transcriber."
-        own = {name[len(prefix) :]: state[name] for name in state if name.startswith(prefix)}
-        return own or state
+        start = "transcriber."
+        return {n.removeprefix(start): state[n] for n in state if n.startswith(start)} or state
 
     def _identity(self) -> tuple:
         return (*super()._identity(), self.layer)
 
     def _build(self) -> Network:
-        network, bundle = super()._build(), self._bundle
+        network, bundle = super()._build(), self.bundle
         if self.layer is not None:
             del network.model.transformer.emformer_layers[self.layer :]
         mean, scale = [NEUTRAL_MEAN], [1 / NEUTRAL_DEVIATION]
         sha256 = network.sha256
         if self.weights != "random":
-            mean, scale = self._statistics(bundle)
+            mean, scale = self._statistics()
             sha256 = hashlib.sha256(f"{sha256} {mean} {scale}".encode()).hexdigest()
         torch, transforms = self._import("torch"), self._import("torchaudio.transforms")
-        front = torch.nn.Module()
-        front.mel = transforms.MelSpectrogram(
-            sample_rate=bundle.sample_rate,
-            n_fft=bundle.n_fft,
-            n_mels=bundle.n_mels,
-            hop_length=bundle.hop_length,
-        )
-        front.register_buffer("mean", torch.tensor(mean))
-        front.register_buffer("scale", torch.tensor(scale))
-        return Network(network.model, sha256, front)
+        front_end = torch.nn.Module()
+        names = ("sample_rate", "n_fft", "n_mels", "hop_length")
+        front_end.mel = transforms.MelSpectrogram(**{name: getattr(bundle, name) for name in names})
+        front_end.register_buffer("mean", torch.tensor(mean))
+        front_end.register_buffer("scale", torch.tensor(scale))
+        return Network(network.model, sha256, front_end)
 
-    def _statistics(self, bundle: Any) -> tuple[list[float], list[float]]:
-        """Mean and inverse deviation of each band, as published."""
+    def _statistics(self) -> tuple[list[float], list[float]]:
+        """Read the mean and the inverse deviation of each band, as published."""
+        bundle = self.bundle
         name = Path(bundle._global_stats_path).name
         path = Path(self.weights).with_name(name)
         if self.weights == "pretrained" or not path.is_file():
@@ -113,14 +90,14 @@ class EmformerBase(Bundle):
         return mean, scale
 
     def _run(self, network: Network, audio: Any) -> Any:
-        torch, front, model = self._import("torch"), network.front, network.model
-        power = front.mel(audio).transpose(1, 2) * GAIN
+        torch, front_end, model = self._import("torch"), network.front_end, network.model
+        power = front_end.mel(audio).transpose(1, 2) * GAIN
         level = torch.where(power > math.e, power.log(), power)
         # Small logarithms are divided too: a slip in the bundle's front end, but the weights were
         # trained behind it.
         level = torch.where(level <= math.e, level / math.e, level)
-        features = ((level - front.mean) * front.scale).to(model.input_linear.weight.dtype)
-        context = self._bundle.right_context_length
+        features = ((level - front_end.mean) * front_end.scale).to(model.input_linear.weight.dtype)
+        context = self.bundle.right_context_length
         features = torch.nn.functional.pad(features, (0, 0, 0, context))
         lengths = torch.full((len(features),), features.shape[1] - context, device=audio.device)
         if self.layer is None:

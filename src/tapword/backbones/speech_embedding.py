@@ -1,16 +1,15 @@
-"""The default backbone: Google's speech embedding behind its original front end."""
+"""The default backbone: Google's speech embedding, on the log-mel frames it was trained on."""
 
 import hashlib
-import importlib.metadata
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.sessions import count_parameters, open_session
+from tapword.backbones.sessions import count_parameters, open_session, package_file
 from tapword.errors import InputError, ModelFileError
 
 # Inner blocks by name: the graph's tensor and the numbers per frame.
@@ -19,9 +18,20 @@ BLOCKS = {
     "b64": ("model/tf.math.maximum_18/Maximum:0", 192),
     "emb": ("model/conv2d_19/Conv2D:0", 96),
 }
-# Without context on both sides a 1 s clip gives 3 outputs instead of 16, and accuracy falls.
+# Samples of silence on each side of a clip. Without them 1 s gives 3 outputs instead of 16, and
+# accuracy falls.
 PAD = 8_000
+# The release that carries the weights, and where they lie in it.
+PACKAGE, VERSION = "openwakeword", "0.4.0"
 MODEL_FILE = "openwakeword/resources/models/embedding_model.onnx"
+
+
+class Network(NamedTuple):
+    """A session of onnxruntime, the SHA-256 of its weight file, and its parameters."""
+
+    session: Any
+    sha256: str
+    params: int
 
 
 class SpeechEmbedding(Backbone):
@@ -52,92 +62,77 @@ class SpeechEmbedding(Backbone):
 
     machine_arguments = ("weights", "threads")
 
-    def __init__(
-        self, layers: str | tuple[str, ...] = "emb", weights: str | None = None, threads: int = 1
-    ):
-        self.layers = layers
-        self.weights = weights
-        self.threads = threads
-        self._names = (layers,) if isinstance(layers, str) else tuple(layers)
-        unknown = [name for name in self._names if name not in BLOCKS]
-        if unknown or not self._names:
-            wanted = ", ".join(BLOCKS)
-            raise InputError(f"speech_embedding: layers must be of {wanted}; got {layers!r}")
-        if threads < 1:
-            raise InputError(f"speech_embedding: threads must be at least 1, got {threads}")
-        self.dims = tuple(BLOCKS[name][1] for name in self._names)
+    layers: str | tuple[str, ...] = "emb"
+    weights: str | None = None
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        self.names = (self.layers,) if isinstance(self.layers, str) else tuple(self.layers)
+        known = bool(self.names) and set(self.names) <= set(BLOCKS)
+        self._require("layers", known, f"of {', '.join(BLOCKS)}")
+        self._require("threads", self.threads >= 1, "at least 1")
 
     @property
-    def _network(self) -> tuple[Any, str, int]:
-        return _load(_weights_path(self.weights), self.threads)
+    def dims(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Numbers per frame of each block."""
+        return tuple(BLOCKS[name][1] for name in self.names)
+
+    @property
+    def network(self) -> Network:
+        """The network, opened once per process."""
+        return _load(weights_path(self.weights), self.threads)
 
     @property
     def params(self) -> int:  # type: ignore[override]
         """Trained parameters of the network."""
-        return self._network[2]
+        return self.network.params
 
     @property
     def weights_sha256(self) -> str:  # type: ignore[override]
         """SHA-256 of the weight file."""
-        return self._network[1]
+        return self.network.sha256
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         return self.from_mel(log_mel(np.pad(audio, ((0, 0), (PAD, PAD)))))
 
     def from_mel(self, mel: np.ndarray) -> list[np.ndarray]:
-        """(b, t, 32) log-mel frames -> one (b, t_i, d_i) array per layer."""
-        outputs = self._network[0].run(
-            [BLOCKS[name][0] for name in self._names], {"input_1": mel[..., None]}
-        )
+        """Turn log-mel frames (b, t, 32) into one array (b, t_i, d_i) per layer."""
+        tensors = [BLOCKS[name][0] for name in self.names]
+        outputs = self.network.session.run(tensors, {"input_1": mel[..., None]})
         # (b, channels, t, bands) -> (b, t, channels * bands)
-        return [
-            np.ascontiguousarray(output.transpose(0, 2, 1, 3)).reshape(
-                len(output), output.shape[2], -1
-            )
-            for output in outputs
-        ]
+        ordered = [np.ascontiguousarray(output.transpose(0, 2, 1, 3)) for output in outputs]
+        return [block.reshape(*block.shape[:2], -1) for block in ordered]
 
 
 # Looking through a package's files takes half a millisecond, at every clip.
 @lru_cache(maxsize=8)
-def _weights_path(weights: str | None) -> str:
-    if weights is not None:
-        if not Path(weights).is_file():
-            raise InputError(f"speech_embedding: no weight file at {weights}")
-        return str(Path(weights).resolve())
-    try:
-        files = importlib.metadata.files("openwakeword") or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if str(file) == MODEL_FILE:
-            return str(file.locate())
-    raise InputError(
-        "speech_embedding reads its weights from the package openwakeword 0.4.0, which is not "
-        "installed (later versions do not carry them); install it with: "
-        "pip install openwakeword==0.4.0, or give the file: speech_embedding:weights=PATH"
-    )
+def weights_path(weights: str | None) -> str:
+    """Find the weight file: the one given, or that of the installed package."""
+    if weights is None:
+        return str(package_file("speech_embedding", PACKAGE, VERSION, MODEL_FILE))
+    if not Path(weights).is_file():
+        raise InputError(f"speech_embedding: no weight file at {weights}")
+    return str(Path(weights).resolve())
 
 
 @lru_cache(maxsize=4)
-def _load(path: str, threads: int) -> tuple[Any, str, int]:
-    """Session, SHA-256 and parameter count of a weight file; once per process."""
+def _load(path: str, threads: int) -> Network:
     import onnx
 
     content = Path(path).read_bytes()
     try:
         model = onnx.load_model_from_string(content)
-        _free_time_axis(model)
+        free_time_axis(model)
         session = open_session(model.SerializeToString(), threads)
     except Exception as error:
         # onnx and onnxruntime raise a dozen unrelated types on a file that is not this network.
         raise ModelFileError(
-            f"{path} is not the speech embedding of openwakeword 0.4.0: {error}"
+            f"{path} is not the speech embedding of {PACKAGE} {VERSION}: {error}"
         ) from error
-    return session, hashlib.sha256(content).hexdigest(), count_parameters(model)
+    return Network(session, hashlib.sha256(content).hexdigest(), count_parameters(model))
 
 
-def _free_time_axis(model: Any) -> None:
+def free_time_axis(model: Any) -> None:
     """Let the network take any number of mel frames, and show its inner blocks."""
     import onnx
 
@@ -153,7 +148,5 @@ def _free_time_axis(model: Any) -> None:
         graph.initializer.remove(tensor)
     del graph.output[:]
     del graph.value_info[:]
-    for tensor, _ in BLOCKS.values():
-        graph.output.append(
-            onnx.helper.make_tensor_value_info(tensor, onnx.TensorProto.FLOAT, None)
-        )
+    make, kind = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    graph.output.extend(make(tensor, kind, None) for tensor, _ in BLOCKS.values())

@@ -5,60 +5,68 @@ import importlib
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from tapword.backbones.base import Backbone, Unavailable
+from tapword.backbones.base import Backbone, Unavailable, first_line
 from tapword.errors import InputError, MissingExtra
 
 
+@dataclass(eq=False)
 class Network:
-    """A network in eval mode on its device, and the hash of its weights.
+    """A network in eval mode on its device, the hash of its weights, and what prepares audio."""
 
-    Attributes
-    ----------
-    model
-        What turns a batch into frames.
-    front
-        What turns audio into the model's input, where that is more than a line.
-    sha256
-        Hash of the weights.
-    """
-
-    def __init__(self, model: Any, sha256: str, front: Any = None):
-        self.model, self.sha256, self.front = model, sha256, front
+    model: Any
+    sha256: str
+    front_end: Any = None
 
 
-# What a batch may hold. More gains little, long clips would not fit a small GPU, and in single
-# precision cuDNN turns to convolutions that are four times slower and want 36 GB.
-SAMPLES = 32 * 16_000
-SAMPLES_IN_HALF = 128 * 16_000
 # Backbones that differ in `layer` alone share a network; it is freed with the last of them.
-_NETWORKS: WeakValueDictionary[tuple, Network] = WeakValueDictionary()
-_BUILDING = threading.RLock()
+_networks: WeakValueDictionary[tuple, Network] = WeakValueDictionary()
+_building = threading.RLock()
 
 
 class TorchBackbone(Backbone):
-    """Frozen torch network, built on first use. A subclass gives `_identity`, `_build`, `_run`.
+    """A frozen torch network, built on first use. A subclass gives `_identity`, `_build`, `_run`.
+
+    Parameters
+    ----------
+    layer
+        Give the output of this transformer layer, counted from 1; None: the encoder's output.
+    device
+        "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1".
+    half
+        Half precision; on a GPU alone.
+    threads
+        CPU threads it may use; None leaves torch's own setting.
 
     Attributes
     ----------
-    shortest
-        Samples of the shortest clip that gives a frame.
     extra
-        Our extra that installs its packages.
+        The extra of tapword that installs its packages.
+    max_samples, max_samples_half
+        Samples that pass the network together, at most, in single and in half precision. More
+        gains little, long clips would not fit a small GPU, and in single precision cuDNN turns to
+        convolutions that are four times slower and want 36 GB (`benchmarks/torch_backbones.py`).
     """
 
-    layer: int | None
-    device: str
-    half: bool
-    threads: int | None
-    shortest: int = 400
-    extra: str = "torch"
+    if TYPE_CHECKING:
+        layer: int | None
+        device: str
+        half: bool
+        threads: int | None
+    shortest = 400
+    extra = "torch"
     max_batch = 128
-    _held: Network | None = None
+    max_samples, max_samples_half = 32 * 16_000, 128 * 16_000
+
+    @abstractmethod
+    def make_model(self) -> Any:
+        """Make the encoder with the library's initial weights."""
 
     @abstractmethod
     def _identity(self) -> tuple:
@@ -74,10 +82,9 @@ class TorchBackbone(Backbone):
 
     def _check(self, layers: int) -> None:
         """Refuse arguments that cannot be meant."""
-        if self.layer is not None and not 1 <= self.layer <= layers:
-            raise InputError(f"{self.name}: layer must be 1 to {layers}, got {self.layer}")
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"{self.name}: threads must be at least 1, got {self.threads}")
+        inside = self.layer is None or 1 <= self.layer <= layers
+        self._require("layer", inside, f"1 to {layers}")
+        self._require("threads", self.threads is None or self.threads >= 1, "at least 1")
 
     def _place(self) -> tuple[Any, Any]:
         """Device and precision to run at."""
@@ -94,21 +101,26 @@ class TorchBackbone(Backbone):
         halved = device.type == "cuda" and self.half
         return device, torch.float16 if halved else torch.float32
 
+    @cached_property
+    def network(self) -> Network:
+        """The network on its device, shared by backbones that differ in `layer` alone."""
+        device, precision = self._place()
+        key = (type(self), *self._identity(), str(device), precision)
+        with _building:
+            network = _networks.get(key)
+            if network is None:
+                network = self._build()
+                network.model.requires_grad_(False).eval().to(device, precision)
+                if hasattr(network.front_end, "to"):
+                    network.front_end.to(device)
+                _networks[key] = network
+            return network
+
     @property
-    def _network(self) -> Network:
-        if self._held is None:
-            device, precision = self._place()
-            key = (type(self), *self._identity(), str(device), precision)
-            with _BUILDING:
-                network = _NETWORKS.get(key)
-                if network is None:
-                    network = self._build()
-                    network.model.requires_grad_(False).eval().to(device, precision)
-                    if hasattr(network.front, "to"):
-                        network.front.to(device)
-                    _NETWORKS[key] = network
-                self._held = network
-        return self._held
+    def params(self) -> int:  # type: ignore[override]
+        """Trained parameters of the encoder, counted without making them."""
+        with self._import("torch").device("meta"):
+            return sum(parameter.numel() for parameter in self.make_model().parameters())
 
     @property
     def precision(self) -> str:  # type: ignore[override]
@@ -117,26 +129,21 @@ class TorchBackbone(Backbone):
 
     @property
     def weights_sha256(self) -> str:  # type: ignore[override]
-        """SHA-256 that tells the weights from others."""
-        return self._network.sha256
+        """Hash of the tensors."""
+        return self.network.sha256
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         return [self._frames(audio).cpu().numpy()]
 
     def tensors(self, audio: np.ndarray) -> list[Any] | None:
-        """(b, n) audio of one length -> torch blocks left on a GPU; None where there is none."""
+        """Turn audio (b, n) into torch blocks that stay on a GPU; None where there is no GPU."""
         return [self._frames(audio)] if self._place()[0].type == "cuda" else None
 
     def _frames(self, audio: np.ndarray) -> Any:
         """(b, n) float32 -> frames (b, t, d), float32, on the device."""
-        if audio.shape[1] < self.shortest:
-            raise InputError(
-                f"{self.name}: audio has {audio.shape[1]} samples; at least {self.shortest} "
-                "are needed"
-            )
-        network, (device, precision) = self._network, self._place()
+        network, (device, precision) = self.network, self._place()
         torch = self._import("torch")
-        most = SAMPLES_IN_HALF if precision is torch.float16 else SAMPLES
+        most = self.max_samples_half if precision is torch.float16 else self.max_samples
         clips = max(1, most // audio.shape[1])
         with torch.inference_mode(), self._settings(torch, device):
             frames = [
@@ -154,11 +161,8 @@ class TorchBackbone(Backbone):
                 torch.set_num_threads(self.threads)
                 stack.callback(torch.set_num_threads, before)
             if device.type == "cuda":
-                stack.enter_context(
-                    torch.backends.cudnn.flags(
-                        enabled=True, benchmark=False, deterministic=True, allow_tf32=False
-                    )
-                )
+                exact = {"benchmark": False, "deterministic": True, "allow_tf32": False}
+                stack.enter_context(torch.backends.cudnn.flags(enabled=True, **exact))
             yield
 
     def _import(self, name: str) -> Any:
@@ -171,12 +175,11 @@ class TorchBackbone(Backbone):
             raise MissingExtra(self.name, missing, self.extra) from error
         except (ImportError, OSError) as error:
             # A compiled extension made for another torch fails to load with OSError.
-            reason = str(error).partition("\n")[0]
             raise Unavailable(
-                f"{self.name}: {package} is installed but cannot be imported ({reason}); "
-                f"install the release of {package} that was made for the installed torch"
+                f"{self.name}: {package} is installed but cannot be imported ({first_line(error)});"
+                f" install the release of {package} that was made for the installed torch"
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process builds its own network: gigabytes do not travel with a pickled part.
-        return {name: value for name, value in vars(self).items() if name != "_held"}
+        return {name: value for name, value in vars(self).items() if name != "network"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tapword.backbones.base import Unavailable
+from tapword.backbones.base import Unavailable, first_line
 from tapword.backbones.checkpoints import fingerprint
 from tapword.backbones.torch_backbone import Network, TorchBackbone
 from tapword.errors import InputError, ModelFileError
@@ -25,37 +25,24 @@ class Transformers(TorchBackbone):
     model
         A folder with `config.json`, `preprocessor_config.json` and safetensors, or a name on the
         hub ("microsoft/wavlm-base"). Files that hold code are never run.
-    layer
-        Give the hidden states after this transformer layer, counted from 1 as the library lists
-        them; None: the encoder's output.
-    device
-        "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1".
-    half
-        Half precision; on a GPU alone.
-    threads
-        CPU threads it may use; None leaves torch's own setting.
+    layer, device, half, threads
+        See `TorchBackbone`; layers are counted as the library lists its hidden states.
 
     Notes
     -----
-    A clip is prepared by the encoder's own feature extractor. Whisper hears 30 s at a time: a
+    A clip is prepared by the encoder's own feature extractor. Whisper takes 30 s at a time: a
     clip is filled with silence for it, and frames beyond the clip's end are cut off.
     """
 
     extra = "hf"
 
-    def __init__(
-        self,
-        model: str = "",
-        layer: int | None = None,
-        device: str = "auto",
-        half: bool = True,
-        threads: int | None = None,
-    ):
-        self.model = model
-        self.layer = layer
-        self.device = device
-        self.half = half
-        self.threads = threads
+    model: str = ""
+    layer: int | None = None
+    device: str = "auto"
+    half: bool = True
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
         # How many layers there are is known when the configuration is read.
         self._check(layers=10_000)
 
@@ -70,13 +57,11 @@ class Transformers(TorchBackbone):
         """Numbers per frame, as the configuration says."""
         return (self._configuration.hidden_size,)
 
-    @property
-    def params(self) -> int:  # type: ignore[override]
-        """Trained parameters of the encoder, counted without making them."""
-        configuration = self._configuration
-        with self._import("torch").device("meta"), self._quietly():
-            model = self._library.AutoModel.from_config(configuration, trust_remote_code=False)
-        return sum(parameter.numel() for parameter in _encoder(model).parameters())
+    def make_model(self) -> Any:
+        """Make the encoder with the library's initial weights."""
+        make, configuration = self._library.AutoModel.from_config, self._configuration
+        with self._quietly():
+            return _encoder(make(configuration, trust_remote_code=False))
 
     @property
     def _library(self) -> Any:
@@ -93,9 +78,9 @@ class Transformers(TorchBackbone):
     def _build(self) -> Network:
         library = self._library
         extractor = self._read(library.AutoFeatureExtractor, "preprocessor_config.json")
-        if getattr(extractor, "sampling_rate", None) != self.sample_rate:
-            rate = getattr(extractor, "sampling_rate", None)
-            raise InputError(f"transformers: {self.model} hears {rate} Hz, not {self.sample_rate}")
+        rate = getattr(extractor, "sampling_rate", None)
+        if rate != self.sample_rate:
+            raise InputError(f"transformers: {self.model} takes {rate} Hz, not {self.sample_rate}")
         model, report = self._read(
             library.AutoModel,
             "model.safetensors",
@@ -107,12 +92,8 @@ class Transformers(TorchBackbone):
         )
         encoder = _encoder(model)
         prefix = "" if encoder is model else "encoder."
-        reshaped = [name for name, *_ in report["mismatched_keys"]]
-        wrong = sorted(
-            name
-            for name in [*report["missing_keys"], *reshaped]
-            if name.startswith(prefix) and UNUSED not in name
-        )
+        bad = [*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])]
+        wrong = sorted(name for name in bad if name.startswith(prefix) and UNUSED not in name)
         if wrong:
             raise ModelFileError(
                 f"transformers: {self.model} does not hold all weights of its encoder: {len(wrong)}"
@@ -138,15 +119,16 @@ class Transformers(TorchBackbone):
                 )
         except OSError as error:
             if local:
-                raise ModelFileError(f"transformers: {self.model}: {_first(error)}") from error
+                raise ModelFileError(f"transformers: {self.model}: {first_line(error)}") from error
             raise Unavailable(
                 f"transformers: there is no folder {self.model}, and the hub did not give a model "
-                f"of that name with {file}: {_first(error)}"
+                f"of that name with {file}: {first_line(error)}"
             ) from error
         except Exception as error:
             # Broken JSON, foreign tensors, unknown architectures: each its own type.
+            wanted = "is no speech encoder that can be read"
             raise ModelFileError(
-                f"transformers: {self.model} is no speech encoder that can be read: {_first(error)}"
+                f"transformers: {self.model} {wanted}: {first_line(error)}"
             ) from error
 
     @contextlib.contextmanager
@@ -165,7 +147,7 @@ class Transformers(TorchBackbone):
 
     def _run(self, network: Network, audio: Any) -> Any:
         whisper = network.model.config.model_type == "whisper"
-        extractor = network.front
+        extractor = network.front_end
         if whisper and audio.shape[1] > extractor.n_samples:
             raise InputError(f"transformers: Whisper takes {extractor.n_samples} samples at most")
         feed = extractor(
@@ -174,8 +156,7 @@ class Transformers(TorchBackbone):
         output = network.model(**feed, output_hidden_states=self.layer is not None)
         frames = output.last_hidden_state
         if self.layer is not None:
-            layers = len(output.hidden_states) - 1
-            self._check(layers)
+            self._check(len(output.hidden_states) - 1)
             frames = output.hidden_states[self.layer]
         if whisper:
             # A frame is two steps of the log-mel front end.
@@ -185,7 +166,3 @@ class Transformers(TorchBackbone):
 
 def _encoder(model: Any) -> Any:
     return model.get_encoder() if model.config.is_encoder_decoder else model
-
-
-def _first(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -1,27 +1,8 @@
 """The command line: a few lines per command over the public API, a file per kind of user."""
 
-from tapword.cli import (
-    evaluate_stream,
-    export,
-    listen,
-    models,
-    reproduce,
-    research,
-    studio,
-    teach,
-    wyoming,
-)
+# Importing a file makes its commands known; the help shows them in this order.
+from tapword.cli import teach, listen, models, export, serve  # noqa: F401, I001
+from tapword.cli import evaluate, evaluate_stream, reproduce, datasets  # noqa: F401
 from tapword.cli.app import main
 
-__all__ = [
-    "evaluate_stream",
-    "export",
-    "listen",
-    "main",
-    "models",
-    "reproduce",
-    "research",
-    "studio",
-    "teach",
-    "wyoming",
-]
+__all__ = ["main"]

@@ -1,49 +1,121 @@
 """The `tapword` command itself: help, consoles, errors of one line and exit code 2."""
 
-import contextlib
+import dataclasses
+import inspect
 import io
-import json
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+import typing
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+import typer.core
 
 import tapword
+from tapword.cli.console import err, printable
 from tapword.errors import TapwordError
 
-# typer brings click, or from 0.20 on its own copy of it: the class is the same by this road.
-ClickException: type[Any] = typer.BadParameter.__mro__[2]
+# Panels of the help, in the order they are shown.
+TEACH, FILES, SERVE, RESEARCH = "Teach and listen", "Model files", "Serve", "Research"
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+class _Flags:
+    """Commands whose help says of a flag that it is there, not that it is a bool."""
+
+    def get_params(self, context: Any) -> list[Any]:
+        """List the parameters, flags without the name of a type."""
+        params = super().get_params(context)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False) and param.metavar is None:
+                param.metavar = ""
+        return params
+
+
+class Command(_Flags, typer.core.TyperCommand):
+    """A command."""
+
+
+class Group(_Flags, typer.core.TyperGroup):
+    """The `tapword` command itself."""
+
 
 app = typer.Typer(
     name="tapword",
+    cls=Group,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# Words and paths are shown as they are, whatever brackets and colons they hold.
-out = Console(markup=False, emoji=False, highlight=False)
-err = Console(markup=False, emoji=False, highlight=False, stderr=True)
+
+
+def option(metavar: str, text: str, *names: str, **rules: Any) -> Any:
+    """Describe an option: what its value is called, and what it does."""
+    return typer.Option(*names, metavar=metavar, help=text, **rules)
+
+
+def flag(names: str, text: str) -> Any:
+    """Describe an option that takes no value."""
+    return typer.Option(names, help=text)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """Describe an argument."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False)
+
+
 state = {"debug": False}
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+def command(panel: str, name: str | None = None) -> Callable[[Callable[..., None]], Any]:
+    """Make a function a command of a panel; its dataclass arguments are groups of options."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        app.command(name, cls=Command, rich_help_panel=panel)(grouped(function))
+        return function
+
+    return register
+
+
+def grouped(function: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take dataclasses: their fields become options, as if they were its own."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if dataclasses.is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            own = typing.get_type_hints(hints[name], include_extras=True)
+            for field in dataclasses.fields(hints[name]):
+                lacking = field.default is dataclasses.MISSING
+                default = inspect.Parameter.empty if lacking else field.default
+                parameters.append((field.name, own[field.name], default))
+        else:
+            parameters.append((name, hints[name], parameter.default))
+
+    def call(**given: Any) -> None:
+        for name, kind in groups.items():
+            fields = dataclasses.fields(kind)
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields})
+        function(**given)
+
+    call.__name__, call.__doc__ = function.__name__, function.__doc__
+    call.__annotations__ = {name: hint for name, hint, _ in parameters}
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, KEYWORD, default=default, annotation=hint)
+            for name, hint, default in parameters
+        ]
+    )
+    return call
 
 
 @app.callback(invoke_without_command=True)
 def common(
     context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, flag("--debug", "Show tracebacks.")] = False,
+    version: Annotated[bool, flag("--version", "Print the version.")] = False,
 ) -> None:
     """Keyword spotting that keeps learning on the device.
 
@@ -69,57 +141,6 @@ def common(
         print(context.get_help())
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON on standard output."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def printable(value: object) -> str:
-    r"""Text that any terminal shows on one line: what cannot be printed is escaped as in `repr`.
-
-    Examples
-    --------
-    >>> print(printable("a\nb\udcff"))
-    a\nb\udcff
-    """
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in str(value)
-    )
-
-
-def cell(value: object) -> Text:
-    """Cell of a table that holds a word or a path."""
-    return Text(printable(value))
-
-
-def progress_bar() -> Progress:
-    """Bar on standard error, gone when done; nothing where that is not a terminal."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
-    )
-
-
-@contextlib.contextmanager
-def progress_steps() -> Iterator[Callable[[str, int, int], None]]:
-    """Show a bar for each thing that is reported by (what, done, all)."""
-    with progress_bar() as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def step(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done, total=total)
-
-        yield step
-
-
 def main() -> None:
     """Run the command line; errors are one line and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -128,16 +149,12 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
-    except ClickException as error:
-        context = getattr(error, "ctx", None)
-        hint = f" (see: {context.command_path} --help)" if context else ""
-        code = _fail(error.format_message() + hint)
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     except BrokenPipeError:
         code = 0
     except Exception as error:
-        if state["debug"]:
+        if state["debug"] and not hasattr(error, "format_message"):
             raise
         code = _fail(_explain(error))
     sys.exit(code)
@@ -146,10 +163,20 @@ def main() -> None:
 def _explain(error: Exception) -> str:
     if isinstance(error, TapwordError):
         return str(error)
+    # Errors of usage, which typer finds, know how to show themselves.
+    show = getattr(error, "format_message", None)
+    if show is not None:
+        context = getattr(error, "ctx", None)
+        return show() + (f" (see: {context.command_path} --help)" if context else "")
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     kind = type(error).__name__
     return f"unexpected error: {kind}: {error} (--debug shows where it happened)"
+
+
+def command_line() -> str:
+    """Command that is running, as it can be typed again."""
+    return shlex.join(["tapword", *sys.argv[1:]])
 
 
 def _fail(message: str) -> int:

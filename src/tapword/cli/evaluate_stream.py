@@ -1,61 +1,55 @@
-"""Command that measures how well a model hears its words in a stream."""
+"""The command that measures how well a model hears its words in a stream."""
 
-import functools
-import shlex
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
 from rich.table import Table
 
-from tapword import report
-from tapword.alarms import miss_rate_at
-from tapword.cli.app import app, cell, err, out, printable, progress_steps
-from tapword.cli.outputs import check_outputs, write_outputs
-from tapword.cli.teach import Model
-from tapword.evaluate_stream import evaluate_stream as measure
-from tapword.report.stream_page import write_stream_html
-from tapword.spotter import Spotter
+from tapword.cli.app import RESEARCH, command, command_line, option
+from tapword.cli.console import cell, err, out, print_json, printable, progress_steps
+from tapword.cli.options import Model, Output, PerHour
+from tapword.research import stream_eval
+from tapword.research.records import as_json
+from tapword.research.report.stream_page import STREAM_WRITERS
+from tapword.research.stream_eval import StreamReport, miss_rate_at
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
+
+# Rates of false alarms an hour at which the curve of misses is read off.
+RATES = (0.5, 3.0)
 
 
-@app.command("evaluate-stream")
+@command(RESEARCH, "evaluate-stream")
 def evaluate_stream(
     model: Model,
-    positives: Annotated[Path, typer.Option(metavar="DIR", help="DIR/<word>/* say <word>.")],
+    positives: Annotated[Path, option("DIR", "Clips: those in DIR/WORD/ say WORD.")],
     negatives: Annotated[
-        list[Path],
-        typer.Option(metavar="FILE", help="Long recording without the words; repeat for several."),
+        list[Path], option("FILE", "Long recording without the words; repeat for several.")
     ],
     noise: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Noise to add to everything; repeat for several."),
+        list[Path] | None, option("FILE", "Noise to add to everything; repeat for several.")
     ] = None,
-    snr: Annotated[
-        float | None, typer.Option(metavar="DB", help="With --noise: speech over noise.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Fixes where the clips come.")] = 0,
+    snr: Annotated[float | None, option("DB", "With --noise: speech over noise.")] = None,
+    seed: Annotated[int, option("N", "Fixes where the clips come.", min=0)] = 0,
     every_s: Annotated[
-        float | None,
-        typer.Option(help="Mean time between clips. [default: as lets all of them in]"),
+        float | None, option("S", "Mean time between clips. [default: as lets all of them in]")
     ] = None,
-    false_alarms_per_hour: Annotated[
-        float, typer.Option(help="How many are acceptable; fewer cost more misses.")
-    ] = 0.5,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE")] = None,
+    false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    *,
+    output: Output,
 ) -> None:
     """Measure how well MODEL hears its words: misses, false alarms per hour, latency.
 
     Clips of the words are put into long recordings that hold none of them, at seeded times, and
-    the whole is listened to once. docs/protocols.md says how events are counted.
+    the whole is listened to once. docs/protocols.md says how events are counted. Results go to
+    --out FILE: .html or .json.
 
         tapword evaluate-stream home.tap --positives clips/ --negatives radio.flac
-            --noise kitchen.wav --snr 10 --html report.html
+            --noise kitchen.wav --snr 10 --out report.html
     """
-    check_outputs((json_file, html_file))
-    with progress_steps() as step:
-        records = measure(
+    output.check(STREAM_WRITERS)
+    with progress_steps(output.quiet) as step:
+        found = stream_eval.evaluate_stream(
             Spotter.load(model),
             positives,
             negatives,
@@ -66,37 +60,37 @@ def evaluate_stream(
             false_alarms_per_hour=false_alarms_per_hour,
             progress=step,
         )
-    records["config"]["command"] = shlex.join(["tapword", *sys.argv[1:]])
-    for note in records["config"]["notes"]:
+    found.config.command = command_line()
+    for note in found.config.notes:
         err.print(printable(note), style="yellow", soft_wrap=True)
-    _show(records)
-    write_outputs(
-        (functools.partial(write, records), path)
-        for write, path in ((report.write_json, json_file), (write_stream_html, html_file))
-    )
+    if output.as_json:
+        print_json(as_json(found))
+    else:
+        _show_stream(found)
+    output.write(found, STREAM_WRITERS)
 
 
-def _show(records: dict[str, Any]) -> None:
+def _show_stream(found: StreamReport) -> None:
     table = Table("word", "clips", "missed", "false alarms", "taken for it", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
-    for word, row in records["per_word"].items():
-        rate = f"{row['misses']} ({row['miss_rate']:.1f}%)" if row["positives"] else ""
-        numbers = row["positives"], rate, row["false_alarms"], row["confusions"]
+    for word, row in found.per_word.items():
+        rate = f"{row.misses} ({row.miss_rate:.1f}%)" if row.positives else ""
+        numbers = row.positives, rate, row.false_alarms, row.confusions
         table.add_row(cell(word), *map(str, numbers))
     out.print(table)
-    low, high = records["false_alarms_ci"]
+    low, high = found.false_alarms_ci
     out.print(
-        f"{records['miss_rate']:.1f}% of {records['config']['positives']} clips missed, "
-        f"{records['confusions']} taken for another word\n"
-        f"{records['false_alarms_per_hour']:.2f} false alarms per hour (95%: {low:.2f} to "
-        f"{high:.2f}; {records['false_alarms']} in {60 * records['hours']:.0f} min)"
+        f"{found.miss_rate:.1f}% of {found.config.positives} clips missed, "
+        f"{found.confusions} taken for another word\n"
+        f"{found.false_alarms_per_hour:.2f} false alarms per hour (95%: {low:.2f} to "
+        f"{high:.2f}; {found.false_alarms} in {60 * found.hours:.0f} min)"
     )
-    late = records["latency_s"]
-    if late["median"] is not None:
-        out.print(f"heard {late['median']:.2f} s after a word's end (95%: {late['p95']:.2f} s)")
-    points = ((rate, miss_rate_at(records["det"], rate)) for rate in (0.5, 3.0))
+    late = found.latency_s
+    if late.median is not None:
+        out.print(f"heard {late.median:.2f} s after a word's end (95%: {late.p95:.2f} s)")
+    points = ((rate, miss_rate_at(found.det, rate)) for rate in RATES)
     told = [f"{missed:.1f}% at {rate:g}" for rate, missed in points if missed is not None]
     if told:
         out.print(f"missed with the best threshold: {', '.join(told)} false alarms per hour")
-    out.print(f"{records['speed']:.0f} times real time")
+    out.print(f"{found.speed:.0f} times real time")

@@ -1,58 +1,46 @@
 """The command that makes a file for other programs of a taught model."""
 
-import os
-import uuid
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 
-from tapword import audio, demo
-from tapword.cli.app import app, out, progress_bar
-from tapword.cli.outputs import check_outputs
-from tapword.cli.teach import Model
+from tapword.assets import CLIPS
+from tapword.audio import files as audio_files
+from tapword.cli.app import FILES, argument, command, flag, option
+from tapword.cli.console import out, progress_bar
+from tapword.cli.options import Backbones, Model, Quiet
 from tapword.errors import InputError
-from tapword.spotter import Spotter, clean_word
+from tapword.files import check_writable, write_whole
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.words import clean_word
 
 MAX_WORDS = 50
 # Of the shipped clips every so many set the ranges of 8-bit numbers, and others are compared.
 CALIBRATE, COMPARE = slice(0, None, 21), slice(10, None, 42)
 
 
-@app.command()
+@command(FILES)
 def export(
     model: Model,
-    target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="OUT.onnx or OUT.h.", show_default=False)
-    ],
-    quantize: Annotated[
-        bool, typer.Option("--quantize", help="With .onnx: the backbone in 8 bits.")
-    ] = False,
+    target: Annotated[Path, argument("OUT", "OUT.onnx or OUT.h.")],
+    quantize: Annotated[bool, flag("--quantize", "With .onnx: the backbone in 8 bits.")] = False,
     check: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="With .onnx: measure what is lost on DIR, which has a folder a word.",
-        ),
+        option("DIR", "With .onnx: measure what is lost on DIR, which has a folder a word."),
     ] = None,
     max_words: Annotated[
-        int | None,
-        typer.Option(help=f"With .h: words there is room for. [default: {MAX_WORDS}]", min=1),
+        int | None, option("N", f"With .h: words there is room for. [default: {MAX_WORDS}]", min=1)
     ] = None,
     covariance: Annotated[
-        str | None,
-        typer.Option(help="With .h: keep less of a full covariance: block or diagonal."),
+        str | None, option("FORM", "With .h: keep less of a full covariance: block or diagonal.")
     ] = None,
     frames: Annotated[
-        Path | None,
-        typer.Option(metavar="FRAMES.onnx", help="With .h: write the backbone's network too."),
+        Path | None, option("FILE", "With .h: write the backbone's network too, as ONNX.")
     ] = None,
-    backbone: Annotated[
-        list[str] | None,
-        typer.Option("--backbone", help="MODEL's backbones as they are to be had here."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    backbone: Backbones = None,
+    force: Annotated[bool, flag("--force", "Replace files that exist.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make a file for other programs of MODEL as it is taught now.
 
@@ -62,7 +50,7 @@ def export(
     wanted = target.suffix.lower()
     if wanted not in (".onnx", ".h"):
         raise InputError(f"OUT must end in .onnx or .h, got {target}")
-    for option, given, suffix in (
+    for name, given, suffix in (
         ("--quantize", quantize, ".onnx"),
         ("--check", check is not None, ".onnx"),
         ("--max-words", max_words is not None, ".h"),
@@ -70,45 +58,47 @@ def export(
         ("--frames", frames is not None, ".h"),
     ):
         if given and suffix != wanted:
-            raise InputError(f"{option} goes with OUT{suffix}, got {target}")
+            raise InputError(f"{name} goes with OUT{suffix}, got {target}")
     for path in filter(None, (target, frames)):
         if path.exists() and model.exists() and path.samefile(model):
             raise InputError(f"{path} is the model itself; give another file")
         if path.exists() and not force:
             raise InputError(f"{path} exists; give a new file, or --force to replace it")
-    check_outputs([target, frames])
+        check_writable(path)
     spotter = Spotter.load(model, backbone)
     if wanted == ".h":
         _export_c(spotter, target, max_words or MAX_WORDS, covariance, frames)
     else:
-        _export_onnx(spotter, target, quantize, check)
+        _export_onnx(spotter, target, quantize, check, quiet)
 
 
-def _export_onnx(spotter: Spotter, target: Path, quantised: bool, folder: Path | None) -> None:
-    from tapword.export import onnx_file
-    from tapword.export.check import compare
-    from tapword.export.quantize import quantize
+def _export_onnx(
+    spotter: Spotter, target: Path, quantised: bool, folder: Path | None, quiet: bool
+) -> None:
+    from tapword.export.onnx import file as onnx_file
+    from tapword.export.onnx.check import compare
+    from tapword.export.onnx.quantize import quantize
 
     built = onnx_file.build(spotter)
     content = built.SerializeToString()
-    shipped = sorted(demo.CLIPS.glob("*/*.ogg"))
+    shipped = sorted(CLIPS.glob("*/*.ogg"))
     paths, words = shipped[COMPARE], None
     if folder is not None:
         paths, words = _taught_clips(spotter, folder)
-    clips = list(map(audio.read, paths))
+    clips = list(map(audio_files.read, paths))
     files = [("as it is", content)]
     if quantised:
-        with progress_bar() as progress:
+        with progress_bar(quiet) as progress:
             progress.add_task("quantising", total=None)
-            calibration: list[np.ndarray] = list(map(audio.read, shipped[CALIBRATE]))
+            calibration: list[np.ndarray] = list(map(audio_files.read, shipped[CALIBRATE]))
             files.append(("in 8 bits", quantize(built, calibration)))
     seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
     _write(target, files[-1][1])
-    ears = "aligned inside" if spotter.align else "taken as it is"
-    rejected = f" and {len(spotter.rejected)} rejected" if spotter.rejected else ""
+    ears = "aligned inside" if spotter.encoder.preparation.align else "taken as it is"
+    negatives = f" and {len(spotter.negatives)} negatives" if spotter.negatives else ""
     out.print(
         f"{target}: audio (samples,) float32 at 16 kHz, {ears} -> scores of "
-        f"{len(spotter.words)} words{rejected}",
+        f"{len(spotter.words)} words{negatives}",
         soft_wrap=True,
     )
     where = folder or "the shipped demo"
@@ -125,8 +115,9 @@ def _export_c(
     spotter: Spotter, target: Path, max_words: int, covariance: str | None, frames: Path | None
 ) -> None:
     from tapword.backbones.speech_embedding import SpeechEmbedding
-    from tapword.export import c_header, onnx_file
-    from tapword.export.reduced import reduced
+    from tapword.export.c import header as c_header
+    from tapword.export.c.reduced import reduced
+    from tapword.export.onnx import file as onnx_file
 
     if covariance is not None:
         spotter.learner = reduced(spotter.learner, covariance)
@@ -158,7 +149,7 @@ def _taught_clips(spotter: Spotter, folder: Path) -> tuple[list[Path], list[str]
         (path, clean_word(sub.name))
         for sub in sorted(folder.iterdir())
         if sub.is_dir() and clean_word(sub.name) in spotter.words
-        for path in audio.find(sub)
+        for path in audio_files.find(sub)
     ]
     if not found:
         raise InputError(f"{folder} has no sound files in folders named by a word of the model")
@@ -166,12 +157,7 @@ def _taught_clips(spotter: Spotter, folder: Path) -> tuple[list[Path], list[str]
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, links followed."""
-    target = Path(os.path.realpath(path))
-    place = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
-        place.write_bytes(content)
-        os.replace(place, target)
+        write_whole(path, content)
     except OSError as error:
-        place.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,27 +1,32 @@
-"""The command that listens to a stream and prints the words in it as they are said."""
+"""Commands that listen to a stream: for words, or for false alarms to set thresholds by."""
 
-import contextlib
 import io
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, cast
 
 import numpy as np
 import soxr
-import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
 
-from tapword import audio, microphone
-from tapword.cli.app import app, err, printable
-from tapword.cli.calibrate import PerHour
+from tapword.audio import files as audio_files
+from tapword.audio import microphone
+from tapword.audio.files import SAMPLE_RATE, as_float
+from tapword.audio.microphone import Chunk
+from tapword.cli.app import TEACH, argument, command, flag, option
+from tapword.cli.console import cell, err, out, print_json, printable
+from tapword.cli.options import AsJson, Device, Model, PerHour, Thresholds, expand, require_model
 from tapword.cli.record import METER_DB
-from tapword.cli.teach import Model
-from tapword.detector import Detector, Event
 from tapword.errors import InputError
-from tapword.microphone import Chunk
-from tapword.web.shared_model import SharedModel
+from tapword.listening import calibration
+from tapword.listening.detector import Detector, Event
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, parse_threshold
+from tapword.spotter.watched import WatchedModel
 
 CHUNK_S = 0.08
 BLOCK_S = 10.0
@@ -29,33 +34,22 @@ BLOCK_S = 10.0
 LOOK_S = 1.0
 
 
-@app.command()
+@command(TEACH)
 def listen(
     model: Model,
     source: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[FILE|-]",
-            help="Sound file of any length, or - for 16-bit mono samples from a pipe.",
-            show_default=False,
-        ),
+        argument("FILE", "Sound file of any length, or - for 16-bit mono samples from a pipe."),
     ] = None,
-    mic: Annotated[bool, typer.Option("--mic", help="Listen to the microphone.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON an event.")] = False,
-    device: Annotated[
-        str | None, typer.Option(help="With --mic: name or number of the microphone.")
-    ] = None,
+    mic: Annotated[bool, flag("--mic", "Listen to the microphone.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print a line of JSON an event.")] = False,
+    device: Device = None,
     rate: Annotated[
         int | None,
-        typer.Option(
-            metavar="HZ", min=1000, max=768_000, help="With -: samples a second. [default: 16000]"
-        ),
+        option("HZ", "With -: samples a second. [default: 16000]", min=1000),
     ] = None,
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(metavar="WORD=SCORE", help="Score from which WORD counts; repeatable."),
-    ] = None,
-    false_alarms_per_hour: PerHour = 0.5,
+    threshold: Thresholds = None,
+    false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
 ) -> None:
     """Print the words of MODEL as they are said: time in seconds, word, score.
 
@@ -67,33 +61,28 @@ def listen(
         raise InputError("--device goes with --mic")
     if rate is not None and source != "-":
         raise InputError("--rate goes with -; files and microphones know their own")
-    if not model.exists():
-        raise InputError(f"no model file: {model} does not exist")
-    shared = SharedModel(model)
-    if not shared.spotter.words:
-        raise InputError(f"{model} has no words yet; teach it with: tapword learn {model} WORD ...")
+    watched = WatchedModel(require_model(model))
+    if not watched.spotter.words:
+        raise InputError(f"{model} has no words yet; teach it with: tapword learn {model} WORD")
     detector = Detector(
-        shared.spotter,
+        watched.spotter,
         false_alarms_per_hour=false_alarms_per_hour,
-        thresholds=_thresholds(threshold or []),
+        thresholds=dict(map(parse_threshold, threshold or [])),
     )
-    chunks: contextlib.AbstractContextManager[Iterator[Chunk]]
-    if mic:
-        chunks = microphone.open_stream(device, chunk_s=CHUNK_S)
-    else:
-        stream = _pipe(rate) if source == "-" else _file(str(source))
-        chunks = contextlib.nullcontext(stream)
-    live = None if source not in (None, "-") else shared
+    live = watched if mic or source == "-" else None
     counts: Counter[str] = Counter()
     heard_s = 0.0
-    # Thresholds that are not known are found out before the first sound.
-    _ = detector.thresholds
+    stream: AbstractContextManager[Iterator[Chunk]]
+    if mic:
+        stream = microphone.open_stream(device, chunk_s=CHUNK_S)
+    else:
+        stream = nullcontext(_pipe(rate) if source == "-" else _file(str(source)))
     with _meter() as meter:
         bar = meter.add_task("", total=METER_DB[1] - METER_DB[0])
         try:
-            with chunks as stream:
-                for chunk, events in _hear(detector, stream, live):
-                    heard_s += len(chunk) / audio.SAMPLE_RATE
+            with stream as chunks:
+                for chunk, events in _hear(detector, chunks, live):
+                    heard_s += len(chunk) / SAMPLE_RATE
                     counts.update(event.word for event in events)
                     _show_level(meter, bar, chunk, detector)
                     for event in events:
@@ -105,12 +94,12 @@ def listen(
 
 
 def _hear(
-    detector: Detector, chunks: Iterator[Chunk], live: SharedModel | None
+    detector: Detector, chunks: Iterator[Chunk], live: WatchedModel | None
 ) -> Iterator[tuple[np.ndarray, list[Event]]]:
     """Chunks and the events in them; a model that is taught meanwhile is taken over."""
     since_s = 0.0
     for chunk in chunks:
-        since_s += len(chunk.samples) / audio.SAMPLE_RATE
+        since_s += len(chunk.samples) / SAMPLE_RATE
         if live is not None and since_s >= LOOK_S:
             since_s = 0.0
             if live.look():
@@ -124,14 +113,14 @@ def _hear(
 
 
 def _file(path: str) -> Iterator[Chunk]:
-    for block in audio.blocks(path, BLOCK_S):
+    for block in audio_files.blocks(path, BLOCK_S):
         yield Chunk(block, False)
 
 
 def _pipe(rate: int | None) -> Iterator[Chunk]:
     """Little-endian 16-bit samples of standard input, as they come."""
-    rate = audio.SAMPLE_RATE if rate is None else rate
-    resampler = soxr.ResampleStream(rate, audio.SAMPLE_RATE, 1)
+    rate = SAMPLE_RATE if rate is None else rate
+    resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1)
     pipe = cast(io.BufferedReader, sys.stdin.buffer)
     rest, ended = b"", False
     while not ended:
@@ -140,25 +129,12 @@ def _pipe(rate: int | None) -> Iterator[Chunk]:
         rest += data
         # Half a sample waits for its other half; at the end it is dropped.
         whole = len(rest) // 2 * 2
-        samples = np.frombuffer(rest[:whole], dtype="<i2").astype(np.float32) / 32768.0
+        samples = as_float(np.frombuffer(rest[:whole], dtype="<i2"))
         rest = rest[whole:]
-        if rate != audio.SAMPLE_RATE:
+        if rate != SAMPLE_RATE:
             samples = resampler.resample_chunk(samples, last=ended)
         if len(samples):
             yield Chunk(samples, False)
-
-
-def _thresholds(options: list[str]) -> dict[str, float]:
-    result = {}
-    for option in options:
-        word, sign, score = option.rpartition("=")
-        try:
-            result[word] = float(score)
-        except ValueError:
-            sign = ""
-        if not sign or not word or not np.isfinite(result[word]):
-            raise InputError(f"--threshold must be WORD=SCORE, as in lamp=0.6; got {option!r}")
-    return result
 
 
 def _meter() -> Progress:
@@ -191,3 +167,76 @@ def _show(event: Event, as_json: bool, meter: Progress) -> None:
         meter.console.print(line, soft_wrap=True)
     else:
         print(line, flush=True)
+
+
+@command(TEACH)
+def calibrate(
+    model: Model,
+    negatives: Annotated[
+        list[str] | None,
+        argument("FILES", "Long recordings without the words: files, folders or globs."),
+    ] = None,
+    false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    as_json: AsJson = False,
+) -> None:
+    """Set the thresholds of MODEL so that recordings without its words give few false alarms.
+
+    Without recordings, show the thresholds. A calibration replaces the one before, so give all
+    recordings at once.
+    """
+    spotter = Spotter.load(require_model(model))
+    if not negatives:
+        _show_thresholds(spotter, false_alarms_per_hour, as_json)
+        return
+    recordings = (audio_files.blocks(path, BLOCK_S) for path in expand(negatives))
+    found = calibration.calibrate(spotter, recordings, false_alarms_per_hour)
+    with Spotter.edit(model, spotter.backbones) as edited:
+        edited.require_same_parts(spotter)
+        edited.calibrated = {
+            word: threshold
+            for word, threshold in found.after.items()
+            if threshold > found.before[word] and word in edited.words
+        }
+    if as_json:
+        print_json(found._asdict())
+    else:
+        _show_calibration(found, false_alarms_per_hour)
+
+
+def _show_thresholds(spotter: Spotter, false_alarms_per_hour: float, as_json: bool) -> None:
+    thresholds = spotter.thresholds(false_alarms_per_hour)
+    if as_json:
+        print_json(thresholds)
+        return
+    table = Table("word", "threshold", "from")
+    for word, threshold in thresholds.items():
+        source = "calibration" if word in spotter.calibrated else "other words"
+        table.add_row(cell(word), f"{threshold:.3f}", source)
+    out.print(table if thresholds else "no words yet")
+
+
+def _show_calibration(found: calibration.Calibration, false_alarms_per_hour: float) -> None:
+    table = Table("word", "threshold", "now", "highest heard", "false alarms", "now")
+    for word, threshold in found.before.items():
+        highest = found.highest[word]
+        table.add_row(
+            cell(word),
+            f"{threshold:.3f}",
+            f"{found.after[word]:.3f}",
+            "" if highest is None else f"{highest:.3f}",
+            str(found.alarms_before[word]),
+            str(found.alarms_after[word]),
+        )
+    out.print(table)
+    allowed = int(false_alarms_per_hour * found.hours)
+    out.print(
+        f"{found.hours * 60:.1f} minutes were heard; {false_alarms_per_hour:g} an hour allow "
+        f"{allowed} false alarms in them.\n"
+        f"{sum(found.alarms_after.values())} in that time show a rate below "
+        f"{found.at_most_per_hour:.2g} an hour (upper end of the 95% interval), in sound like this."
+    )
+    if found.at_most_per_hour > false_alarms_per_hour:
+        out.print(
+            "To show the wanted rate takes at least "
+            f"{found.at_most_per_hour * found.hours / false_alarms_per_hour:.1f} hours."
+        )

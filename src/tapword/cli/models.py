@@ -4,37 +4,37 @@ import textwrap
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
 
-from tapword import modelfile, registry
-from tapword.cli.app import AsJson, app, cell, out, print_json
-from tapword.cli.teach import Model, report_model
+from tapword import registry
+from tapword.cli.app import FILES, argument, command
+from tapword.cli.console import cell, out, print_json
+from tapword.cli.options import AsJson, Model, require_model
+from tapword.cli.teach import report_model
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner
-from tapword.spotter import NOT, Spotter
+from tapword.spotter import modelfile
+from tapword.spotter.spotter import Spotter
 
+Word = Annotated[str, argument("WORD", "A taught word.")]
 ARGUMENTS_WIDTH = 30
 
 
-@app.command()
+@command(FILES)
 def info(model: Model, as_json: AsJson = False) -> None:
     """Show what MODEL knows, what it is made of and what it keeps."""
     header, learner = _read(model)
     size = learner.state_bytes
-    words = {word: n for word, n in header["words"].items() if not word.startswith(NOT)}
-    rejected = {
-        word.removeprefix(NOT): n for word, n in header["words"].items() if word.startswith(NOT)
-    }
+    words, negatives = header["words"], header["negatives"]
     calibrated = header.get("calibrated") or {}
     facts = {
         "file": str(model),
         "words": words,
-        "rejected": rejected,
+        "negatives": negatives,
         "calibrated": calibrated,
         "align": bool(header.get("align")),
-        "copies": bool(header.get("copies")),
-        "prior": header.get("prior") or [],
+        "augment": bool(header.get("augment")),
+        "whitening": header.get("whitening") or [],
         "backbones": header["backbones"],
         "poolings": header["poolings"],
         "learner": header["learner"],
@@ -49,15 +49,15 @@ def info(model: Model, as_json: AsJson = False) -> None:
     if as_json:
         print_json(facts)
         return
-    columns = ["word", "samples"]
+    columns = {"samples": {word: str(n) for word, n in words.items()}}
     # Most models have neither of these.
-    columns += ["rejected"] * bool(rejected) + ["threshold"] * bool(calibrated)
-    table = Table(*columns)
-    for word, count in words.items():
-        row: list[Any] = [cell(word), str(count)]
-        row += [str(rejected.get(word, 0))] * bool(rejected)
-        row += [f"{calibrated[word]:.3f}" if word in calibrated else ""] * bool(calibrated)
-        table.add_row(*row)
+    if negatives:
+        columns["negatives"] = {word: str(negatives.get(word, 0)) for word in words}
+    if calibrated:
+        columns["threshold"] = {word: f"{score:.3f}" for word, score in calibrated.items()}
+    table = Table("word", *columns)
+    for word in words:
+        table.add_row(cell(word), *(column.get(word, "") for column in columns.values()))
     out.print(table if words else "no words yet")
     backbones = " + ".join(registry.describe(part) for part in header["backbones"])
     for part in header["backbones"]:
@@ -65,14 +65,15 @@ def info(model: Model, as_json: AsJson = False) -> None:
             backbones += f"\n           weights {part['weights_sha256']}"
     poolings = " + ".join(registry.describe(part) for part in header["poolings"])
     clips = "centred on their sound, one second each" if facts["align"] else "as they are"
-    clips += "; taught with copies" * facts["copies"]
-    prior = "statistics of other words whiten the vectors" if facts["prior"] else "none"
+    if facts["augment"]:
+        clips += "; taught with augmented copies"
+    whitening = "statistics of other words" if facts["whitening"] else "none"
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
     out.print(
         f"clips      {clips}\n"
         f"backbone   {backbones}\n"
         f"pooling    {poolings}, {header.get('dim')} numbers a clip\n"
-        f"prior      {prior}\n"
+        f"whitening  {whitening}\n"
         f"learner    {registry.describe(header['learner'])}\n"
         f"state      {size.total:,} bytes: {size.fixed:,} fixed and {size.per_word:,} a word\n"
         f"keeps      {kept}, never a recording\n"
@@ -80,40 +81,44 @@ def info(model: Model, as_json: AsJson = False) -> None:
     )
 
 
-@app.command()
-def forget(model: Model, word: str) -> None:
+@command(FILES)
+def forget(model: Model, word: Word) -> None:
     """Remove a word from MODEL."""
-    with _edit(model) as spotter:
+    with Spotter.edit(require_model(model)) as spotter:
         spotter.forget(word)
     out.print(f"{model}: forgot {word!r}, {len(spotter.words)} words left")
 
 
-@app.command()
-def rename(model: Model, old: str, new: str) -> None:
+@command(FILES)
+def rename(
+    model: Model,
+    old: Word,
+    new: Annotated[str, argument("NEW", "Its name from now on.")],
+) -> None:
     """Give a word of MODEL another name."""
-    with _edit(model) as spotter:
+    with Spotter.edit(require_model(model)) as spotter:
         spotter.rename(old, new)
     out.print(f"{model}: {old!r} is now {new!r}")
 
 
-@app.command()
+@command(FILES)
 def merge(
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Model file to make.")],
-    models: Annotated[list[Path], typer.Argument(metavar="A B...", help="Models to add up.")],
+    model: Annotated[Path, argument("MODEL", "Model file to make.")],
+    models: Annotated[list[Path], argument("MODELS...", "Models to add up.")],
 ) -> None:
     """Add up models taught apart, as if one had been taught everything."""
-    if target.exists():
-        raise InputError(f"{target} exists; give a new file")
+    if model.exists():
+        raise InputError(f"{model} exists; give a new file")
     spotter = Spotter.load(models[0])
     for path in models[1:]:
         spotter.merge(Spotter.load(path))
-    spotter.save(target)
-    report_model(target, spotter)
+    spotter.save(model)
+    report_model(model, spotter)
 
 
-@app.command(name="list")
+@command(FILES, "list")
 def list_parts(
-    room: Annotated[str, typer.Argument(help="backbones, poolings or learners.")],
+    room: Annotated[str, argument("KIND", f"{', '.join(registry.ROOMS)}.")],
     as_json: AsJson = False,
 ) -> None:
     """List the parts a model can be made of, with their arguments."""
@@ -162,13 +167,7 @@ def _read(path: Path) -> tuple[dict[str, Any], Learner]:
     except (KeyError, TypeError, AttributeError, InputError) as error:
         raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
     try:
-        learner.load_state(arrays, header["words"])
+        learner.load_state(arrays, header["words"], header["negatives"], header["rows"])
     except InputError as error:
         raise ModelFileError(f"{path} cannot be used: {error}") from error
     return header, learner
-
-
-def _edit(model: Path) -> Any:
-    if not model.exists():
-        raise InputError(f"no model file: {model} does not exist")
-    return Spotter.edit(model)

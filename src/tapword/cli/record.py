@@ -1,29 +1,22 @@
 """The dialogue that records a word by microphone, take by take."""
 
-import copy
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
-from tapword import microphone
-from tapword.audio import SAMPLE_RATE
-from tapword.cli.app import err, out, printable
+from tapword.audio import microphone
+from tapword.audio.endpoint import Endpointer, Take
+from tapword.audio.files import SAMPLE_RATE
+from tapword.cli.console import err, out, printable
 from tapword.errors import InputError
-from tapword.spotter import Spotter
-from tapword.takes import Endpointer, Take, examine
 
 TAKES = 5
 # After so many refusals in a row something is wrong that another try does not mend.
 MAX_REFUSALS = 5
 COUNTDOWN_S = 2
-WAIT_S = 5.0
 METER_DB = (-70, 0)
-# Share of the takes that must be heard as another word for it to be close.
-CLOSE_SHARE = 0.8
-LOST = "sound was lost on the way: close programs that keep the machine busy"
 
 
 def record(word: str, count: int, device: str | None) -> list[np.ndarray]:
@@ -88,54 +81,12 @@ def _record_one(chunks: Iterator[microphone.Chunk], name: str, word: str) -> Tak
         meter.update(bar, description="say it now")
         if not err.is_terminal:
             out.print("say it now")
-        endpointer = Endpointer(WAIT_S)
-        gap = False
+        endpointer = Endpointer()
         for chunk in chunks:
+            if chunk.gap:
+                endpointer.gap()
             state = endpointer.hear(chunk.samples)
-            gap = gap or chunk.gap
             meter.update(bar, completed=endpointer.level_db - low)
             if state in ("over", "nobody"):
                 break
-    take = examine(endpointer.audio)
-    return take._replace(problem=LOST) if gap else take
-
-
-def close_word(spotter: Spotter, vectors: np.ndarray, word: str) -> str | None:
-    """Taught word that takes of another are mixed up with, or None.
-
-    Nearly all takes must be heard as it now, and at least one still when a copy has learned the
-    other takes: a model of few words hears one of them in anything, but tells a word that is far
-    from it as soon as it is taught.
-
-    Parameters
-    ----------
-    spotter
-        The model before it learns the takes.
-    vectors
-        Of the takes, (n, D).
-    word
-        What is said in them.
-    """
-    heard = Counter(prediction.word for prediction in spotter.predict_vectors(vectors))
-    other, votes = heard.most_common(1)[0]
-    if other in (None, word) or votes < CLOSE_SHARE * len(vectors) or len(vectors) < 3:
-        return None
-    pupil = copy.copy(spotter)
-    for index, vector in enumerate(vectors):
-        pupil.learner = copy.deepcopy(spotter.learner)
-        rest = np.delete(vectors, index, axis=0)
-        pupil.learn_vectors(rest, [word] * len(rest))
-        if pupil.predict_vectors(vector[None])[0].word == other:
-            return other
-    return None
-
-
-def warn_if_close(spotter: Spotter, vectors: np.ndarray, word: str) -> None:
-    """Say so where takes (n, D) of a word sound close to a word the model knows."""
-    other = close_word(spotter, vectors, word)
-    if other is not None:
-        err.print(
-            f'warning: "{printable(word)}" sounds close to "{printable(other)}"; if they are mixed '
-            "up, teach more takes of both, or forget one and choose another word",
-            soft_wrap=True,
-        )
+    return endpointer.take()

@@ -1,326 +1,267 @@
-"""Commands that teach and ask a model."""
+"""Commands that teach a model: words, and what is none of them."""
 
-import glob
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import numpy as np
 from rich.table import Table
 
-from tapword import audio, demo, scale
-from tapword.cli.app import AsJson, app, cell, err, out, print_json, printable, progress_bar
-from tapword.cli.engines import Address, EngineName, open_engine
-from tapword.cli.record import TAKES, record, warn_if_close
+from tapword.audio import files as audio_files
+from tapword.cli import demo
+from tapword.cli.app import TEACH, argument, command, flag, option
+from tapword.cli.console import cell, err, out, print_json, printable, progress_bar, warn
+from tapword.cli.options import (
+    AsJson,
+    Backbones,
+    Device,
+    Engine,
+    Files,
+    Model,
+    Parts,
+    Quiet,
+    SkipBad,
+    expand,
+    require_model,
+)
+from tapword.cli.record import TAKES, record
 from tapword.errors import InputError
-from tapword.front import BACKBONE, POOLING
-from tapword.spotter import LEARNER, Prediction, Spotter, clean_word
+from tapword.research.cluster import Cluster, open_engine
+from tapword.spotter import teaching
+from tapword.spotter.spotter import Prediction, Spotter
+from tapword.spotter.words import clean_word
 
 BATCH = 32
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.", show_default=False)]
-Files = Annotated[
-    list[str],
-    typer.Argument(metavar="FILES...", help="Sound files, folders or globs.", show_default=False),
-]
-SkipBad = Annotated[
-    bool, typer.Option("--skip-bad", help="Skip files that cannot be used, and say which.")
-]
-Backbones = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--backbone",
-        help=f"For a new model; repeat for several. [default: {BACKBONE}] For a model that exists: "
-        "its own backbones as they are to be had here, with weights=PATH or device=cuda, say.",
-    ),
-]
-Poolings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--pooling",
-        help=f"For a new model; one for all backbones, or repeat for each. [default: {POOLING}]",
-    ),
-]
-LearnerName = Annotated[
-    str | None, typer.Option("--learner", help=f"For a new model. [default: {LEARNER}]")
-]
-SizeName = Annotated[
-    str | None,
-    typer.Option("--size", help="For a new model, instead of parts: small, medium or large."),
-]
 
-
-@app.command()
+@command(TEACH)
 def learn(
     model: Model,
-    word: Annotated[str, typer.Argument(help="What is said.", show_default=False)],
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FILES...]", help="Sound files, folders or globs.", show_default=False
-        ),
-    ] = None,
-    mic: Annotated[
-        bool, typer.Option("--mic", help="Record by microphone instead of FILES.")
-    ] = False,
+    word: Annotated[
+        str, argument("WORD", "What is said; or a folder that has a folder of clips for each word.")
+    ],
+    files: Annotated[list[str] | None, argument("FILES", "Sound files, folders or globs.")] = None,
+    mic: Annotated[bool, flag("--mic", "Record by microphone instead of FILES.")] = False,
     takes: Annotated[
-        int | None,
-        typer.Option(help=f"With --mic: how often to say it. [default: {TAKES}]", min=1),
+        int | None, option("N", f"With --mic: how often to say it. [default: {TAKES}]", min=1)
     ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="With --mic: name or number of the microphone.")
-    ] = None,
-    backbone: Backbones = None,
-    pooling: Poolings = None,
-    learner: LearnerName = None,
-    size: SizeName = None,
+    device: Device = None,
+    *,
+    parts: Parts,
     skip_bad: SkipBad = False,
+    engine: Engine,
+    quiet: Quiet = False,
 ) -> None:
-    """Teach MODEL a word from sound files or by microphone; MODEL is made if there is none."""
-    word = clean_word(word)
-    if mic == bool(files):
+    """Teach MODEL a word from sound files or by microphone; MODEL is made if there is none.
+
+    A folder that has a folder of clips for each word teaches them all.
+
+        tapword learn home.tap lamp lamp1.wav lamp2.wav lamp3.wav
+
+        tapword learn home.tap recordings/
+    """
+    if mic and files:
         raise InputError("give either sound files or --mic to record them")
     if not mic and (takes is not None or device is not None):
         raise InputError("--takes and --device go with --mic")
-    parts = _parts(model, backbone, pooling, learner, size)
+    pupil = Pupil(model, parts.given(model))
     if mic:
-        _teach_takes(model, word, parts, TAKES if takes is None else takes, device)
+        spelled = clean_word(word)
+        clips = record(spelled, TAKES if takes is None else takes, device)
+        vectors = pupil.listener.vectors(clips, learning=True)
+        pupil.learn(vectors, [spelled] * len(clips), [f"take {n + 1}" for n in range(len(clips))])
+        return
+    named: Iterable[tuple[Path, str]]
+    if files:
+        spelled = clean_word(word)
+        named = [(path, spelled) for path in expand(files)]
+    elif Path(word).is_dir():
+        named = _walk(Path(word))
     else:
-        _teach(model, [(path, word) for path in expand(files or [])], parts, skip_bad)
-
-
-@app.command()
-def learn_folder(
-    model: Model,
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="DIR/<word>/* are clips of <word>.")
-    ],
-    backbone: Backbones = None,
-    pooling: Poolings = None,
-    learner: LearnerName = None,
-    size: SizeName = None,
-    skip_bad: SkipBad = False,
-    engine: EngineName = "local",
-    address: Address = None,
-) -> None:
-    """Teach MODEL every word that has a folder in DIR."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder")
-    clips = _walk(folder)
-    first = next(clips, None)
-    if first is None:
-        raise InputError(f"{folder} has no sound files in folders named by their word")
-    clips = itertools.chain([first], clips)
-    parts = _parts(model, backbone, pooling, learner, size)
-    with open_engine(engine, address) as cluster:
-        if cluster is None:
-            _teach(model, list(clips), parts, skip_bad)
+        raise InputError(
+            f"give sound files of {word!r}, or --mic to record them; {word} is no folder of words"
+        )
+    with open_engine(engine.engine, engine.address) as workers:
+        if workers is None:
+            _teach(pupil, list(named), skip_bad, quiet)
         else:
-            _teach_on(cluster, model, clips, parts, skip_bad)
+            _teach_on(workers, pupil, named, skip_bad, quiet)
 
 
-@app.command()
+@command(TEACH)
 def predict(
     model: Model,
     files: Files,
+    closed: Annotated[
+        bool, flag("--closed", "Give the nearest word at all cost, never -.")
+    ] = False,
     as_json: AsJson = False,
     skip_bad: SkipBad = False,
-    backbone: Annotated[
-        list[str] | None,
-        typer.Option("--backbone", help="MODEL's backbones as they are to be had here."),
-    ] = None,
-    reject: Annotated[
-        bool, typer.Option("--reject", help="A file may be none of the words: then say -.")
-    ] = False,
+    backbone: Backbones = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Say which taught word each file is."""
+    """Say which taught word each file is, or - where it is none of them."""
     spotter = Spotter.load(model, backbone)
     answers: list[tuple[Path, Prediction]] = []
-    for paths, vectors in _extract(spotter, expand(files), skip_bad):
-        answers.extend(zip(paths, spotter.predict_vectors(vectors, reject), strict=True))
+    for paths, vectors in _extract(spotter, expand(files), skip_bad, quiet):
+        answers.extend(zip(paths, spotter.predict_vectors(vectors, closed=closed), strict=True))
     if as_json:
-        print_json(
-            [
-                {
-                    "file": str(path),
-                    "word": answer.word,
-                    "score": answer.score,
-                    "probabilities": answer.probabilities,
-                }
-                for path, answer in answers
-            ]
-        )
+        print_json([{"file": str(path)} | answer._asdict() for path, answer in answers])
         return
     if not spotter.words:
         out.print(f"{model} has no words yet; teach it with: tapword learn {model} WORD FILES...")
         return
-    table = Table("file", "word", "share", "next best")
+    table = Table("file", "word", "nearest", "share", "next")
     for path, answer in answers:
-        shares = list(answer.probabilities.items())
-        second = f"{shares[1][0]} {shares[1][1]:.1%}" if len(shares) > 1 else ""
+        (first, share), *others = answer.probabilities.items()
+        second = f"{others[0][0]} {others[0][1]:.1%}" if others else ""
         word = "-" if answer.word is None else answer.word
-        table.add_row(cell(path), cell(word), f"{shares[0][1]:.1%}", cell(second))
+        table.add_row(cell(path), cell(word), cell(first), f"{share:.1%}", cell(second))
     out.print(table)
 
 
-@app.command(name="demo")
+@command(TEACH)
+def reject(model: Model, files: Files, as_json: AsJson = False) -> None:
+    """Teach MODEL that each file was none of its words.
+
+    Whatever was taken for a word by mistake: a sound like it will not be taken for it again.
+    """
+    paths = expand(files)
+    clips = [audio_files.read(path) for path in paths]
+    with Spotter.edit(require_model(model)) as spotter:
+        if not spotter.words:
+            raise InputError(f"{model} has no words yet, so nothing is taken for one")
+        vectors = spotter.vectors(clips)
+        before = spotter.predict_vectors(vectors)
+        taken = [spotter.reject(clip) for clip in clips]
+        after = spotter.predict_vectors(vectors)
+    rows = [
+        {"file": str(path), "nearest": word, "before": old.word, "now": new.word}
+        for path, word, old, new in zip(paths, taken, before, after, strict=True)
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("file", "nearest to", "taken for, before", "now")
+    for row in rows:
+        table.add_row(*(cell("-" if value is None else value) for value in row.values()))
+    out.print(table)
+
+
+@command(TEACH, "demo")
 def run_demo(
-    seed: Annotated[int, typer.Option(help="Order of words and choice of voices.")] = 0,
+    seed: Annotated[int, option("N", "Order of words and voices.")] = 0,
 ) -> None:
     """Teach synthetic words one sample at a time and watch them stay known."""
     demo.show(out, seed)
 
 
-def _parts(
-    model: Path,
-    backbone: list[str] | None,
-    pooling: list[str] | None,
-    learner: str | None,
-    size: str | None,
-) -> dict[str, Any]:
-    given = {"backbone": backbone, "pooling": pooling, "learner": learner, "size": size}
-    given = {name: value for name, value in given.items() if value}
-    fixed = [name for name in given if name != "backbone"]
-    if fixed and model.exists():
-        options = ", ".join(f"--{name}" for name in fixed)
-        raise InputError(f"{options} only for a new model; {model} exists and keeps its parts")
-    return given
-
-
 def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Clips of every word that has a folder, one folder at a time."""
+    """Clips of every word that has a folder, one folder at a time; at least one, or an error."""
+    found = False
     for sub in sorted(folder.iterdir()):
         if sub.is_dir() and not sub.name.startswith((".", "_")):
             word = clean_word(sub.name)
-            for path in audio.find(sub):
+            for path in audio_files.find(sub):
+                found = True
                 yield path, word
-
-
-def expand(patterns: Iterable[str]) -> list[Path]:
-    """Files of paths, folders and globs, in order; an empty folder or glob is an error."""
-    found: list[Path] = []
-    for pattern in patterns:
-        literal = Path(pattern).exists() or not glob.has_magic(pattern)
-        matches = [pattern] if literal else sorted(glob.glob(pattern, recursive=True))
-        files = [file for match in matches for file in audio.find(match)]
-        if not files:
-            raise InputError(f"{pattern}: no sound files there")
-        found.extend(files)
-    return found
+    if not found:
+        raise InputError(f"{folder} has no sound files in folders named by their word")
 
 
 def _extract(
-    spotter: Spotter, paths: list[Path], skip_bad: bool, learning: bool = False
-) -> Iterator[tuple[list[Path], Any]]:
+    spotter: Spotter, paths: list[Path], skip_bad: bool, quiet: bool, learning: bool = False
+) -> Iterator[tuple[list[Path], np.ndarray]]:
     """Vectors of files, a batch at a time, with a progress bar."""
-    with progress_bar() as progress:
+    with progress_bar(quiet) as progress:
         task = progress.add_task("listening", total=len(paths))
         for start in range(0, len(paths), BATCH):
             clips, kept = [], []
             for path in paths[start : start + BATCH]:
                 try:
-                    clips.append(audio.read(path))
+                    clips.append(audio_files.read(path))
                     kept.append(path)
                 except InputError as error:
                     if not skip_bad:
                         raise
-                    err.print(f"skipped: {printable(error)}", soft_wrap=True)
+                    _say_skipped(str(error))
             if kept:
-                vectors = spotter.vectors(clips, learning=learning)
-                if learning:
-                    warn_of_noise(kept, spotter.front.is_noise(vectors))
-                yield kept, vectors
+                yield kept, spotter.vectors(clips, learning=learning)
             progress.advance(task, min(BATCH, len(paths) - start))
 
 
-def warn_of_noise(paths: Iterable[Path], noise: Iterable[bool]) -> None:
-    """Say which files will be taught although no word is to be heard in them."""
-    for path in itertools.compress(paths, noise):
-        err.print(
-            f"warning: {printable(path)} sounds like noise alone, which is never taken for a word "
-            "when listening",
-            style="yellow",
-            soft_wrap=True,
-        )
+def _say_skipped(message: str) -> None:
+    err.print(f"skipped: {printable(message)}", soft_wrap=True)
 
 
-def _teach(
-    model: Path, clips: list[tuple[Path, str]], parts: dict[str, Any], skip_bad: bool
-) -> None:
+class Pupil:
+    """A model file, and a spotter of its parts that listens before the file is locked.
+
+    Parameters
+    ----------
+    model
+        The file; made where there is none.
+    parts
+        What a new model is made of; of one that exists, its backbones as they are to be had here.
+    """
+
+    def __init__(self, model: Path, parts: dict[str, Any]):
+        self.model = model
+        self.backbones = parts.pop("backbone", None) if model.exists() else None
+        self.parts = parts
+        exists = model.exists()
+        self.listener = Spotter.load(model, self.backbones) if exists else Spotter(**parts)
+
+    def learn(self, vectors: np.ndarray, words: list[str], names: list[str]) -> None:
+        """Learn vectors (n, D) of clips by these names; warn of those that may not do."""
+        for word in dict.fromkeys(words):
+            rows = [index for index, other in enumerate(words) if other == word]
+            own = [names[row] for row in rows]
+            for message in teaching.warnings(self.listener, vectors[rows], word, own):
+                warn(message)
+        self.write(len(words), lambda spotter: spotter.learn_vectors(vectors, words))
+
+    def write(self, clips: int, teach: Callable[[Spotter], None]) -> None:
+        """Lock the model only for the moment of learning what was listened to before."""
+        if not clips:
+            raise InputError("none of the files could be used; nothing was taught")
+        with Spotter.edit(self.model, self.backbones, **self.parts) as spotter:
+            # Somebody may have replaced the model while we listened.
+            spotter.require_same_parts(self.listener)
+            teach(spotter)
+        out.print(f"learned {clips} clips")
+        report_model(self.model, spotter)
+
+
+def _teach(pupil: Pupil, clips: list[tuple[Path, str]], skip_bad: bool, quiet: bool) -> None:
     """Teach sound files, each with its word."""
-    backbones, listener = _listener(model, parts)
     word_of = dict(clips)
-    batches = list(_extract(listener, [path for path, _ in clips], skip_bad, learning=True))
-
-    def teach(spotter: Spotter) -> None:
-        for paths, vectors in batches:
-            spotter.learn_vectors(vectors, [word_of[path] for path in paths])
-
-    lesson = scale.Lesson(sum(len(paths) for paths, _ in batches), teach)
-    _write(model, listener, backbones, parts, lesson)
+    batches = list(_extract(pupil.listener, list(word_of), skip_bad, quiet, learning=True))
+    paths = [path for batch, _ in batches for path in batch]
+    vectors = np.concatenate([found for _, found in batches] or [np.empty((0, 0))])
+    pupil.learn(vectors, [word_of[path] for path in paths], [str(path) for path in paths])
 
 
 def _teach_on(
-    cluster: scale.Cluster,
-    model: Path,
+    workers: Cluster,
+    pupil: Pupil,
     clips: Iterable[tuple[Path, str]],
-    parts: dict[str, Any],
     skip_bad: bool,
+    quiet: bool,
 ) -> None:
     """Teach sound files, each with its word; the workers of a cluster listen."""
-    backbones, listener = _listener(model, parts)
-
-    def skipped(message: str) -> None:
-        err.print(f"skipped: {printable(message)}", soft_wrap=True)
-
-    with progress_bar() as progress:
+    clips = iter(clips)
+    # A folder without clips is said before the workers start.
+    clips = itertools.chain([next(clips)], clips)
+    with progress_bar(quiet) as progress:
         task = progress.add_task("listening", total=None)
-        with cluster.listen(
-            listener,
-            clips,
-            skip_bad,
-            skipped,
-            lambda done: progress.update(task, completed=done),
-        ) as lesson:
-            _write(model, listener, backbones, parts, lesson)
 
+        def step(done: int) -> None:
+            progress.update(task, completed=done)
 
-def _teach_takes(
-    model: Path, word: str, parts: dict[str, Any], count: int, device: str | None
-) -> None:
-    """Teach a word from takes recorded now."""
-    backbones, listener = _listener(model, parts)
-    clips = record(word, count, device)
-    vectors = listener.vectors(clips, learning=True)
-    warn_if_close(listener, vectors, word)
-    words = [word] * len(clips)
-    lesson = scale.Lesson(len(clips), lambda spotter: spotter.learn_vectors(vectors, words))
-    _write(model, listener, backbones, parts, lesson)
-
-
-def _listener(model: Path, parts: dict[str, Any]) -> tuple[list[str] | None, Spotter]:
-    """Backbones of a model that exists, taken out of `parts`, and a spotter to listen with."""
-    backbones = parts.pop("backbone", None) if model.exists() else None
-    return backbones, Spotter.load(model, backbones) if model.exists() else Spotter(**parts)
-
-
-def _write(
-    model: Path,
-    listener: Spotter,
-    backbones: list[str] | None,
-    parts: dict[str, Any],
-    lesson: scale.Lesson,
-) -> None:
-    """Lock the model only for the moment of learning what was listened to before."""
-    if not lesson.clips:
-        raise InputError("none of the files could be used; nothing was taught")
-    with Spotter.edit(model, backbones, **parts) as spotter:
-        # Somebody may have replaced the model while we listened.
-        spotter.require_same_parts(listener)
-        lesson.teach(spotter)
-    out.print(f"learned {lesson.clips} clips")
-    report_model(model, spotter)
+        with workers.listen(pupil.listener, clips, skip_bad, _say_skipped, step) as lesson:
+            pupil.write(lesson.clips, lesson.teach)
 
 
 def report_model(model: Path, spotter: Spotter) -> None:

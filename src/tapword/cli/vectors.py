@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.passes import Split
+from tapword.research.runner import Split
 
 
 def read_vectors(path: Path) -> Split:

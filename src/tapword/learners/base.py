@@ -1,8 +1,8 @@
-"""What every learner is: vectors and words in one at a time, scores out, nothing else kept."""
+"""What every learner is: vectors and words in, one at a time; scores out; no sample kept."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,53 +10,88 @@ import numpy as np
 from tapword.errors import InputError, ModelFileError
 from tapword.registry import Part
 
-# Squares of larger numbers cannot be summed in float32 over the samples of a lifetime.
-_LARGEST = 1e15
+# Larger numbers are refused: squares of 1e8 of them could not be summed in float32 (up to 3e38).
+LARGEST = 1e15
 
 
 class StateBytes(NamedTuple):
-    """Memory of a learner's state: `total` = `fixed` + words taught * `per_word`."""
+    """Memory of a learner's state: `total` = `fixed` + rows * `per_word`."""
 
     total: int
     fixed: int
     per_word: int
 
 
+class Row(NamedTuple):
+    """What one row of a learner's state describes: a word, or sounds that are not that word."""
+
+    word: str
+    negative: bool = False
+
+
 class Learner(Part, ABC):
     """Learns words from vectors, one at a time, in one pass.
 
-    A subclass gives `_size`, `_grow`, `_learn_one`, `_scores`, `_arrays`, `_load` and, where its
-    mathematics allows, `_learn_many`, `_merge` and `_forget`. Checks of what comes in live here.
+    A subclass gives the methods under "What a subclass gives", `_learn_many` and `_merge` where its
+    mathematics allows. It numbers rows and need not know which of them are negatives. What comes in
+    is checked here.
 
     Attributes
     ----------
-    words
-        Word -> how many samples it was taught; in the order of the columns of `scores`.
     dim
         Numbers per vector; None until the first sample or state.
     max_gb
         A state larger than this is refused before memory is taken.
+    sharpness
+        What scores are multiplied by before `probabilities` takes their softmax.
     mergeable
         Whether two learners can be added up exactly.
     keeps_vectors
-        Whether single samples' vectors are kept, as replay needs; audio never is.
+        Whether vectors of single samples are kept, as replay needs; audio never is.
     """
 
-    max_gb: float = 4.0
-    mergeable: bool = False
-    keeps_vectors: bool = False
+    max_gb = 4.0
+    sharpness = 1.0
+    mergeable = False
+    keeps_vectors = False
     # The array of a state that has one column for each number of a vector.
-    _columns: str = "means"
+    _columns = "means"
 
-    def __init__(self) -> None:
-        self.words: dict[str, int] = {}
+    def __post_init__(self) -> None:
         self.dim: int | None = None
+        # Row -> its number in the state; samples of each row; which rows are negatives.
+        self._numbers: dict[Row, int] = {}
+        self._counts: list[int] = []
+        self._negative = np.zeros(0, dtype=bool)
 
-    def learn_one(self, x: np.ndarray, word: str) -> None:
-        """Learn that the vector `x` (D,) is `word`, which may be a new one."""
+    @property
+    def rows(self) -> list[Row]:
+        """What each row of the state describes, in their order."""
+        return list(self._numbers)
+
+    @property
+    def words(self) -> dict[str, int]:
+        """Word -> how many samples it was taught, in the order of the columns of `scores`."""
+        return self._table(negative=False)
+
+    @property
+    def negatives(self) -> dict[str, int]:
+        """Word -> how many sounds were taught as not this word."""
+        return self._table(negative=True)
+
+    def learn_one(self, x: np.ndarray, word: str, negative: bool = False) -> None:
+        """Learn that the vector `x` (D,) is `word`, which may be new; or that it is not `word`."""
         x = self._check(np.asarray(x), ndim=1)
-        self._learn_one(x, self._index(word, x.shape[0]))
-        self.words[word] += 1
+        self._check_word(word)
+        row = Row(word, negative)
+        if row not in self._numbers:
+            if negative:
+                self._require_taught(word)
+            self._make_rows([row], len(x))
+        number = self._numbers[row]
+        self._learn_one(x, number)
+        self._counts[number] += 1
+        self._changed()
 
     def learn_many(self, X: np.ndarray, words: Sequence[str]) -> None:
         """Learn the rows of `X` (n, D); equal to `learn_one` in order, and faster."""
@@ -64,36 +99,47 @@ class Learner(Part, ABC):
         if len(X) != len(words):
             raise InputError(f"got {len(X)} vectors for {len(words)} words")
         for word in words:
-            if not isinstance(word, str) or not word:
-                self._check_word(word)
+            self._check_word(word)
         if not len(X):
             return
-        self._check_size(X.shape[1], len(self.words.keys() | set(words)))
-        rows = {word: self._index(word, X.shape[1]) for word in dict.fromkeys(words)}
-        self._learn_many(X, np.array([rows[word] for word in words]))
-        for word, count in Counter(words).items():
-            self.words[word] += count
+        counts = Counter(words)
+        self._make_rows(map(Row, counts), X.shape[1])
+        numbers = {word: self._numbers[Row(word)] for word in counts}
+        self._learn_many(X, np.array([numbers[word] for word in words]))
+        for word, count in counts.items():
+            self._counts[numbers[word]] += count
+        self._changed()
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Score the rows of `X` (n, D) for each taught word: (n, len(words)), higher is better."""
+        return self.all_scores(X)[0]
+
+    def all_scores(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores for words and for negatives: (n, len(words)) and (n, len(negatives))."""
         X = self._check(np.asarray(X), ndim=2)
-        if not self.words:
-            return np.empty((len(X), 0))
-        return self._scores(X)
+        none = np.empty((len(X), 0))
+        if not self._numbers:
+            return none, none
+        scores = self._scores(X)
+        if not self._negative.any():
+            return scores, none
+        return scores[:, ~self._negative], scores[:, self._negative]
+
+    def linear(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Weights (rows, D) and biases (rows,) if scores are X @ weights.T + biases, else None."""
+        return None
 
     def predict(self, X: np.ndarray) -> list[str | None]:
         """Best word of each row of `X` (n, D); None where nothing is taught."""
         scores = self.scores(X)
-        if not self.words:
-            return [None] * len(scores)
-        names = list(self.words)
-        return [names[index] for index in scores.argmax(axis=1)]
+        names = [row.word for row in self._numbers if not row.negative]
+        return [names[best] for best in scores.argmax(axis=1)] if names else [None] * len(scores)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Turn scores (n, K) into numbers that sum to 1 over the words."""
         if not scores.shape[-1]:
             return scores
-        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        e = np.exp(self.sharpness * (scores - scores.max(axis=-1, keepdims=True)))
         return e / e.sum(axis=-1, keepdims=True)
 
     def merge(self, other: "Learner") -> None:
@@ -106,55 +152,84 @@ class Learner(Part, ABC):
             )
         if other.dim is None:
             return
-        if self.dim is not None and self.dim != other.dim:
+        if self.dim not in (None, other.dim):
             raise InputError(f"cannot merge vectors of {other.dim} numbers into {self.dim}")
-        self._check_size(other.dim, len(self.words | other.words))
-        indices = np.array([self._index(word, other.dim) for word in other.words], dtype=int)
-        self._merge(other, indices)
-        for word, count in other.words.items():
-            self.words[word] += count
+        self._make_rows(other._numbers, other.dim)
+        numbers = [self._numbers[row] for row in other._numbers]
+        self._merge(other, np.array(numbers, dtype=int))
+        for number, count in zip(numbers, other._counts, strict=True):
+            self._counts[number] += count
+        self._changed()
 
     def forget(self, word: str) -> None:
-        """Remove a word; it can never win again."""
-        self._forget(self._position(word))
-        del self.words[word]
+        """Remove a word and its negatives; it can never win again."""
+        self._require_taught(word)
+        for row in (Row(word), Row(word, negative=True)):
+            if row in self._numbers:
+                number = self._numbers.pop(row)
+                self._forget(number)
+                del self._counts[number]
+                self._number(self._numbers)
+        self._changed()
 
     def rename(self, old: str, new: str) -> None:
         """Give a word another name; nothing else changes."""
-        self._position(old)
+        self._require_taught(old)
         self._check_word(new)
-        if new in self.words and new != old:
+        if new != old and Row(new) in self._numbers:
             raise InputError(f"cannot rename {old!r} to {new!r}: {new!r} is already taught")
-        self.words = {new if word == old else word: n for word, n in self.words.items()}
+        self._number(Row(new if row.word == old else row.word, row.negative) for row in self.rows)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything learned besides `words`, as arrays; {} before the first sample."""
+        """Everything learned besides rows and counts, as arrays; {} before the first sample."""
         return {} if self.dim is None else self._arrays()
 
-    def load_state(self, state: dict[str, np.ndarray], words: dict[str, int]) -> None:
-        """Take over what `state` and `words` of a learner of the same arguments gave."""
-        self.words, self.dim = {}, None
+    def load_state(
+        self,
+        state: dict[str, np.ndarray],
+        words: dict[str, int],
+        negatives: dict[str, int] | None = None,
+        rows: Sequence[Row] | None = None,
+    ) -> None:
+        """Take over state and attributes of a learner of the same arguments.
+
+        Without `rows`, the rows of the state are the words, then the negatives.
+        """
+        counts = {Row(word): n for word, n in words.items()}
+        counts |= {Row(word, negative=True): n for word, n in (negatives or {}).items()}
+        rows = list(counts) if rows is None else rows
+        if sorted(rows) != sorted(counts):
+            raise ModelFileError("the rows of the state are not those of its words and negatives")
+        self.dim, self._counts = None, []
+        self._number([])
         if not state:
-            if words:
+            if rows:
                 raise ModelFileError(f"the model file names {len(words)} words but holds no state")
             return
         dim = self._dim_of(state)
-        self._check_size(dim, len(words))
-        self._begin(dim)
-        self._load(StateReader(state, self.name), len(words))
-        self.words = dict(words)
+        self._check_size(dim, len(rows))
+        self._start(dim)
+        self._load(StateReader(state, self.name), len(rows))
+        self._number(rows)
+        self.dim, self._counts = dim, [counts[row] for row in rows]
+        self._changed()
 
     @property
     def state_bytes(self) -> StateBytes:
         """Bytes the state takes now, split into what is fixed and what each word adds."""
-        fixed, per_word = self._size(self.dim) if self.dim is not None else (0, 0)
-        return StateBytes(fixed + per_word * len(self.words), fixed, per_word)
+        fixed, per_word = (0, 0) if self.dim is None else self._size(self.dim)
+        return StateBytes(fixed + per_word * len(self._numbers), fixed, per_word)
+
+    def bytes_for(self, dim: int, n_rows: int) -> int:
+        """Bytes the state takes at most, for vectors of `dim` numbers and so many rows."""
+        fixed, per_word = self._size(dim)
+        return fixed + per_word * n_rows
 
     # What a subclass gives.
 
     @abstractmethod
     def _size(self, dim: int) -> tuple[int, int]:
-        """Bytes of the state for vectors of `dim` numbers: (fixed, per word); never exceeded."""
+        """Bytes of the state for vectors of `dim` numbers: (fixed, per row); never exceeded."""
 
     @abstractmethod
     def _start(self, dim: int) -> None:
@@ -162,34 +237,104 @@ class Learner(Part, ABC):
 
     @abstractmethod
     def _grow(self) -> None:
-        """Make room for one more word, whose row is the last."""
+        """Make room for one more row, which is the last."""
 
     @abstractmethod
     def _learn_one(self, x: np.ndarray, k: int) -> None:
-        """Learn x (D,) float32 as word number k, which has a row."""
+        """Learn x (D,) float32 into row k, which is there."""
 
     def _learn_many(self, X: np.ndarray, indices: np.ndarray) -> None:
+        """Learn the rows of X (n, D) float32 into the state's rows `indices` (n,)."""
         for x, k in zip(X, indices, strict=True):
             self._learn_one(x, k)
 
     @abstractmethod
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        """(n, D) float32 -> (n, K), with K at least 1."""
+        """(n, D) float32 -> (n, rows), where there is a row at least."""
 
     def _merge(self, other: Any, indices: np.ndarray) -> None:
-        """Add another's state; `indices` are the rows here of its words (if `mergeable`)."""
+        """Add another's state; `indices` are the rows here of its rows (if `mergeable`)."""
 
     @abstractmethod
     def _forget(self, k: int) -> None:
         """Remove row k."""
+
+    def _changed(self) -> None:
+        """Drop what was worked out from the state, which has changed."""
 
     @abstractmethod
     def _arrays(self) -> dict[str, np.ndarray]:
         """Give the whole state by name, without copies."""
 
     @abstractmethod
-    def _load(self, state: "StateReader", n_words: int) -> None:
+    def _load(self, state: "StateReader", n_rows: int) -> None:
         """Fill the empty state that `_start` made."""
+
+    # Rows.
+
+    def _table(self, negative: bool) -> dict[str, int]:
+        counted = zip(self._numbers, self._counts, strict=True)
+        return {row.word: count for row, count in counted if row.negative == negative}
+
+    def _number(self, rows: Iterable[Row]) -> None:
+        self._numbers = {row: number for number, row in enumerate(rows)}
+        self._negative = np.array([row.negative for row in self._numbers], dtype=bool)
+
+    def _make_rows(self, rows: Iterable[Row], dim: int) -> None:
+        """Make those rows that are not there yet, or refuse to before anything is changed."""
+        new = [row for row in rows if row not in self._numbers]
+        if new:
+            self._check_size(dim, len(self._numbers) + len(new))
+        if self.dim is None:
+            self._start(dim)
+            self.dim = dim
+        for _ in new:
+            self._grow()
+        self._counts += [0] * len(new)
+        self._number([*self._numbers, *new])
+
+    # Checks.
+
+    def _check(self, X: np.ndarray, ndim: int) -> np.ndarray:
+        if X.ndim != ndim or not X.shape[-1] or X.dtype.kind not in "fiu":
+            wanted = f"{self.name} wants numbers of shape {'(D,)' if ndim == 1 else '(n, D)'}"
+            raise InputError(f"{wanted}, got {X.dtype} of shape {X.shape}")
+        if self.dim not in (None, X.shape[-1]):
+            taught = f"{self.name} was taught vectors of {self.dim} numbers"
+            raise InputError(f"{taught}, got {X.shape[-1]}")
+        with np.errstate(over="ignore"):
+            X = np.ascontiguousarray(X, dtype=np.float32)
+        # The sum of squares tells of NaN, infinity and numbers too large to be squared in a single
+        # pass; only a huge one needs a second look.
+        flat = X.reshape(-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not flat @ flat <= LARGEST**2
+        largest = float(np.abs(X).max()) if suspicious else 0.0
+        if not np.isfinite(largest):
+            raise InputError(f"{self.name}: the vector contains NaN or infinite numbers")
+        if largest > LARGEST:
+            raise InputError(
+                f"{self.name}: the vector has numbers up to {largest:.2g}, which cannot be squared "
+                f"and summed; they may be at most {LARGEST:.0e}"
+            )
+        return X
+
+    def _check_word(self, word: str) -> None:
+        if not isinstance(word, str) or not word:
+            raise InputError(f"a word must be a non-empty string, got {word!r}")
+
+    def _check_size(self, dim: int, n_rows: int) -> None:
+        gigabytes = self.bytes_for(dim, n_rows) / 1e9
+        if gigabytes > self.max_gb:
+            raise InputError(
+                f"{self.name} with {dim} numbers per vector and {n_rows} words needs "
+                f"{gigabytes:.1f} GB; max_gb is {self.max_gb:g}"
+            )
+
+    def _require_taught(self, word: str) -> None:
+        if Row(word) not in self._numbers:
+            known = ", ".join(self.words) or "none"
+            raise InputError(f"no word {word!r} is taught; known: {known}")
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:
         """Vector length that a state was made for."""
@@ -197,74 +342,6 @@ class Learner(Part, ABC):
         if array is None or array.ndim != 2 or not array.shape[1]:
             raise ModelFileError(f"the model file holds no state of learner {self.name!r}")
         return array.shape[1]
-
-    # Checks.
-
-    def _check(self, X: np.ndarray, ndim: int) -> np.ndarray:
-        shape = "(D,)" if ndim == 1 else "(n, D)"
-        if X.ndim != ndim or not X.shape[-1] or X.dtype.kind not in "fiu":
-            raise InputError(
-                f"{self.name} wants numbers of shape {shape}, got {X.dtype} of shape {X.shape}"
-            )
-        if self.dim is not None and X.shape[-1] != self.dim:
-            raise InputError(
-                f"{self.name} was taught vectors of {self.dim} numbers, got {X.shape[-1]}"
-            )
-        with np.errstate(over="ignore"):
-            X = np.ascontiguousarray(X, dtype=np.float32)
-        # The sum of squares tells of NaN, infinity and numbers too large to be squared in a single
-        # pass; only a huge one needs a second look.
-        flat = X.reshape(-1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            suspicious = not flat @ flat <= _LARGEST**2
-        if suspicious:
-            self._refuse_extremes(X)
-        return X
-
-    def _refuse_extremes(self, X: np.ndarray) -> None:
-        if not np.isfinite(X).all():
-            raise InputError(f"{self.name}: the vector contains NaN or infinite numbers")
-        largest = float(np.abs(X).max())
-        if largest > _LARGEST:
-            raise InputError(
-                f"{self.name}: the vector has numbers up to {largest:.2g}, which cannot be squared "
-                f"and summed; the limit is {_LARGEST:.0e}"
-            )
-
-    def _check_word(self, word: str) -> None:
-        if not isinstance(word, str) or not word:
-            raise InputError(f"a word must be a non-empty string, got {word!r}")
-
-    def _check_size(self, dim: int, n_words: int) -> None:
-        fixed, per_word = self._size(dim)
-        gigabytes = (fixed + per_word * n_words) / 1e9
-        if gigabytes > self.max_gb:
-            raise InputError(
-                f"{self.name} with {dim} numbers a vector and {n_words} words needs "
-                f"{gigabytes:.1f} GB; max_gb is {self.max_gb:g}"
-            )
-
-    def _begin(self, dim: int) -> None:
-        self._start(dim)
-        self.dim = dim
-
-    def _position(self, word: str) -> int:
-        if word not in self.words:
-            known = ", ".join(self.words) or "none"
-            raise InputError(f"no word {word!r} is taught; known: {known}")
-        return list(self.words).index(word)
-
-    def _index(self, word: str, dim: int) -> int:
-        """Row of a word, made on its first sample."""
-        self._check_word(word)
-        if word in self.words:
-            return list(self.words).index(word)
-        self._check_size(dim, len(self.words) + 1)
-        if self.dim is None:
-            self._begin(dim)
-        self._grow()
-        self.words[word] = 0
-        return len(self.words) - 1
 
 
 class StateReader(dict[str, np.ndarray]):

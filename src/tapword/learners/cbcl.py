@@ -3,13 +3,12 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from tapword.errors import InputError, ModelFileError
+from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateReader
-from tapword.learners.centroids import Centroids
 
 
 class Cbcl(Learner):
-    """Nearest of several centroids a word, made where samples lie far apart.
+    """Nearest centroid, of which a word has several where its samples lie far apart.
 
     A sample joins its word's nearest centroid (count-weighted mean) if that is nearer than
     `distance_threshold`, else it becomes a new one. Beyond `max_centroids` in all, the two
@@ -26,8 +25,8 @@ class Cbcl(Learner):
     topk
         How many centroids vote.
     variant
-        "exact", or "reference": as the public code of the method has it, a sample joins the
-        first centroid of its word instead of the nearest, and votes are multiplied by n_k.
+        "exact", or "reference", as in the method's public code: a sample joins the first centroid
+        of its word instead of the nearest, and votes are multiplied by n_k.
 
     Notes
     -----
@@ -45,30 +44,23 @@ class Cbcl(Learner):
 
     _columns = "centroids"
 
-    def __init__(
-        self,
-        distance_threshold: float = 70.0,
-        max_centroids: int = 200,
-        topk: int = 1,
-        variant: str = "exact",
-    ):
-        super().__init__()
-        self.distance_threshold = distance_threshold
-        self.max_centroids = max_centroids
-        self.topk = topk
-        self.variant = variant
-        if not distance_threshold >= 0:
-            raise InputError(f"cbcl: distance_threshold must be at least 0: {distance_threshold}")
-        if max_centroids < 1:
-            raise InputError(f"cbcl: max_centroids must be at least 1, got {max_centroids}")
-        if topk < 1:
-            raise InputError(f"cbcl: topk must be at least 1, got {topk}")
-        if variant not in ("exact", "reference"):
-            raise InputError(f"cbcl: variant must be exact or reference, got {variant!r}")
+    distance_threshold: float = 70.0
+    max_centroids: int = 200
+    topk: int = 1
+    variant: str = "exact"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("distance_threshold", self.distance_threshold >= 0, "at least 0")
+        self._require("max_centroids", self.max_centroids >= 1, "at least 1")
+        self._require("topk", self.topk >= 1, "at least 1")
+        self._require_one_of("variant", "exact", "reference")
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Shares of the votes."""
-        return scores / scores.sum(axis=-1, keepdims=True)
+        """Shares of the votes; equal ones where no word got any."""
+        votes = scores.sum(axis=-1, keepdims=True)
+        shares = np.full(scores.shape, 1 / max(scores.shape[-1], 1))
+        return np.divide(scores, votes, out=shares, where=votes > 0)
 
     def _size(self, dim: int) -> tuple[int, int]:
         centroid = 4 * dim + 8
@@ -112,26 +104,111 @@ class Cbcl(Learner):
         self._total -= self._centroids.pop(k).size
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        empty = Centroids(self._dim)
+        # An empty one, so that there is something to join where no word is left.
+        every = [Centroids(self._dim), *self._centroids]
         return {
-            "centroids": np.concatenate([empty.vectors, *(one.vectors for one in self._centroids)]),
-            "counts": np.concatenate([empty.counts, *(one.counts for one in self._centroids)]),
+            "centroids": np.concatenate([one.vectors for one in every]),
+            "counts": np.concatenate([one.counts for one in every]),
             "sizes": np.array([one.size for one in self._centroids], dtype=np.int64),
         }
 
-    def _load(self, state: StateReader, n_words: int) -> None:
-        sizes = state.take("sizes", (n_words,), np.int64)
+    def _load(self, state: StateReader, n_rows: int) -> None:
+        sizes = state.take("sizes", (n_rows,), np.int64)
         self._total = int(sizes.sum())
         vectors = state.take("centroids", (self._total, self._dim))
         counts = state.take("counts", (self._total,), np.int64)
-        if (
-            self._total > max(self.max_centroids, n_words)
-            or (sizes < 1).any()
-            or (counts < 1).any()
-        ):
+        if self._total > max(self.max_centroids, n_rows) or (sizes < 1).any() or (counts < 1).any():
             raise ModelFileError("learner 'cbcl': 'sizes' or 'counts' cannot be right")
         ends = np.cumsum(sizes)[:-1]
         self._centroids = [
             Centroids(self._dim, *part)
             for part in zip(np.split(vectors, ends), np.split(counts, ends), strict=True)
-        ][:n_words]
+        ][:n_rows]
+
+
+class Centroids:
+    """Means of groups of samples: `vectors` (m, D) float32 of `counts` (m,) int64 samples each.
+
+    Distances between them are kept. Those of a changed centroid are computed again when the closest
+    two are needed: one pass over the centroids instead of one over all pairs.
+    """
+
+    def __init__(
+        self, dim: int, vectors: np.ndarray | None = None, counts: np.ndarray | None = None
+    ):
+        self._vectors = np.zeros((1, dim), dtype=np.float32) if vectors is None else vectors
+        self._counts = np.zeros(1, dtype=np.int64) if counts is None else counts
+        self.size = 0 if vectors is None else len(vectors)
+        self._squares = np.full((1, 1), np.inf)
+        self._changed = set(range(self.size))
+        self._closest: float | None = None
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """The centroids (m, D)."""
+        return self._vectors[: self.size]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Samples behind each, (m,)."""
+        return self._counts[: self.size]
+
+    def squared_distances(self, x: np.ndarray) -> np.ndarray:
+        """From x (D,) to each centroid: (m,) float64."""
+        return cdist(x[None], self.vectors, "sqeuclidean")[0]
+
+    def add(self, x: np.ndarray) -> None:
+        """Make x (D,) a centroid of its own."""
+        if self.size == len(self._vectors):
+            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+            self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
+        self._vectors[self.size] = x
+        self._counts[self.size] = 1
+        self.size += 1
+        self._touch(self.size - 1)
+
+    def join(self, i: int, x: np.ndarray) -> None:
+        """Add x (D,) to centroid i."""
+        self._counts[i] += 1
+        self._vectors[i] += (x - self._vectors[i]) / np.float32(self._counts[i])
+        self._touch(i)
+
+    @property
+    def closest(self) -> float:
+        """Squared distance of the closest two; infinite where there are no two."""
+        if self._closest is None:
+            self._closest = float(self._table().min(initial=np.inf))
+        return self._closest
+
+    def merge_closest(self) -> None:
+        """Make the closest two one, in the place of the later."""
+        first, second = map(int, np.unravel_index(self._table().argmin(), (self.size, self.size)))
+        n, extra = int(self._counts[second]), int(self._counts[first])
+        move = self._vectors[first] - self._vectors[second]
+        self._vectors[second] += move * np.float32(extra / (n + extra))
+        self._counts[second] += extra
+        kept = slice(first, self.size - 1), slice(first + 1, self.size)
+        self._vectors[kept[0]] = self._vectors[kept[1]]
+        self._counts[kept[0]] = self._counts[kept[1]]
+        self._squares[kept[0]] = self._squares[kept[1]]
+        self._squares[:, kept[0]] = self._squares[:, kept[1]]
+        self.size -= 1
+        self._touch(second - 1)
+
+    def _touch(self, i: int) -> None:
+        self._changed.add(i)
+        self._closest = None
+
+    def _table(self) -> np.ndarray:
+        """Squared distances (m, m) of all pairs, infinite on the diagonal."""
+        m, room = self.size, len(self._squares)
+        if m > room:
+            larger = np.full((len(self._vectors), len(self._vectors)), np.inf)
+            larger[:room, :room] = self._squares
+            self._squares = larger
+        for i in self._changed:
+            squares = self.squared_distances(self._vectors[i])
+            squares[i] = np.inf
+            self._squares[i, :m] = self._squares[:m, i] = squares
+        self._changed.clear()
+        return self._squares[:m, :m]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import blas
 
-from tapword.errors import InputError, ModelFileError
+from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateBytes, StateReader
 
 _HALF = (1 << 64) - 1
@@ -44,35 +44,24 @@ class Finetune(Learner):
     """
 
     _columns = "weights"
-    # Samples that a step takes besides the new one.
-    _replayed: int = 0
 
-    def __init__(
-        self,
-        lr: float = 0.1,
-        momentum: float = 0.9,
-        weight_decay: float = 1e-5,
-        vocabulary: tuple[str, ...] = (),
-        seed: int = 0,
-    ):
-        super().__init__()
-        self.lr = lr
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.vocabulary = vocabulary
-        self.seed = seed
-        if not 0 < lr < np.inf:
-            raise InputError(f"{self.name}: lr must be above 0, got {lr}")
-        if not 0 <= momentum < 1:
-            raise InputError(f"{self.name}: momentum must be from 0 to below 1, got {momentum}")
-        if not 0 <= weight_decay < np.inf:
-            raise InputError(f"{self.name}: weight_decay must be at least 0, got {weight_decay}")
-        if isinstance(vocabulary, str) or len(set(vocabulary)) < len(vocabulary):
-            raise InputError(f"{self.name}: vocabulary must be different words, got {vocabulary!r}")
-        for word in vocabulary:
+    lr: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 1e-5
+    vocabulary: tuple[str, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("lr", 0 < self.lr < np.inf, "above 0")
+        self._require("momentum", 0 <= self.momentum < 1, "from 0 to below 1")
+        self._require("weight_decay", 0 <= self.weight_decay < np.inf, "at least 0")
+        words = self.vocabulary
+        different = not isinstance(words, str) and len(set(words)) == len(words)
+        self._require("vocabulary", different, "different words")
+        for word in words:
             self._check_word(word)
-        if seed < 0:
-            raise InputError(f"{self.name}: seed must be at least 0, got {seed}")
+        self._require("seed", self.seed >= 0, "at least 0")
 
     def _size(self, dim: int) -> tuple[int, int]:
         row = 2 * 4 * (dim + 1)
@@ -87,15 +76,14 @@ class Finetune(Learner):
 
     def _start(self, dim: int) -> None:
         self._generator = np.random.default_rng(self.seed)
-        # Rows of the layer (w, b): words that had a sample, then those of `vocabulary` (by their
-        # positions in it) that wait for theirs. A batch names words before their first samples.
+        # Rows of the layer (w, b): the rows of the state that had a sample, then the words of
+        # `vocabulary` (by their positions in it) that wait for theirs. A batch makes the rows of
+        # its words before it learns.
         self._begun = 0
         self._waiting = list(range(len(self.vocabulary)))
         layer = np.zeros((len(self._waiting), dim + 1), dtype=np.float32)
         layer[:, :-1] = self._generator.normal(0, 0.01, (len(layer), dim))
         self._set_rows(layer, np.zeros_like(layer))
-        # The new sample and what is replayed with it; the last column is b's input.
-        self._inputs = np.ones((1 + self._replayed, dim + 1), dtype=np.float32)
 
     def _set_rows(self, layer: np.ndarray, velocity: np.ndarray) -> None:
         self._layer, self._velocity, self._scratch = layer, velocity, np.empty_like(layer)
@@ -104,29 +92,30 @@ class Finetune(Learner):
         """Nothing yet: an output begins with its word's first sample."""
 
     def _begin_word(self, k: int) -> None:
-        word = list(self.words)[k]
-        position = self.vocabulary.index(word) if word in self.vocabulary else -1
+        word, negative = self.rows[k]
+        known = word in self.vocabulary and not negative
+        position = self.vocabulary.index(word) if known else -1
         if position in self._waiting:
             old = k + self._waiting.index(position)
             self._waiting.remove(position)
             order = np.insert(np.delete(np.arange(len(self._layer)), old), k, old)
             self._set_rows(self._layer[order], self._velocity[order])
         else:
-            row = np.zeros(self._layer.shape[1], dtype=np.float32)
-            row[:-1] = self._generator.normal(0, 0.01, len(row) - 1)
-            self._set_rows(
-                np.insert(self._layer, k, row, axis=0), np.insert(self._velocity, k, 0, axis=0)
-            )
+            row = np.append(self._generator.normal(0, 0.01, self._layer.shape[1] - 1), 0)
+            layer = np.insert(self._layer, k, row, axis=0)
+            self._set_rows(layer, np.insert(self._velocity, k, 0, axis=0))
         self._begun += 1
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:
         if k >= self._begun:
             self._begin_word(k)
-        self._inputs[0, :-1] = x
-        self._step(self._inputs[:1], [k])
+        self._step(x[None], [k])
 
-    def _step(self, inputs: np.ndarray, labels: Sequence[int]) -> None:
-        """Descend along the mean loss of `inputs` (b, D + 1), whose last column is 1."""
+    def _step(self, X: np.ndarray, labels: Sequence[int]) -> None:
+        """Descend along the mean loss of X (b, D)."""
+        # The last column is b's input.
+        inputs = np.ones((len(X), X.shape[1] + 1), dtype=np.float32)
+        inputs[:, :-1] = X
         errors = inputs @ self._layer.T
         errors -= errors.max(axis=1, keepdims=True)
         np.exp(errors, out=errors)
@@ -135,16 +124,19 @@ class Finetune(Learner):
             errors[row, label] -= 1
         errors /= len(inputs)
         # In place: these transposes are views that lie as BLAS wants them.
-        velocity, momentum = self._velocity.T, self.momentum
-        self._velocity = blas.sgemm(
-            1.0, inputs.T, errors.T, momentum, velocity, trans_b=1, overwrite_c=1
-        ).T
+        factors = 1.0, inputs.T, errors.T, self.momentum, self._velocity.T
+        self._velocity = blas.sgemm(*factors, trans_b=1, overwrite_c=1).T
         self._velocity += np.multiply(self._layer, self.weight_decay, out=self._scratch)
         self._layer -= np.multiply(self._velocity, self.lr, out=self._scratch)
 
-    def _scores(self, X: np.ndarray) -> np.ndarray:
+    def linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (rows, D) and biases (rows,) of the outputs that had a sample."""
         layer = self._layer[: self._begun].astype(np.float64)
-        return X @ layer[:, :-1].T + layer[:, -1]
+        return layer[:, :-1], layer[:, -1]
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        weights, biases = self.linear()
+        return X @ weights.T + biases
 
     def _forget(self, k: int) -> None:
         self._set_rows(np.delete(self._layer, k, axis=0), np.delete(self._velocity, k, axis=0))
@@ -162,24 +154,22 @@ class Finetune(Learner):
             "generator": np.array([*halves, state["has_uint32"], state["uinteger"]], np.uint64),
         }
 
-    def _load(self, state: StateReader, n_words: int) -> None:
+    def _load(self, state: StateReader, n_rows: int) -> None:
         waiting = state.take("waiting", (state.length("waiting"),), np.int64)
         self._waiting = waiting.tolist()
         known = set(range(len(self.vocabulary)))
         if len(set(self._waiting) & known) < len(self._waiting):
             raise ModelFileError(f"learner {self.name!r}: 'waiting' does not fit the vocabulary")
-        shape = n_words + len(waiting), self._layer.shape[1]
+        shape = n_rows + len(waiting), self._layer.shape[1]
         weights = state.take("weights", (shape[0], shape[1] - 1))
         biases = state.take("biases", shape[:1])
         self._set_rows(np.column_stack([weights, biases]), state.take("velocity", shape))
-        self._begun = n_words
+        self._begun = n_rows
         numbers = [int(number) for number in state.take("generator", (6,), np.uint64)]
+        whole, increment = numbers[0] << 64 | numbers[1], numbers[2] << 64 | numbers[3]
         self._generator.bit_generator.state = {
             "bit_generator": "PCG64",
-            "state": {
-                "state": numbers[0] << 64 | numbers[1],
-                "inc": numbers[2] << 64 | numbers[3],
-            },
+            "state": {"state": whole, "inc": increment},
             "has_uint32": numbers[4] & 1,
             "uinteger": numbers[5] & 0xFFFFFFFF,
         }

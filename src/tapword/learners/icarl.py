@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tapword.errors import InputError, ModelFileError
+from tapword.errors import ModelFileError
 from tapword.learners.base import StateReader
 from tapword.learners.finetune import Finetune
 
@@ -38,6 +38,7 @@ class Icarl(Finetune):
 
     keeps_vectors = True
 
+    # Written out: its own arguments come before those of finetune.
     def __init__(
         self,
         buffer: int = 1000,
@@ -51,11 +52,8 @@ class Icarl(Finetune):
         super().__init__(lr, momentum, weight_decay, vocabulary, seed)
         self.buffer = buffer
         self.replay = replay
-        if buffer < 1:
-            raise InputError(f"icarl: buffer must be at least 1, got {buffer}")
-        if replay < 1:
-            raise InputError(f"icarl: replay must be at least 1, got {replay}")
-        self._replayed = replay
+        self._require("buffer", buffer >= 1, "at least 1")
+        self._require("replay", replay >= 1, "at least 1")
 
     def _size(self, dim: int) -> tuple[int, int]:
         fixed, per_word = super()._size(dim)
@@ -78,10 +76,7 @@ class Icarl(Finetune):
             self._begin_word(k)
         n = self.replay if self._filled else 0
         drawn = (self._generator.random(n) * self._filled).astype(np.int64)
-        inputs = self._inputs[: 1 + n]
-        inputs[0, :-1] = x
-        inputs[1:, :-1] = self._vectors[drawn]
-        self._step(inputs, [k, *self._labels[drawn]])
+        self._step(np.concatenate([x[None], self._vectors[drawn]]), [k, *self._labels[drawn]])
         self._keep(x, k)
 
     def _keep(self, x: np.ndarray, k: int) -> None:
@@ -110,18 +105,14 @@ class Icarl(Finetune):
         self._labels[: self._filled] = labels
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        kept = slice(self._filled)
-        return {
-            **super()._arrays(),
-            "buffer": self._vectors[kept],
-            "buffer_words": self._labels[kept],
-        }
+        vectors, labels = self._vectors[: self._filled], self._labels[: self._filled]
+        return super()._arrays() | {"buffer": vectors, "buffer_words": labels}
 
-    def _load(self, state: StateReader, n_words: int) -> None:
-        super()._load(state, n_words)
+    def _load(self, state: StateReader, n_rows: int) -> None:
+        super()._load(state, n_rows)
         n = state.length("buffer_words")
         labels = state.take("buffer_words", (n,), np.int64)
-        if n > self.buffer or ((labels < 0) | (labels >= n_words)).any():
+        if n > self.buffer or ((labels < 0) | (labels >= n_rows)).any():
             raise ModelFileError("learner 'icarl': 'buffer_words' does not fit its words")
         self._fill(state.take("buffer", (n, self._vectors.shape[1])), labels)
-        self._held = np.bincount(labels, minlength=n_words)
+        self._held = np.bincount(labels, minlength=n_rows)

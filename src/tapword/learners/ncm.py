@@ -20,6 +20,6 @@ class Ncm(StatisticsLearner):
     keeps_scatter = False
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        # Expanded squares lose digits far from the origin; one pass a word does not.
-        means = self._statistics.means.astype(np.float64)
+        # Expanded squares lose digits far from the origin; one pass per word does not.
+        means = self.statistics.means.astype(np.float64)
         return -np.stack([np.square(X - mean).sum(axis=1) for mean in means], axis=1)

@@ -10,6 +10,10 @@ from scipy.linalg import blas, lapack
 
 from tapword.errors import InputError
 
+# Shares by which the diagonal of a covariance is raised, one after the other, until it can be
+# factored: from float32's rounding upwards by tens.
+RAISES = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+
 
 def packed_size(dim: int) -> int:
     """Numbers in the lower triangle of a (dim, dim) matrix."""
@@ -28,27 +32,17 @@ def gram(rows: np.ndarray) -> np.ndarray:
 
 
 def factor(packed: np.ndarray) -> np.ndarray:
-    """Cholesky factor of a packed covariance, in float64.
+    """Cholesky factor of a packed covariance, (D (D + 1) / 2,) float64 -> (D, D) in Fortran order.
 
     Sums in float32 can leave a matrix of nearly dependent features indefinite by rounding alone;
-    then each diagonal entry is raised by a share of itself, from float32's rounding upwards,
-    until it is not.
-
-    Parameters
-    ----------
-    packed
-        Shape (D (D + 1) / 2,), float64, lower triangle by columns.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (D, D), Fortran order, lower triangle (the upper one is not cleared).
+    then each diagonal entry is raised by a share of itself, the smallest of `RAISES` that will do.
+    The factor is the lower triangle; the upper one is not cleared.
     """
     dim = (int(np.sqrt(8 * len(packed) + 1)) - 1) // 2
     diagonal = packed[packed_diagonal(dim)]
-    for jitter in (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3):
+    for share in RAISES:
         matrix = lapack.dtpttr(dim, packed, uplo="L")[0]
-        matrix[np.diag_indices(dim)] = diagonal * (1 + jitter)
+        matrix[np.diag_indices(dim)] = diagonal * (1 + share)
         lower, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return lower
@@ -68,12 +62,7 @@ def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
 class Blocks(NamedTuple):
     """A symmetric (dim, dim) matrix of which only blocks on the diagonal are kept, packed in a row.
 
-    Attributes
-    ----------
-    dim
-        Rows of the whole matrix.
-    size
-        Rows of a block; the last may have fewer. `dim` keeps all of the matrix, 1 its diagonal.
+    A block has `size` rows, the last may have fewer: `dim` keeps all of the matrix, 1 its diagonal.
     """
 
     dim: int
@@ -99,9 +88,8 @@ class Blocks(NamedTuple):
         """Positions of the diagonal, shape (dim,)."""
         if self.size == 1:
             return np.arange(self.dim)
-        return np.concatenate(
-            [kept.start + packed_diagonal(rows.stop - rows.start) for rows, kept in self.parts()]
-        )
+        parts = self.parts()
+        return np.concatenate([at.start + packed_diagonal(r.stop - r.start) for r, at in parts])
 
     def gram(self, rows: np.ndarray) -> np.ndarray:
         """Blocks of rows^T rows: (n, dim) float32 -> (numbers,)."""
@@ -109,9 +97,8 @@ class Blocks(NamedTuple):
             return np.einsum("nd,nd->d", rows, rows)
         if self.size >= self.dim:
             return gram(rows)
-        return np.concatenate(
-            [gram(np.ascontiguousarray(rows[:, part])) for part, _ in self.parts()]
-        )
+        blocks = [np.ascontiguousarray(rows[:, part]) for part, _ in self.parts()]
+        return np.concatenate([gram(block) for block in blocks])
 
     def add_outer(self, packed: np.ndarray, e: np.ndarray, weight: float) -> None:
         """Add weight e e^T, e (dim,), to the blocks in place."""

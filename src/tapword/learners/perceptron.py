@@ -6,7 +6,7 @@ from tapword.learners.base import Learner, StateReader
 
 
 class Perceptron(Learner):
-    """Online perceptron: one weight vector a word, moved only by mistakes.
+    """Online perceptron: one weight vector per word, moved only by mistakes.
 
     score_k = w_k.x; the first sample of word y sets w_y = x; a later one that another word j wins
     moves w_y += x and w_j -= x.
@@ -25,19 +25,26 @@ class Perceptron(Learner):
     array([[ 4., -2.]])
     """
 
+    # Of scores divided by the largest one; about the likeliest of those that
+    # training/learner_constants.py tries.
+    sharpness = 4.0
     _columns = "weights"
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Shares by the scores' differences over their largest size, since they have no unit."""
         size = np.abs(scores).max(axis=-1, keepdims=True, initial=0)
-        return super().probabilities(4 * scores / np.where(size > 0, size, 1))
+        return super().probabilities(scores / np.where(size > 0, size, 1))
+
+    def linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (rows, D) and biases (rows,), which are 0."""
+        return self._weights.astype(np.float64), np.zeros(len(self._weights))
 
     def _size(self, dim: int) -> tuple[int, int]:
         return 0, 4 * dim
 
     def _start(self, dim: int) -> None:
         self._weights = np.zeros((0, dim), dtype=np.float32)
-        # Rows before it had a sample; words of one batch get their rows before their samples.
+        # Rows that had a sample; a batch makes the rows of its words before it learns.
         self._begun = 0
 
     def _grow(self) -> None:
@@ -63,6 +70,6 @@ class Perceptron(Learner):
     def _arrays(self) -> dict[str, np.ndarray]:
         return {"weights": self._weights}
 
-    def _load(self, state: StateReader, n_words: int) -> None:
-        self._weights = state.take("weights", (n_words, self._weights.shape[1]))
-        self._begun = n_words
+    def _load(self, state: StateReader, n_rows: int) -> None:
+        self._weights = state.take("weights", (n_rows, self._weights.shape[1]))
+        self._begun = n_rows

@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from tapword.errors import InputError
 from tapword.learners.packed import factor, gram, packed_diagonal, solve
 from tapword.learners.statistics_learner import LinearLearner
 
-# Chen et al.'s rule is for the error of a covariance; for words it is best a few times stronger
-# (4 over 1 and 2 at 1 to 20 shots, on held-out speakers of Speech Commands' own training and
-# validation clips).
-OAS_TIMES = 4.0
+# Above this shrinkage the strength of the prior, share / (1 - share), would grow without bound.
+MAX_SHRINKAGE = 0.9
 
 
 class Ridge(LinearLearner):
@@ -41,20 +38,21 @@ class Ridge(LinearLearner):
     ['on', 'off']
     """
 
-    def __init__(self, lam: float | None = None, balanced: bool = True):
-        super().__init__()
-        self.lam = lam
-        self.balanced = balanced
-        if lam is not None and not lam > 0:
-            raise InputError(f"ridge: lam must be above 0 or none, got {lam}")
+    # Chen et al.'s rule is for the error of a covariance; words bear a few times as much of it.
+    oas_times = 4.0
+    # Scores of right and wrong words differ by up to 1. Right words of held-out speakers would be
+    # likelier with more; training/learner_constants.py prints how much, and tries `oas_times`.
+    sharpness = 10.0
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Shares from least-squares scores, which lie between about 0 and 1."""
-        # Scores of right and wrong words differ by about 1: ten times that tells them apart.
-        return super().probabilities(10 * scores)
+    lam: float | None = None
+    balanced: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("lam", self.lam is None or self.lam > 0, "above 0 or none")
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
-        statistics = self._statistics
+        statistics = self.statistics
         counts = statistics.counts.astype(np.float64)
         if self.balanced:
             counts = np.full(len(counts), counts.mean())
@@ -63,7 +61,7 @@ class Ridge(LinearLearner):
         centre = counts @ means / n
         shift = means - centre
         between = gram((np.sqrt(counts)[:, None] * shift).astype(np.float32))
-        # The scatter may hold samples of words forgotten since: what counts is its share a sample.
+        # The scatter may still hold samples of forgotten words: only its share per sample counts.
         within = statistics.pooled() * np.float64(n / max(statistics.n_scatter, 1))
         total = within + between
         diagonal = packed_diagonal(statistics.dim)
@@ -88,6 +86,6 @@ class Ridge(LinearLearner):
             start += dim - j
         spread = squares - dim
         if spread <= 0:
-            return OAS_TIMES * n
+            return self.oas_times * n
         share = ((1 - 2 / dim) * squares + dim**2) / ((n + 1 - 2 / dim) * spread)
-        return OAS_TIMES * n * share / (1 - min(share, 0.9))
+        return self.oas_times * n * share / (1 - min(share, MAX_SHRINKAGE))

@@ -3,11 +3,11 @@
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.learners.covariance import CovarianceLearner
+from tapword.learners.statistics_learner import CovarianceLearner
 
 
 class Slda(CovarianceLearner):
-    """Streaming linear discriminant analysis: one mean a word, one covariance for all.
+    """Streaming linear discriminant analysis: a mean per word, one covariance for all.
 
     score_k = x.L.mean_k - mean_k.L.mean_k / 2 with L = ((1 - eps) S_w / N + eps I)^-1.
 
@@ -16,26 +16,18 @@ class Slda(CovarianceLearner):
     eps
         Shrinkage of the covariance towards the identity, between 0 and 1.
     variant
-        "exact": S_w is the within-word scatter. "reference": as the public code of the method has
-        it, where sample number N + 1 adds N / (N + 1) e e^T with e = x - mean_k and means start
-        at zero, so that the first sample of a word adds x x^T.
+        "exact": S_w is the within-word scatter. "reference", as in the method's public code: sample
+        number N + 1 adds N / (N + 1) e e^T with e = x - mean_k, and means start at zero, so that
+        the first sample of a word adds x x^T.
     prior
-        "none"; "diagonal": D / 2 samples' worth of the features' own variances are added to
-        S_w, which keeps few samples from collapsing: S_w + D / 2 diag(v) over N + D / 2;
-        "shipped": the same with v = 1, for vectors that come whitened by statistics of other
-        words, which the spotter does.
+        "none"; "diagonal": the features' own variances v are added to S_w as if they were D / 2
+        samples, (S_w + D / 2 diag(v)) / (N + D / 2), which keeps few samples from collapsing;
+        "shipped": the same with v = 1, for vectors that the spotter has whitened.
     scatter
-        "shared": one S_w for all words. "per-word": one a word, used as their sum, at as many
-        times the memory.
-    covariance
-        "full"; "block": blocks of `block` numbers on the diagonal, the rest taken as 0;
-        "lowrank": the diagonal and `rank` to twice as many directions, where the order of samples
-        matters a little and two models cannot be merged; "diagonal".
-    block, rank
-        See `covariance`.
-    max_kb
-        The state is never larger. Where `covariance` would leave no room for 30 words, the next
-        smaller of full, block and diagonal is taken; a word too many is refused.
+        "shared": one S_w for all words. "per-word": one for each, of which the sum is used, at as
+        many times the memory.
+    covariance, block, rank, max_kb
+        How much of the covariance is kept: see `CovarianceLearner`.
 
     Notes
     -----
@@ -52,44 +44,33 @@ class Slda(CovarianceLearner):
     (['on'], {'off': 2, 'on': 1})
     """
 
-    def __init__(
-        self,
-        eps: float = 1e-4,
-        variant: str = "exact",
-        prior: str = "none",
-        scatter: str = "shared",
-        covariance: str = "full",
-        block: int = 96,
-        rank: int = 16,
-        max_kb: float | None = None,
-    ):
-        super().__init__()
-        self.eps = eps
-        self.variant = variant
-        self.prior = prior
-        self.scatter = scatter
-        self.covariance = covariance
-        self.block = block
-        self.rank = rank
-        self.max_kb = max_kb
-        if not 0 < eps <= 1:
-            raise InputError(f"slda: eps must be above 0 and at most 1, got {eps}")
-        if variant not in ("exact", "reference"):
-            raise InputError(f"slda: variant must be exact or reference, got {variant!r}")
-        if prior not in ("none", "diagonal", "shipped"):
-            raise InputError(f"slda: prior must be none, diagonal or shipped, got {prior!r}")
-        if scatter not in ("shared", "per-word"):
-            raise InputError(f"slda: scatter must be shared or per-word, got {scatter!r}")
-        self.mergeable = variant == "exact"
-        self.per_word = scatter == "per-word"
-        self._check_covariance()
-        if self.per_word and covariance == "lowrank":
+    # Samples that the prior counts for, for each number of a vector (as
+    # training/learner_constants.py prints it).
+    strength = 0.5
+
+    eps: float = 1e-4
+    variant: str = "exact"
+    prior: str = "none"
+    scatter: str = "shared"
+    covariance: str = "full"
+    block: int = 96
+    rank: int = 16
+    max_kb: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("eps", 0 < self.eps <= 1, "above 0 and at most 1")
+        self._require_one_of("variant", "exact", "reference")
+        self._require_one_of("prior", "none", "diagonal", "shipped")
+        self._require_one_of("scatter", "shared", "per-word")
+        self.mergeable = self.mergeable and self.variant == "exact"
+        self.per_word = self.scatter == "per-word"
+        if self.per_word and self.covariance == "lowrank":
             raise InputError("slda: scatter per-word cannot go with covariance lowrank")
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:
-        n = self._statistics.n_scatter
-        self._statistics.update(x, k, None if self.variant == "exact" else n / (n + 1))
-        self._changed()
+        n = self.statistics.n_scatter
+        self.statistics.update(x, k, None if self.variant == "exact" else n / (n + 1))
 
     def _learn_many(self, X: np.ndarray, indices: np.ndarray) -> None:
         if self.variant == "exact":
@@ -99,14 +80,14 @@ class Slda(CovarianceLearner):
                 self._learn_one(x, k)
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
-        statistics = self._statistics
-        strength = 0.0 if self.prior == "none" else statistics.dim / 2
+        statistics = self.statistics
+        strength = 0.0 if self.prior == "none" else self.strength * statistics.dim
         share = (1 - self.eps) / max(statistics.n_scatter + strength, 1)
         extra = np.full(statistics.dim, self.eps)
         if self.prior == "diagonal":
             extra += share * strength * statistics.variances()
         elif self.prior == "shipped":
             extra += share * strength
-        weights = self._solve_covariance(share, extra, statistics.means.astype(np.float64))
-        biases = -0.5 * np.einsum("kd,kd->k", weights, statistics.means.astype(np.float64))
-        return weights, biases
+        means = statistics.means.astype(np.float64)
+        weights = statistics.solve(share, extra, means)
+        return weights, -0.5 * np.einsum("kd,kd->k", weights, means)

@@ -26,14 +26,12 @@ class Sovr(StatisticsLearner):
     """
 
     keeps_scatter = False
-
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Shares like the odds a / b, which are exp(4 score - 2) around score 1/2."""
-        return super().probabilities(4 * scores)
+    # Around score 1/2, exp(4 score - 2) is the odds a / b.
+    sharpness = 4.0
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        n = self._statistics.counts.astype(np.float64)
-        a = X @ self._statistics.means.astype(np.float64).T
+        n = self.statistics.counts.astype(np.float64)
+        a = X @ self.statistics.means.astype(np.float64).T
         b = ((a * n).sum(axis=1, keepdims=True) - a * n) / np.maximum(n.sum() - n, 1)
         total = a + b
         return np.divide(a, total, out=np.full_like(a, 0.5), where=total != 0)

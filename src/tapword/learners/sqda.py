@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from tapword.errors import InputError
-from tapword.learners.base import StateReader
 from tapword.learners.packed import factor, packed_diagonal, whiten
-from tapword.learners.statistics import WordStatistics
 from tapword.learners.statistics_learner import StatisticsLearner
 
-# Rows whitened at a time: bounds the float64 copies of a large batch.
-_CHUNK = 1024
+# Vectors whitened at a time: bounds the float64 copies of a large batch.
+CHUNK = 1024
+# Samples per number of a vector that make a word's own covariance enough: near 1 it inverts to
+# noise (training/learner_constants.py prints the accuracies).
+ENOUGH_PER_NUMBER = 4
 
 
 class Sqda(StatisticsLearner):
-    """Streaming quadratic discriminant analysis: one mean and one covariance a word.
+    """Streaming quadratic discriminant analysis: a mean and a covariance per word.
 
     score_k = -((x - mean_k).C_k^-1.(x - mean_k) + ln det C_k) / 2
     C_k = (1 - eps) ((1 - w_k) S_k / n_k + w_k V) + eps I
@@ -27,18 +27,19 @@ class Sqda(StatisticsLearner):
     eps
         Shrinkage of every covariance towards the identity, between 0 and 1.
     enough
-        Samples from which on a word's covariance stands alone; None: four times the vector's
-        length; 0: always alone (a word of one sample, which has none, takes V).
+        With more samples than this, only a word's own covariance counts; with fewer it is mixed
+        with V. None: four times the vector's length. 0: never mixed, except that a single sample,
+        which has no covariance, takes V.
 
     Notes
     -----
-    n samples span n - 1 directions. Along the others a covariance of their own is eps, and near
-    n = D it inverts to noise; leaning on the pooled variances, which every word knows well from
-    few samples, until n is a few times D avoids both. (Leaning on the pooled covariance would
-    not: it has the same trouble while all samples together are about as many as D.)
+    n samples span n - 1 directions. Along the others their covariance is eps, and near n = D it
+    inverts to noise. Mixing in the pooled variances, which few samples of all words tell well,
+    until n is a few times D avoids both. (Mixing in the pooled covariance would not: it has the
+    same trouble while all samples together are about as many as D.)
 
-    Kept: n_k, mean_k and S_k, D (D + 1) / 2 numbers a word. Merging and forgetting are exact.
-    Factors of the covariances are held besides where they fit into `max_gb`, else each call of
+    Kept: n_k, mean_k and S_k, D (D + 1) / 2 numbers per word. Merging and forgetting are exact.
+    Factors of the covariances are kept as well where they fit into `max_gb`; otherwise each call of
     `scores` makes them anew.
 
     Examples
@@ -50,71 +51,58 @@ class Sqda(StatisticsLearner):
     """
 
     per_word = True
-    _statistics: WordStatistics
 
-    def __init__(self, eps: float = 1e-4, enough: int | None = None):
-        super().__init__()
-        self.eps = eps
-        self.enough = enough
-        if not 0 < eps <= 1:
-            raise InputError(f"sqda: eps must be above 0 and at most 1, got {eps}")
-        if enough is not None and enough < 0:
-            raise InputError(f"sqda: enough must be at least 0 or none, got {enough}")
+    eps: float = 1e-4
+    enough: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("eps", 0 < self.eps <= 1, "above 0 and at most 1")
+        self._require("enough", self.enough is None or self.enough >= 0, "at least 0 or none")
 
     def _start(self, dim: int) -> None:
         self._changes = 0
-        # Of each word: what its factor was made from, the factor (D, D) and ln det.
-        self._factors: list[tuple[tuple[int, int], np.ndarray, float] | None] = []
+        # Row -> what its factor was made from, the factor (D, D) and ln det.
+        self._factors: dict[int, tuple[tuple[int, int], np.ndarray, float]] = {}
         super()._start(dim)
 
-    def _grow(self) -> None:
-        self._factors.append(None)
-        super()._grow()
-
     def _forget(self, k: int) -> None:
-        del self._factors[k]
+        self._factors.clear()
         super()._forget(k)
-
-    def _load(self, state: StateReader, n_words: int) -> None:
-        self._factors = [None] * n_words
-        super()._load(state, n_words)
 
     def _changed(self) -> None:
         self._changes += 1
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        variances = self._variances()
-        scores = np.empty((len(X), len(self.words)))
-        for k, mean in enumerate(self._statistics.means.astype(np.float64)):
-            lower, log_determinant = self._factor(k, variances)
-            for start in range(0, len(X), _CHUNK):
-                rows = slice(start, start + _CHUNK)
+        statistics = self.statistics
+        words, diagonal = range(len(statistics.counts)), packed_diagonal(statistics.dim)
+        squares = np.stack([statistics.scatter_of(k)[diagonal] for k in words])
+        within = squares.sum(axis=0, dtype=np.float64) / max(statistics.n_scatter - len(words), 1)
+        scores = np.empty((len(X), len(words)))
+        for k, mean in enumerate(statistics.means.astype(np.float64)):
+            lower, log_determinant = self._factor(k, within)
+            for start in range(0, len(X), CHUNK):
+                rows = slice(start, start + CHUNK)
                 distances = np.square(whiten(lower, X[rows] - mean)).sum(axis=1)
                 scores[rows, k] = -0.5 * (distances + log_determinant)
         return scores
 
-    def _variances(self) -> np.ndarray:
-        """Variance of each feature within words, (D,)."""
-        statistics = self._statistics
-        diagonal = packed_diagonal(statistics.dim)
-        total = np.sum([scatter[diagonal] for scatter in statistics.scatters], axis=0, dtype=float)
-        return total / max(statistics.n_scatter - len(statistics.counts), 1)
-
     def _factor(self, k: int, variances: np.ndarray) -> tuple[np.ndarray, float]:
-        statistics = self._statistics
+        """Factor (D, D) of a word's covariance and its ln det, from the variances within words."""
+        statistics = self.statistics
         dim, n = statistics.dim, int(statistics.counts[k])
-        enough = 4 * dim if self.enough is None else self.enough
+        enough = ENOUGH_PER_NUMBER * dim if self.enough is None else self.enough
         alone = n > max(enough, 1)
         source = (n, 0 if alone else self._changes)
-        held = self._factors[k]
+        held = self._factors.get(k)
         if held is not None and held[0] == source:
             return held[1:]
         weight = 0.0 if alone else 1 - (n - 1) / max(enough, 1)
         share = np.float64((1 - self.eps) * (1 - weight) / n)
-        covariance = statistics.scatters[k] * share
+        covariance = statistics.scatter_of(k) * share
         covariance[packed_diagonal(dim)] += (1 - self.eps) * weight * variances + self.eps
         lower = factor(covariance)
         log_determinant = 2 * float(np.log(np.diagonal(lower)).sum())
-        if self.state_bytes.total + lower.nbytes * len(self.words) <= self.max_gb * 1e9:
+        if self.state_bytes.total + lower.nbytes * len(self.rows) <= self.max_gb * 1e9:
             self._factors[k] = source, lower, log_determinant
         return lower, log_determinant

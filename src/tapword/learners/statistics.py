@@ -5,6 +5,8 @@
 It equals the batch within-word scatter whatever the order, and two of them merge exactly
 (Chan, Golub, LeVeque 1983). Of S_w only the packed lower triangle is kept: half the memory, one
 pass over it per sample.
+
+"Word" below stands for a row of a learner's state: a word, or the negatives of one.
 """
 
 from typing import Self
@@ -15,10 +17,10 @@ from tapword.errors import ModelFileError
 from tapword.learners.base import StateReader
 from tapword.learners.packed import Blocks
 
-# Rows that one rank-k update takes at a time: bounds the copy of a large batch.
-_CHUNK = 4096
+# Samples that one update of the scatter takes at a time: bounds the copy of a large batch.
+CHUNK = 4096
 # Samples of a word that a state may claim; sums and products of such counts stay in range.
-_MOST = 2**40
+MOST_SAMPLES = 2**40
 
 
 class Statistics:
@@ -56,7 +58,7 @@ class Statistics:
         """Add a word without samples as the last row."""
         self.counts = np.append(self.counts, 0)
         n = len(self.means)
-        # Room for some more at a time: a copy of all for each word would grow with the square.
+        # Room for some more words at a time: copying all means for each word takes quadratic time.
         if self.means.base is not self._room or n == len(self._room):
             self._room = np.zeros((n + max(4, n // 4), self.dim), dtype=np.float32)
             self._room[:n] = self.means
@@ -71,14 +73,15 @@ class Statistics:
         self.counts[k] = n + 1
         self.n_scatter += 1
 
-    def update_many(self, X: np.ndarray, indices: np.ndarray) -> None:
-        """Add rows of `X` (n, D) of words `indices` (n,): equal to `update` one by one."""
-        for start in range(0, len(X), _CHUNK):
-            self._update_chunk(X[start : start + _CHUNK], indices[start : start + _CHUNK])
+    def update_many(self, X: np.ndarray, indices: np.ndarray, chunk: int = CHUNK) -> None:
+        """Add rows of `X` (n, D) of words `indices` (n,): `update` but for the sums' rounding."""
+        for start in range(0, len(X), chunk):
+            self._update_chunk(X[start : start + chunk], indices[start : start + chunk])
 
     def _update_chunk(self, X: np.ndarray, indices: np.ndarray) -> None:
-        # Rows word by word, each word's centred in place on its own mean; then the means' moves as
-        # rows of their own. Every further copy of a large batch costs a tenth of the product.
+        # One copy of the batch, sorted by word: each word's rows are centred in place on their own
+        # mean, and how far the means moved follows as further rows. Every other copy of a large
+        # batch would cost a tenth of the product.
         order = np.argsort(indices, kind="stable")
         words, starts, new = np.unique(indices[order], return_index=True, return_counts=True)
         n = len(X)
@@ -114,6 +117,14 @@ class Statistics:
         """Scatter of all words together, packed."""
         return self.scatter
 
+    def within(self) -> np.ndarray | None:
+        """Squares of each feature about its word's mean, summed over the samples, (D,) float64.
+
+        None where no scatter is kept that would tell.
+        """
+        pooled = self.pooled()
+        return pooled[self.blocks.diagonal()].astype(np.float64) if len(pooled) else None
+
     def variances(self) -> np.ndarray:
         """Variance of each feature over all samples, (D,) float64: within words and between."""
         n = max(int(self.counts.sum()), 1)
@@ -122,22 +133,25 @@ class Statistics:
         within = self.pooled()[self.blocks.diagonal()].astype(np.float64)
         return within / max(self.n_scatter, 1) + between / n
 
+    def solve(self, share: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        """Solve with share * scatter + diag(extra): rhs (K, D) -> (K, D), float64."""
+        covariance = self.pooled() * np.float64(share)
+        covariance[self.blocks.diagonal()] += extra
+        return self.blocks.solve(covariance, rhs)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Give everything by name, without copies."""
-        arrays: dict[str, np.ndarray] = {
-            "means": self.means,
-            "counts": self.counts,
-            "n_scatter": np.array([self.n_scatter]),
-        }
-        return arrays | ({"scatter": self.scatter} if self.scatter.size else {})
+        scatter = {"scatter": self.scatter} if self.scatter.size else {}
+        n_scatter = np.array([self.n_scatter])
+        return {"means": self.means, "counts": self.counts, "n_scatter": n_scatter, **scatter}
 
-    def load(self, state: StateReader, n_words: int) -> None:
-        """Take over what `arrays` of `n_words` words gave."""
-        self.means = state.take("means", (n_words, self.dim))
-        self.counts = state.take("counts", (n_words,), np.int64)
+    def load(self, state: StateReader, n_rows: int) -> None:
+        """Take over what `arrays` of `n_rows` words gave."""
+        self.means = state.take("means", (n_rows, self.dim))
+        self.counts = state.take("counts", (n_rows,), np.int64)
         self.n_scatter = int(state.take("n_scatter", (1,), np.int64)[0])
         numbers = np.append(self.counts, self.n_scatter)
-        if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or numbers.max() > _MOST:
+        if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or numbers.max() > MOST_SAMPLES:
             raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
         if self.scatter.size:
             self.scatter = state.take("scatter", (self.blocks.numbers,))
@@ -153,13 +167,13 @@ class Statistics:
         self.counts[words] += new
         return shift, (old * new / total).astype(np.float32)
 
-    def _scatter_of(self, k: int) -> np.ndarray:
-        """Give the packed scatter that samples of word `k` go into."""
+    def scatter_of(self, k: int) -> np.ndarray:
+        """Packed scatter that samples of word `k` are added to."""
         return self.scatter
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
         if self.keeps_scatter and weight:
-            self.blocks.add_outer(self._scatter_of(k), e, weight)
+            self.blocks.add_outer(self.scatter_of(k), e, weight)
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         """Add the squares of `residuals` (n, D), of which row i belongs to words[rows[i]]."""
@@ -170,13 +184,7 @@ class Statistics:
 
 
 class WordStatistics(Statistics):
-    """The same with one scatter a word: K times the memory, and forgetting a word is exact.
-
-    Attributes
-    ----------
-    scatters
-        One packed scatter a word.
-    """
+    """The same with one scatter per word: K times the memory, and forgetting a word is exact."""
 
     def __init__(self, dim: int, block: int | None = None):
         super().__init__(dim, scatter=False, block=block)
@@ -206,13 +214,14 @@ class WordStatistics(Statistics):
         scatters = {f"scatter_{k}": scatter for k, scatter in enumerate(self.scatters)}
         return super().arrays() | scatters
 
-    def load(self, state: StateReader, n_words: int) -> None:
-        """Take over what `arrays` of `n_words` words gave."""
-        super().load(state, n_words)
+    def load(self, state: StateReader, n_rows: int) -> None:
+        """Take over what `arrays` of `n_rows` words gave."""
+        super().load(state, n_rows)
         shape = (self.blocks.numbers,)
-        self.scatters = [state.take(f"scatter_{k}", shape) for k in range(n_words)]
+        self.scatters = [state.take(f"scatter_{k}", shape) for k in range(n_rows)]
 
-    def _scatter_of(self, k: int) -> np.ndarray:
+    def scatter_of(self, k: int) -> np.ndarray:
+        """Packed scatter of word `k`."""
         return self.scatters[k]
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
@@ -222,3 +231,58 @@ class WordStatistics(Statistics):
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
         for k, scatter in zip(words, other.scatters, strict=True):
             self.scatters[k] += scatter
+
+
+class SketchStatistics(Statistics):
+    """The shared statistic with the scatter as diagonal + low rank, by Frequent Directions.
+
+    Rows are collected until 2 * `rank` are there; then their singular values are shrunk so that
+    `rank` of them remain (Liberty 2013). The diagonal is kept apart and is exact. `rows^T rows`
+    stands for the scatter, with rows (2 * rank, D) of which `used` hold something.
+    """
+
+    def __init__(self, dim: int, rank: int):
+        super().__init__(dim, block=1)
+        self.rank = rank
+        self.rows = np.zeros((2 * rank, dim), dtype=np.float32)
+        self.used = 0
+
+    def update_many(self, X: np.ndarray, indices: np.ndarray, chunk: int = CHUNK) -> None:
+        """Add rows of `X` (n, D) of words `indices` (n,) one by one: their order matters."""
+        for x, k in zip(X, indices, strict=True):
+            self.update(x, k)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Give everything by name, without copies."""
+        return super().arrays() | {"rows": self.rows, "used": np.array([self.used])}
+
+    def load(self, state: StateReader, n_rows: int) -> None:
+        """Take over what `arrays` of `n_rows` words gave."""
+        super().load(state, n_rows)
+        self.rows = state.take("rows", self.rows.shape)
+        self.used = int(np.clip(state.take("used", (1,), np.int64)[0], 0, len(self.rows)))
+
+    def solve(self, share: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        """Solve with share * scatter + diag(extra): rhs (K, D) -> (K, D), by Woodbury's formula."""
+        rows = self.rows[: self.used].astype(np.float64)
+        beyond = np.maximum(self.scatter - np.einsum("rd,rd->d", rows, rows), 0)
+        rows *= np.sqrt(share)
+        scaled = rows / (share * beyond + extra)
+        small = np.eye(len(rows)) + scaled @ rows.T
+        first = rhs / (share * beyond + extra)
+        return first - np.linalg.solve(small, rows @ first.T).T @ scaled
+
+    def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
+        super()._add_outer(k, e, weight)
+        if not weight:
+            return
+        if self.used == len(self.rows):
+            _, values, directions = np.linalg.svd(self.rows, full_matrices=False)
+            # Vectors of no more numbers than `rank` have no direction to give up.
+            shrink = values[self.rank] ** 2 if len(values) > self.rank else 0
+            kept = np.sqrt(np.maximum(values**2 - shrink, 0)[: self.rank])
+            self.rows[:] = 0
+            self.rows[: len(kept)] = kept[:, None] * directions[: len(kept)]
+            self.used = len(kept)
+        self.rows[self.used] = np.sqrt(np.float32(weight)) * e
+        self.used += 1

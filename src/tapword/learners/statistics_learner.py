@@ -1,85 +1,84 @@
-"""Learners whose whole state is the shared statistic."""
+"""Learners whose whole state is the shared statistic; the covariance comes in several sizes."""
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tapword.errors import InputError
 from tapword.learners.base import Learner, StateReader
-from tapword.learners.packed import packed_size
-from tapword.learners.statistics import Statistics, WordStatistics
+from tapword.learners.packed import Blocks, packed_size
+from tapword.learners.statistics import SketchStatistics, Statistics, WordStatistics
+
+# How much of the covariance is kept, and what may be kept instead where memory is short.
+SMALLER_FORMS = {
+    "full": ("full", "block", "diagonal"),
+    "block": ("block", "diagonal"),
+    "lowrank": ("lowrank",),
+    "diagonal": ("diagonal",),
+}
+FORMS = tuple(SMALLER_FORMS)
+# Words for which a budget of memory must leave room: a choice, more than a household needs.
+BUDGET_WORDS = 30
 
 
 class StatisticsLearner(Learner):
-    """A learner whose whole state is `Statistics`; a subclass gives `_scores`.
+    """A learner whose whole state is `statistics`; a subclass gives `_scores`.
 
-    Attributes
-    ----------
-    keeps_scatter
-        Whether the rule needs the scatter or the means alone.
-    per_word
-        Whether each word has a scatter of its own.
+    It says whether its rule needs the scatter, or the means alone, and one scatter for each word.
     """
 
     mergeable = True
-    keeps_scatter: bool = True
-    per_word: bool = False
+    keeps_scatter = True
+    per_word = False
 
     def _size(self, dim: int) -> tuple[int, int]:
-        scatter = 4 * packed_size(dim) if self.keeps_scatter else 0
+        return self._size_with(dim, 4 * packed_size(dim) if self.keeps_scatter else 0)
+
+    def _size_with(self, dim: int, scatter: int) -> tuple[int, int]:
+        """Bytes (fixed, per row) of a statistic whose scatter takes `scatter` bytes."""
         fixed, each = (0, scatter) if self.per_word else (scatter, 0)
         return fixed + 8, each + 4 * dim + 8
 
     def _start(self, dim: int) -> None:
-        self._statistics = self._empty(dim)
-        self._changed()
+        self.statistics: Statistics = self._empty(dim)
 
     def _empty(self, dim: int) -> Statistics:
         return WordStatistics(dim) if self.per_word else Statistics(dim, self.keeps_scatter)
 
     def _grow(self) -> None:
-        self._statistics.add_word()
-        self._changed()
+        self.statistics.add_word()
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:
-        self._statistics.update(x, k)
-        self._changed()
+        self.statistics.update(x, k)
 
     def _learn_many(self, X: np.ndarray, indices: np.ndarray) -> None:
-        self._statistics.update_many(X, indices)
-        self._changed()
+        self.statistics.update_many(X, indices)
 
     def _merge(self, other: "StatisticsLearner", indices: np.ndarray) -> None:
-        self._statistics.merge(other._statistics, indices)
-        self._changed()
+        self.statistics.merge(other.statistics, indices)
 
     def _forget(self, k: int) -> None:
-        self._statistics.remove(k)
-        self._changed()
-
-    def _changed(self) -> None:
-        """Drop what was solved from the statistic."""
+        self.statistics.remove(k)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return self._statistics.arrays()
+        return self.statistics.arrays()
 
-    def _load(self, state: StateReader, n_words: int) -> None:
-        self._statistics.load(state, n_words)
-        self._changed()
+    def _load(self, state: StateReader, n_rows: int) -> None:
+        self.statistics.load(state, n_rows)
 
 
 class LinearLearner(StatisticsLearner):
     """A learner on the statistic whose scores are X @ weights.T + biases."""
 
-    _linear: tuple[np.ndarray, np.ndarray] | None
-
     def _changed(self) -> None:
-        self._linear = None
+        self._solved: tuple[np.ndarray, np.ndarray] | None = None
 
     def linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (K, D) and biases (K,), float64; solved once after each change."""
-        if self._linear is None:
-            self._linear = self._solve()
-        return self._linear
+        """Weights (rows, D) and biases (rows,), float64; solved once after each change."""
+        if self._solved is None:
+            self._solved = self._solve()
+        return self._solved
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         weights, biases = self.linear()
@@ -88,3 +87,72 @@ class LinearLearner(StatisticsLearner):
     @abstractmethod
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights and biases from the statistic as it is now."""
+
+
+class CovarianceLearner(LinearLearner):
+    """A linear learner whose covariance comes in several sizes, by four of its arguments.
+
+    Parameters
+    ----------
+    covariance
+        "full"; "block": blocks of `block` numbers on the diagonal, the rest taken as 0;
+        "lowrank": the diagonal and `rank` to 2 * `rank` directions; then the order of samples
+        matters a little and two models cannot be merged; "diagonal".
+    block, rank
+        See `covariance`.
+    max_kb
+        Kilobytes that the state never exceeds. Where `covariance` would leave no room for 30
+        words, the next smaller of full, block and diagonal is taken; a word too many is refused.
+    """
+
+    if TYPE_CHECKING:
+        covariance: str
+        block: int
+        rank: int
+        max_kb: float | None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_one_of("covariance", *FORMS)
+        self._require_whole("block", 1)
+        self._require_whole("rank", 1)
+        self._require("max_kb", self.max_kb is None or self.max_kb > 0, "above 0 or none")
+        self.mergeable = self.covariance != "lowrank"
+
+    def form(self, dim: int) -> str:
+        """Which of the forms is kept for vectors of `dim` numbers within `max_kb`."""
+        forms = SMALLER_FORMS[self.covariance]
+        for form in forms:
+            fixed, each = self._size_of(form, dim)
+            if self.max_kb is None or fixed + BUDGET_WORDS * each <= 1000 * self.max_kb:
+                return form
+        return forms[-1]
+
+    def block_size(self, form: str, dim: int) -> int:
+        """Rows of a block of the covariance in a form other than "lowrank"."""
+        return min(dim, {"full": dim, "block": self.block, "diagonal": 1}[form])
+
+    def _size_of(self, form: str, dim: int) -> tuple[int, int]:
+        if form == "lowrank":
+            # Rows and the diagonal, and how many of the rows are used.
+            return self._size_with(dim, 4 * (2 * self.rank * dim + dim) + 8)
+        return self._size_with(dim, 4 * Blocks(dim, self.block_size(form, dim)).numbers)
+
+    def _size(self, dim: int) -> tuple[int, int]:
+        return self._size_of(self.form(dim), dim)
+
+    def _check_size(self, dim: int, n_rows: int) -> None:
+        super()._check_size(dim, n_rows)
+        kilobytes = self.bytes_for(dim, n_rows) / 1000
+        if self.max_kb is not None and kilobytes > self.max_kb:
+            raise InputError(
+                f"{self.name} with {dim} numbers per vector and {n_rows} words needs "
+                f"{kilobytes:.0f} kB; max_kb is {self.max_kb:g}: forget a word, or raise it"
+            )
+
+    def _empty(self, dim: int) -> Statistics:
+        form = self.form(dim)
+        if form == "lowrank":
+            return SketchStatistics(dim, self.rank)
+        block = self.block_size(form, dim)
+        return WordStatistics(dim, block) if self.per_word else Statistics(dim, block=block)

@@ -8,7 +8,7 @@ from tapword.poolings.base import Pooling
 
 
 class Avg(Pooling):
-    """Mean over time.
+    """Mean over time: (t, d) -> (d,).
 
     Examples
     --------
@@ -16,12 +16,10 @@ class Avg(Pooling):
     array([2., 4.], dtype=float32)
     """
 
-    def dim(self, d: int) -> int:
-        """Length of the vector: d."""
-        return d
+    on_device = True
 
     def reduce_tensor(self, frames: Any) -> Any:
-        """Pool torch frames (b, t, d) on their device."""
+        """As `Pooling` says."""
         return frames.mean(dim=1)
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:

@@ -6,21 +6,13 @@ from tapword.poolings.base import Pooling
 
 
 class Avgmax(Pooling):
-    """Mean and maximum over time, side by side.
-
-    Notes
-    -----
-    Frames (t, d) give a vector (2 * d,): d means, then d maxima.
+    """Mean and maximum over time, side by side: (t, d) -> (2 * d,).
 
     Examples
     --------
     >>> Avgmax().pool(np.array([[1.0, 6.0], [3.0, 2.0]]))
     array([2., 4., 3., 6.], dtype=float32)
     """
-
-    def dim(self, d: int) -> int:
-        """Length of the vector: 2 * d."""
-        return 2 * d
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         return np.concatenate([frames.mean(axis=1), frames.max(axis=1)], axis=1)

@@ -26,9 +26,11 @@ class Blocks(Pooling):
     [array([2., 4.], dtype=float32), array([3., 5.], dtype=float32)]
     """
 
-    def __init__(self, poolings: tuple[str, ...] = ("tap",)):
-        self.poolings = tuple(poolings)
-        if not poolings:
+    poolings: tuple[str, ...] = ("tap",)
+
+    def __post_init__(self) -> None:
+        self.poolings = tuple(self.poolings)
+        if not self.poolings:
             raise InputError("blocks: at least one pooling is needed")
         self._parts: list[Pooling] = [registry.build("poolings", name) for name in self.poolings]
 
@@ -41,10 +43,6 @@ class Blocks(Pooling):
                 f"got {len(self._parts)} poolings for {n} blocks: give one for all, or one for each"
             )
         return self._parts
-
-    def dim(self, d: int) -> int:
-        """Length of the vector of one block."""
-        return self.each(1)[0].dim(d)
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         return self.each(1)[0]._reduce(frames, learning)

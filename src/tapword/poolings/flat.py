@@ -6,19 +6,14 @@ from tapword.poolings.base import FixedLength
 
 
 class Flat(FixedLength):
-    """All frames, one after the other.
+    """All frames, one after the other: (t, d) -> (n_frames * d,).
 
     Parameters
     ----------
     n_frames
         Number of frames to keep. None: the frames of a 1 s clip within a spotter, the clip's own
-        frames otherwise.
-
-    Notes
-    -----
-    Frames (t, d) give a vector (n_frames * d,): the d numbers of the first frame, then those of
-    the second, and so on. A clip with more frames loses those at its end; one with fewer is
-    followed by zeros, as clips are filled with silence behind.
+        frames otherwise. A clip with more frames loses those at its end; one with fewer is followed
+        by zeros, as clips are filled with silence behind.
 
     Examples
     --------
@@ -28,14 +23,7 @@ class Flat(FixedLength):
     array([1., 2., 0., 0.], dtype=float32)
     """
 
-    def __init__(self, n_frames: int | None = None):
-        self.n_frames = n_frames
-        if n_frames is not None:
-            self._require_whole("n_frames", 1)
-
-    def dim(self, d: int) -> int:
-        """Length of the vector: n_frames * d."""
-        return self._agreed() * d
+    n_frames: int | None = None
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         b, t, d = frames.shape

@@ -4,15 +4,11 @@ import functools
 
 import numpy as np
 
-from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-
-# Beyond, rounding in the directions without variance grows large enough to diverge.
-_MOST_ITERATIONS = 15
 
 
 class IsqrtCov(Pooling):
-    """Square root of the covariance over time, by Newton-Schulz iterations.
+    """Square root of the covariance over time, by Newton-Schulz: (t, d) -> (c * (c + 1) / 2,).
 
     Parameters
     ----------
@@ -26,9 +22,9 @@ class IsqrtCov(Pooling):
 
     Notes
     -----
-    Frames (t, d) give a vector (c * (c + 1) / 2,): the upper triangle, row by row, of the matrix Y
-    times sqrt(trace), where the iteration starts from the biased covariance divided by its trace.
-    Frames that do not vary have trace 0 and give zeros.
+    The vector is the upper triangle, row by row, of the matrix Y times sqrt(trace), where the
+    iteration starts from the biased covariance divided by its trace. Frames that do not vary have
+    trace 0 and give zeros.
 
     Examples
     --------
@@ -36,35 +32,22 @@ class IsqrtCov(Pooling):
     array([1.414, 0.   , 1.414], dtype=float32)
     """
 
-    def __init__(self, channels: int | None = 64, seed: int = 0, iterations: int = 5):
-        self.channels = channels
-        self.seed = seed
-        self.iterations = iterations
-        if channels is not None:
-            self._require_whole("channels", 1)
+    channels: int | None = 64
+    seed: int = 0
+    iterations: int = 5
+
+    def __post_init__(self) -> None:
+        self._require_whole("channels", 1, none=True)
         self._require_whole("seed", 0)
         self._require_whole("iterations", 1)
-        if iterations > _MOST_ITERATIONS:
-            raise InputError(
-                f"isqrt_cov: iterations must be at most {_MOST_ITERATIONS}, got {iterations}"
-            )
-
-    def dim(self, d: int) -> int:
-        """Length of the vector: c * (c + 1) / 2."""
-        c = self._projected(d)
-        return c * (c + 1) // 2
-
-    def _projected(self, d: int) -> int:
-        return d if self.channels is None else min(self.channels, d)
+        # Beyond, rounding in the directions without variance grows large enough to diverge.
+        self._require("iterations", self.iterations <= 15, "at most 15")
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         d = frames.shape[2]
-        c = self._projected(d)
+        c = d if self.channels is None else min(self.channels, d)
         upper = np.triu_indices(c)
-        result = np.empty((len(frames), len(upper[0])), dtype=np.float32)
-        for clip, out in zip(frames, result, strict=True):
-            out[:] = self._square_root(clip, c)[upper]
-        return result
+        return np.stack([self._square_root(clip, c)[upper] for clip in frames])
 
     def _square_root(self, clip: np.ndarray, c: int) -> np.ndarray:
         """Square root (c, c) of the covariance of a clip (t, d)."""
@@ -72,9 +55,7 @@ class IsqrtCov(Pooling):
         # first frame, since they are exactly 0 where nothing varies.
         z = clip / 2 - clip[0] / 2
         largest = np.abs(z).max()
-        if largest == 0:
-            return np.zeros((c, c), dtype=np.float32)
-        z /= largest
+        z /= largest or np.float32(1)
         if c < clip.shape[1]:
             z = z @ _projection(clip.shape[1], c, self.seed)
         z -= z.mean(axis=0)

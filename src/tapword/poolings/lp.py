@@ -4,15 +4,11 @@ import math
 
 import numpy as np
 
-from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-
-# Up to here a running product is faster than `**`.
-_HIGHEST_PRODUCT = 8
 
 
 class Lp(Pooling):
-    """Power mean of magnitudes over time, E[abs(g) ** p] ** (1 / p).
+    """Power mean of magnitudes over time, E[abs(g) ** p] ** (1 / p): (t, d) -> (d,).
 
     Parameters
     ----------
@@ -22,8 +18,8 @@ class Lp(Pooling):
 
     Notes
     -----
-    Frames (t, d) give a vector (d,). Each feature is divided by its largest magnitude before, and
-    multiplied after, so that no power overflows.
+    Each feature is divided by its largest magnitude before, and multiplied after, so that no power
+    overflows.
 
     Examples
     --------
@@ -31,14 +27,10 @@ class Lp(Pooling):
     array([5., 3.], dtype=float32)
     """
 
-    def __init__(self, p: int | float = 2):
-        self.p = p
-        if not 1 <= p < math.inf:
-            raise InputError(f"lp: p must be a number of at least 1, got {p}")
+    p: int | float = 2
 
-    def dim(self, d: int) -> int:
-        """Length of the vector: d."""
-        return d
+    def __post_init__(self) -> None:
+        self._require("p", 1 <= self.p < math.inf, "a number of at least 1")
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         result = np.empty((len(frames), frames.shape[2]), dtype=np.float32)
@@ -53,7 +45,8 @@ class Lp(Pooling):
     def _power_mean(self, magnitude: np.ndarray) -> np.ndarray:
         if self.p == 1:
             return magnitude.mean(axis=0)
-        if self.p == int(self.p) and self.p <= _HIGHEST_PRODUCT:
+        # Up to here a running product is faster than `**`.
+        if self.p == int(self.p) and self.p <= 8:
             power = np.square(magnitude)
             for _ in range(int(self.p) - 2):
                 power *= magnitude

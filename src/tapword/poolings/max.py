@@ -6,21 +6,13 @@ from tapword.poolings.base import Pooling
 
 
 class Max(Pooling):
-    """Maximum over time.
-
-    Notes
-    -----
-    Frames (t, d) give a vector (d,).
+    """Maximum over time: (t, d) -> (d,).
 
     Examples
     --------
     >>> Max().pool(np.array([[1.0, 6.0], [3.0, 2.0]]))
     array([3., 6.], dtype=float32)
     """
-
-    def dim(self, d: int) -> int:
-        """Length of the vector: d."""
-        return d
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         return frames.max(axis=1)

@@ -6,7 +6,7 @@ from tapword.poolings.base import Pooling
 
 
 class Maxw(Pooling):
-    """Each feature's maximum over time with l frames on either side.
+    """Each feature's maximum over time with l frames on either side: (t, d) -> ((2 l + 1) d,).
 
     Parameters
     ----------
@@ -15,10 +15,9 @@ class Maxw(Pooling):
 
     Notes
     -----
-    Frames (t, d) give a vector ((2 * l + 1) * d,): the d values l frames before each feature's own
-    maximum, ..., the d maxima, ..., the d values l frames after. Of equal maxima the first counts.
-    Where the window leaves the clip, the clip's first or last frame is repeated; so the length
-    does not depend on the number of frames, and no `n_frames` is needed.
+    The vector holds the d values l frames before each feature's own maximum, ..., the d maxima,
+    ..., the d values l frames after. Of equal maxima the first counts. Where the window leaves the
+    clip, the clip's first or last frame is repeated.
 
     Examples
     --------
@@ -26,8 +25,9 @@ class Maxw(Pooling):
     array([2., 9., 4., 9., 3., 8.], dtype=float32)
     """
 
-    def __init__(self, l: int = 2):  # noqa: E741 - the paper's name
-        self.l = l
+    l: int = 2  # noqa: E741 - the paper's name
+
+    def __post_init__(self) -> None:
         self._require_whole("l", 0)
 
     def dim(self, d: int) -> int:
@@ -35,7 +35,7 @@ class Maxw(Pooling):
         return (2 * self.l + 1) * d
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
-        b, t, d = frames.shape
+        b, t, _ = frames.shape
         offsets = np.arange(-self.l, self.l + 1)[:, None]
         window = np.clip(frames.argmax(axis=1)[:, None] + offsets, 0, t - 1)
-        return np.take_along_axis(frames, window, axis=1).reshape(b, self.dim(d))
+        return np.take_along_axis(frames, window, axis=1).reshape(b, -1)

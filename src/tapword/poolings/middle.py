@@ -6,7 +6,7 @@ from tapword.poolings.base import Pooling
 
 
 class Middle(Pooling):
-    """The n frames in the middle, one after the other: moments are blind to order, this is not.
+    """The n frames in the middle, one after the other: (t, d) -> (n * d,).
 
     Parameters
     ----------
@@ -15,7 +15,7 @@ class Middle(Pooling):
 
     Notes
     -----
-    Frames (t, d) give a vector (n * d,). It tells words apart only where clips are aligned on
+    Moments are blind to order, this is not; it tells words apart only where clips are aligned on
     their speech. Where a clip has fewer frames, its first and last are repeated.
 
     Examples
@@ -24,8 +24,9 @@ class Middle(Pooling):
     array([2., 3.], dtype=float32)
     """
 
-    def __init__(self, n: int = 6):
-        self.n = n
+    n: int = 6
+
+    def __post_init__(self) -> None:
         self._require_whole("n", 1)
 
     def dim(self, d: int) -> int:
@@ -33,7 +34,7 @@ class Middle(Pooling):
         return self.n * d
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
-        b, t, d = frames.shape
+        b, t, _ = frames.shape
         start = (t - self.n) // 2
         window = np.clip(np.arange(start, start + self.n), 0, t - 1)
-        return np.ascontiguousarray(frames[:, window]).reshape(b, self.dim(d))
+        return frames[:, window].reshape(b, -1)

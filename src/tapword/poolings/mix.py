@@ -2,21 +2,16 @@
 
 import numpy as np
 
-from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 
 
 class Mix(Pooling):
-    """Weighted sum of maximum and mean over time.
+    """Weighted sum of maximum and mean over time: (t, d) -> (d,).
 
     Parameters
     ----------
     alpha
         Weight of the maximum, from 0 to 1; the mean has the rest.
-
-    Notes
-    -----
-    Frames (t, d) give a vector (d,): alpha * max + (1 - alpha) * mean.
 
     Examples
     --------
@@ -24,14 +19,10 @@ class Mix(Pooling):
     array([3.5], dtype=float32)
     """
 
-    def __init__(self, alpha: float = 0.5):
-        self.alpha = alpha
-        if not 0 <= alpha <= 1:
-            raise InputError(f"mix: alpha must lie in 0..1, got {alpha}")
+    alpha: float = 0.5
 
-    def dim(self, d: int) -> int:
-        """Length of the vector: d."""
-        return d
+    def __post_init__(self) -> None:
+        self._require("alpha", 0 <= self.alpha <= 1, "from 0 to 1")
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         alpha = np.float32(self.alpha)

@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 
-from tapword.errors import InputError
 from tapword.poolings.base import FixedLength
 
 
 class Rap(FixedLength):
-    """The largest share of each feature's values over time, largest first.
+    """The largest share of each feature's values over time, largest first: (t, d) -> (k * d,).
 
     Parameters
     ----------
@@ -22,10 +21,9 @@ class Rap(FixedLength):
 
     Notes
     -----
-    Frames (t, d) give a vector (k * d,): the d largest values (`max`), then the d second largest,
-    and so on. Order in time does not matter, so a clip longer than `n_frames` is searched whole. A
-    clip of fewer than k frames repeats its smallest value; zeros would rank above its negative
-    values.
+    The vector holds the d largest values (`max`), then the d second largest, and so on. Order in
+    time does not matter, so a clip longer than `n_frames` is searched whole. A clip of fewer than k
+    frames repeats its smallest value; zeros would rank above its negative values.
 
     Examples
     --------
@@ -35,17 +33,12 @@ class Rap(FixedLength):
     array([ 1., -2.,  1., -2.], dtype=float32)
     """
 
-    def __init__(self, share: float = 0.10, n_frames: int | None = None):
-        self.share = share
-        self.n_frames = n_frames
-        if not 0 < share <= 1:
-            raise InputError(f"rap: share must be above 0 and at most 1, got {share}")
-        if n_frames is not None:
-            self._require_whole("n_frames", 1)
+    share: float = 0.10
+    n_frames: int | None = None
 
-    def dim(self, d: int) -> int:
-        """Length of the vector: ceil(share * n_frames) * d."""
-        return self._kept(self._agreed()) * d
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("share", 0 < self.share <= 1, "above 0 and at most 1")
 
     def _kept(self, n_frames: int) -> int:
         # 0.1 * 30 is 3.0000000000000004 in binary: that is 3 values, not 4.

@@ -18,10 +18,9 @@ class Stochastic(Pooling):
     Notes
     -----
     Frames (t, d) give a vector (d,). Zeiler and Fergus draw in proportion to the activation, which
-    is never negative with them, coming from a rectifier. Here the rectified activation max(g, 0)
-    is the weight, so a frame where the feature does not fire is never drawn, and frames from a
-    rectifier are pooled exactly as they do. Where a feature fires in no frame, all its frames are
-    equally likely and the value is a true, negative one: theirs would be 0 and say nothing.
+    comes from a rectifier and is never negative. Here the weight is max(g, 0), so that frames from
+    a rectifier are pooled as they do. Where a feature fires in no frame, all its frames are equally
+    likely and the value is a true, negative one: theirs would be 0 and say nothing.
 
     There is no state: the draw follows from the seed and the clip's own numbers, so a clip is
     pooled alike alone, in a batch and in any order.
@@ -35,34 +34,24 @@ class Stochastic(Pooling):
     array([ 3., -2.], dtype=float32)
     """
 
-    def __init__(self, seed: int = 0):
-        self.seed = seed
+    seed: int = 0
+
+    def __post_init__(self) -> None:
         self._require_whole("seed", 0)
 
-    def dim(self, d: int) -> int:
-        """Length of the vector: d."""
-        return d
-
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
-        pool_clip = self._draw if learning else _weighted_mean
-        return np.stack([pool_clip(clip, _weights(clip)) for clip in frames])
+        return np.stack([self._pool_clip(clip, learning) for clip in frames])
 
-    def _draw(self, clip: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _pool_clip(self, clip: np.ndarray, learning: bool) -> np.ndarray:
+        # In float64: sums of float32 may overflow.
+        weights = np.maximum(clip, 0, dtype=np.float64)
+        weights[:, ~weights.any(axis=0)] = 1
+        if not learning:
+            mean = np.einsum("td,td->d", weights, clip) / weights.sum(axis=0)
+            return mean.astype(np.float32)
         random = np.random.default_rng([self.seed, zlib.crc32(clip.tobytes())])
         reached = np.cumsum(weights, axis=0)
         frame = (reached <= random.random(clip.shape[1]) * reached[-1]).sum(axis=0)
         # A draw of almost 1 may round up to the whole.
         frame = np.minimum(frame, len(clip) - 1)
         return np.take_along_axis(clip, frame[None], axis=0)[0]
-
-
-def _weights(clip: np.ndarray) -> np.ndarray:
-    """Weights (t, d) of a clip's frames (t, d), in float64: sums of float32 may overflow."""
-    weights = np.maximum(clip, 0, dtype=np.float64)
-    weights[:, ~weights.any(axis=0)] = 1
-    return weights
-
-
-def _weighted_mean(clip: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    mean = np.einsum("td,td->d", weights, clip) / weights.sum(axis=0)
-    return mean.astype(np.float32)

@@ -6,8 +6,9 @@ import numpy as np
 
 from tapword.poolings.base import Pooling
 
-# A feature that varies by less than float32 can tell from rounding is constant.
-_CONSTANT = 8 * np.finfo(np.float32).eps
+# A feature whose standard deviation is at most this share of its mean is constant: float32 cannot
+# tell such a spread from rounding.
+CONSTANT = 8 * np.finfo(np.float32).eps
 # Between these the square of a deviation neither overflows float32 nor loses digits.
 _SMALLEST, _LARGEST = 1e-15, 1e15
 
@@ -33,8 +34,11 @@ class Tap(Pooling):
     array([2.   , 1.414, 0.707], dtype=float32)
     """
 
-    def __init__(self, R: int = 5):
-        self.R = R
+    on_device = True
+
+    R: int = 5
+
+    def __post_init__(self) -> None:
         self._require_whole("R", 1)
 
     def dim(self, d: int) -> int:
@@ -42,7 +46,7 @@ class Tap(Pooling):
         return self.R * d
 
     def reduce_tensor(self, frames: Any) -> Any:
-        """Pool torch frames (b, t, d) on their device; as `moments`, less its care for extremes."""
+        """As `moments`, less its care for extremes."""
         import torch
 
         first = frames[:, :1]
@@ -53,7 +57,7 @@ class Tap(Pooling):
         result = [mean]
         if self.R > 1:
             std = z.square().mean(dim=1).sqrt()
-            constant = std <= _CONSTANT * mean.abs()
+            constant = std <= CONSTANT * mean.abs()
             result.append(std.masked_fill(constant, 0))
             z /= std.masked_fill(constant, float("inf"))[:, None]
             power = z.square()
@@ -107,7 +111,7 @@ def _fill(frames: np.ndarray, result: np.ndarray) -> None:
         np.square(z, out=power)
         std = np.dot(average, power, out=out[1])
         np.sqrt(std, out=std)
-        constant = std <= _CONSTANT * np.abs(mean)
+        constant = std <= CONSTANT * np.abs(mean)
         if len(out) > 2:
             std[constant] = np.inf
             z *= 1 / std

@@ -7,22 +7,15 @@ from tapword.poolings.tap import moments
 
 
 class Tstp(Pooling):
-    """Mean and standard deviation over time, side by side.
+    """Mean and biased standard deviation over time, side by side: (t, d) -> (2 * d,).
 
-    Notes
-    -----
-    Frames (t, d) give a vector (2 * d,): d means, then d biased standard deviations. It is `tap`
-    with R=2, under the name the literature gives it.
+    It is `tap` with R=2, under the name the literature gives it.
 
     Examples
     --------
     >>> Tstp().pool(np.array([[1.0, 2.0], [3.0, 2.0]]))
     array([2., 2., 1., 0.], dtype=float32)
     """
-
-    def dim(self, d: int) -> int:
-        """Length of the vector: 2 * d."""
-        return 2 * d
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         return moments(frames, order=2).reshape(len(frames), -1)

@@ -1,10 +1,5 @@
 /* Audio -> log-mel energies. */
 
-#define TAPWORD_HOP 160
-#define TAPWORD_REACH 50
-#define TAPWORD_WINDOW 400
-#define TAPWORD_FFT 512
-
 static double tapword_between(const double *sums, size_t point, size_t steps)
 {
     size_t first = point > TAPWORD_REACH ? point - TAPWORD_REACH : 0;
@@ -65,7 +60,7 @@ int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_C
 size_t tapword_mel_frames(size_t n)
 {
     size_t length = (n > TAPWORD_CLIP ? n : TAPWORD_CLIP) + 2 * (size_t)TAPWORD_PAD;
-    return 1 + (length - TAPWORD_WINDOW) / TAPWORD_HOP;
+    return 1 + (length - TAPWORD_WINDOW) / TAPWORD_STEP;
 }
 
 /* Fourier transform in place, of numbers that lie in bit-reversed order. */
@@ -95,7 +90,7 @@ size_t tapword_log_mel(tapword *t, const float *audio, size_t n, float *mel)
     for (frame = 0; frame < frames; frame++) {
         const float *weight = tapword_band_weights;
         for (i = 0; i < TAPWORD_FFT; i++) {
-            size_t place = frame * TAPWORD_HOP + i, turned = 0;
+            size_t place = frame * TAPWORD_STEP + i, turned = 0;
             int inside = i < TAPWORD_WINDOW && place + 1 > TAPWORD_PAD && place - TAPWORD_PAD < n;
             for (bit = 0; bit < 9; bit++) {
                 turned |= (i >> bit & 1) << (8 - bit);

@@ -1,4 +1,4 @@
-/* The rule of cosine: angles to the words' means, the prior counting for 2 samples a number. */
+/* The rule of cosine: angles to the words' means; the prior counts for TAPWORD_STRENGTH samples. */
 static double tapword_between_words(const tapword *t, size_t k)
 {
     (void)t;
@@ -8,7 +8,7 @@ static double tapword_between_words(const tapword *t, size_t k)
 
 static int tapword_rule(tapword *t)
 {
-    double strength = 2.0 * TAPWORD_DIM, share = 1.0 / ((double)t->samples + strength);
+    double strength = TAPWORD_STRENGTH, share = 1.0 / ((double)t->samples + strength);
     double squares = 0.0, within = 0.0, typical, words = (double)t->words;
     size_t d, k;
 #if TAPWORD_VARIANCES

@@ -1,13 +1,13 @@
-/* What the calls below answer where they cannot do what is asked. */
+/* What the functions below return where they cannot do their work. */
 #define TAPWORD_FULL (-1)       /* TAPWORD_MAX_WORDS are known already */
 #define TAPWORD_BAD_WORD (-2)   /* empty, or longer than TAPWORD_NAME_BYTES - 1 bytes */
 #define TAPWORD_BAD_VECTOR (-3) /* NaN, infinite or huge numbers */
-#define TAPWORD_BAD_AUDIO (-4)  /* no samples, or more than TAPWORD_MAX_STEPS * 160 */
+#define TAPWORD_BAD_AUDIO (-4)  /* no samples, or more than TAPWORD_MAX_STEPS * TAPWORD_HOP */
 #define TAPWORD_UNKNOWN (-5)    /* no such word */
 #define TAPWORD_DEPENDENT (-6)  /* the features are too nearly dependent to be solved for */
 
-/* Stands before a word's name where sounds are meant that were taken for it and rejected. */
-#define TAPWORD_NOT "\302\254"
+/* TAPWORD_NOT stands before a word's name where its negatives are meant: sounds that were taken for
+   the word and are not it. */
 
 /* All the memory there is: what was taught, and room to work in. Plain numbers: written to a file
    and read back by the same program, a model continues where it was. */
@@ -18,7 +18,7 @@ typedef struct {
 #endif
     union {
         double sums[2][TAPWORD_MAX_STEPS + 1];
-        float wave[2][512];
+        float wave[2][TAPWORD_FFT];
 #if TAPWORD_SCATTER
         double factor[TAPWORD_FACTOR];
 #endif
@@ -38,7 +38,7 @@ typedef struct {
 void tapword_start(tapword *t);
 
 /* Cut out the second around the middle of the loudest sound: n samples, float in [-1, 1] at
-   16 kHz. Models with TAPWORD_ALIGN hear this second alone. 0 or TAPWORD_BAD_AUDIO. */
+   16 kHz. Models with TAPWORD_ALIGN take this second alone. 0 or TAPWORD_BAD_AUDIO. */
 int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_CLIP]);
 
 /* How many log-mel frames a clip of n samples gives: TAPWORD_MEL_FRAMES for one of 1 s. */
@@ -48,7 +48,7 @@ size_t tapword_mel_frames(size_t n);
 size_t tapword_log_mel(tapword *t, const float *audio, size_t n, float *mel);
 
 /* Pool the backbone's blocks, counts[i] frames of tapword_widths[i] numbers each, one after the
-   other; whiten them where there is a prior. */
+   other; whiten them where the model does. */
 extern const uint16_t tapword_widths[TAPWORD_BLOCKS];
 void tapword_vector(const float *const frames[TAPWORD_BLOCKS], const size_t counts[TAPWORD_BLOCKS],
                     float vector[TAPWORD_DIM]);
@@ -66,6 +66,6 @@ int tapword_find(const tapword *t, const char *word);
    weights. 0 or TAPWORD_DEPENDENT. */
 int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAPWORD_MAX_WORDS]);
 
-/* Best word by its scores; with reject, TAPWORD_UNKNOWN where no word reaches its threshold or
-   beats what was rejected as it. */
+/* Best word by its scores; with reject, TAPWORD_UNKNOWN where no word reaches its threshold and
+   scores higher than its negatives. */
 int tapword_decide(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int reject);

@@ -1,5 +1,5 @@
-/* The rule of ridge: least squares on one-hot words, with as much of a prior as the oracle
-   approximating shrinkage of the correlations asks for. */
+/* The rule of ridge: least squares on one-hot words, with a prior as strong as the oracle
+   approximating shrinkage of the correlations makes it. */
 
 static double tapword_all(const tapword *t)
 {
@@ -38,7 +38,7 @@ static double tapword_prior_samples(const double *total, const double *variance,
         return TAPWORD_OAS_TIMES * n;
     }
     share = ((1.0 - 2.0 / dim) * squares + dim * dim) / ((n + 1.0 - 2.0 / dim) * spread);
-    return TAPWORD_OAS_TIMES * n * share / (1.0 - (share < 0.9 ? share : 0.9));
+    return TAPWORD_OAS_TIMES * n * share / (1.0 - (share < TAPWORD_MAX_SHRINKAGE ? share : TAPWORD_MAX_SHRINKAGE));
 }
 
 static int tapword_rule(tapword *t)

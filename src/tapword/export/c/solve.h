@@ -3,7 +3,7 @@
 static int tapword_rule(tapword *t);
 static double tapword_between_words(const tapword *t, size_t k);
 
-/* Fill the factor's place with share * scatter, plus what the means add where the rule asks. */
+/* Fill the factor's place with share * scatter, plus what the means add where the rule needs it. */
 static void tapword_fill(tapword *t, const float *scatter, size_t n, double share)
 {
     size_t p, i, j, k, all = n * (n + 1) / 2;
@@ -45,9 +45,9 @@ static int tapword_cholesky(double *a, size_t n)
 /* Factor of a block; where rounding left it indefinite its diagonal is raised a little. */
 static int tapword_factor(tapword *t, const float *scatter, size_t first, size_t n, double share)
 {
-    static const double raises[6] = {0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3};
+    static const double raises[] = {TAPWORD_RAISES};
     size_t attempt, j, p;
-    for (attempt = 0; attempt < 6; attempt++) {
+    for (attempt = 0; attempt < sizeof raises / sizeof raises[0]; attempt++) {
         tapword_fill(t, scatter, n, share);
         for (j = 0, p = 0; j < n; p += n - j, j++) {
             t->work.factor[p] += t->extra[first + j];

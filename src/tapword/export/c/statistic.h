@@ -60,7 +60,7 @@ int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
     for (d = 0; d < TAPWORD_DIM; d++) {
         squares += (double)vector[d] * (double)vector[d];
     }
-    if (!(squares <= 1e30)) {
+    if (!(squares <= TAPWORD_LARGEST_SQUARE)) {
         return TAPWORD_BAD_VECTOR;
     }
     k = known < 0 ? t->words : (size_t)known;

@@ -14,7 +14,7 @@ static void tapword_moments(const float *x, size_t t, size_t width, size_t order
         variance += z * z;
     }
     std = sqrt(variance / (double)t);
-    if (std <= 8.0 * (double)FLT_EPSILON * fabs(first + mean)) {
+    if (std <= TAPWORD_CONSTANT * fabs(first + mean)) {
         std = 0.0;
     }
     out[0] = first + mean;
@@ -62,7 +62,7 @@ static float *tapword_pool(size_t kind, size_t order, size_t width, const float 
     return out + width * (kind == TAPWORD_MOMENT ? order : 1);
 }
 
-#if TAPWORD_PRIOR
+#if TAPWORD_WHITENING
 /* A number of 16 bits as a float, exactly. */
 static float tapword_half(uint16_t half)
 {
@@ -86,11 +86,11 @@ static void tapword_whiten(float *vector)
         size_t end = first + tapword_groups[group];
         double squares = 0.0;
         float scale;
-        for (row = first; row < end; row += TAPWORD_PRIOR_BLOCK) {
-            float centred[TAPWORD_PRIOR_BLOCK];
-            size_t n = end - row < TAPWORD_PRIOR_BLOCK ? end - row : TAPWORD_PRIOR_BLOCK;
+        for (row = first; row < end; row += TAPWORD_WHITENING_BLOCK) {
+            float centred[TAPWORD_WHITENING_BLOCK];
+            size_t n = end - row < TAPWORD_WHITENING_BLOCK ? end - row : TAPWORD_WHITENING_BLOCK;
             for (i = 0; i < n; i++) {
-                centred[i] = vector[row + i] - tapword_prior_mean[row + i];
+                centred[i] = vector[row + i] - tapword_whitening_mean[row + i];
                 vector[row + i] = 0.0f;
             }
             for (i = 0; i < n; i++) {
@@ -102,7 +102,7 @@ static void tapword_whiten(float *vector)
         for (i = first; i < end; i++) {
             squares += (double)vector[i] * (double)vector[i];
         }
-        scale = TAPWORD_PRIOR_WEIGHT / (float)(squares > 1e-12 ? sqrt(squares) : 1e-6);
+        scale = TAPWORD_WHITENING_WEIGHT / (float)(squares > 1e-12 ? sqrt(squares) : 1e-6);
         for (i = first; i < end; i++) {
             vector[i] *= scale;
         }
@@ -120,7 +120,7 @@ void tapword_vector(const float *const frames[TAPWORD_BLOCKS], const size_t coun
         out = tapword_pool(tapword_poolings[b][0], tapword_poolings[b][1], tapword_widths[b],
                            frames[b], counts[b], out);
     }
-#if TAPWORD_PRIOR
+#if TAPWORD_WHITENING
     tapword_whiten(vector);
 #endif
 }

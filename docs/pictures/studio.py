@@ -1,0 +1,86 @@
+"""Take the pictures of the studio, with a microphone made of the demo's clips.
+
+    python docs/pictures/studio.py
+
+Needs Chromium and the extras `web` and `dev`.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tapword import Spotter
+from tapword.assets import CLIPS
+from tapword.audio import files
+
+HERE = Path(__file__).parent
+WORDS = ["lamp", "music", "coffee", "window", "heater", "stop"]
+# The voice at the microphone, which taught nothing.
+VOICE = "espeak-en-us"
+PORT = 8643
+
+
+def main() -> None:
+    """Teach six words, open the studio, record a take, listen, and look."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, sound = Path(folder, "home.tap"), Path(folder, "sound.wav")
+        spotter = Spotter()
+        for word in WORDS:
+            clips = [
+                path for path in sorted((CLIPS / word).glob("*_0.ogg")) if path.stem != f"{VOICE}_0"
+            ]
+            spotter.learn_many(clips[:5], [word] * 5)
+        spotter.save(model)
+        quiet = np.zeros(12_000, dtype=np.float32)
+        said = [files.read(CLIPS / word / f"{VOICE}_0.ogg") for word in ("lamp", "coffee", "music")]
+        pieces = [piece for clip in said for piece in (quiet, clip)]
+        hiss = np.random.default_rng(0).standard_normal(sum(map(len, pieces))) * 1e-3
+        soundfile.write(sound, np.concatenate(pieces) + hiss, 16_000)
+        command = [sys.executable, "-m", "tapword", "studio", str(model), "--port", str(PORT)]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            while "http" not in (address := server.stdout.readline()):
+                pass
+            with sync_playwright() as library:
+                browser = library.chromium.launch(
+                    executable_path=shutil.which("chromium"),
+                    args=[
+                        "--no-sandbox",
+                        "--use-fake-ui-for-media-stream",
+                        "--use-fake-device-for-media-stream",
+                        f"--use-file-for-fake-audio-capture={sound}",
+                    ],
+                )
+                desktop = look(browser, address.strip(), 1280, 900)
+                desktop.screenshot(path=HERE / "studio.png", full_page=True)
+                phone = look(browser, address.strip(), 390, 844, color_scheme="dark")
+                phone.screenshot(path=HERE / "studio-phone.png")
+                browser.close()
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def look(browser: Browser, address: str, width: int, height: int, **options: str) -> Page:
+    """Open a page that listens while a take is judged."""
+    size = {"width": width, "height": height}
+    context = browser.new_context(permissions=["microphone"], viewport=size, **options)
+    page = context.new_page()
+    page.goto(address)
+    page.locator("#word-list li").first.wait_for()
+    page.locator("#word").fill("lamp")
+    page.locator("#listen-button").click()
+    page.locator("#events li").nth(2).wait_for(timeout=60_000)
+    page.locator("#record").click()
+    page.locator("#take-actions:visible").wait_for(timeout=30_000)
+    return page
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Sound in: files, microphones, clips cut and copied."""

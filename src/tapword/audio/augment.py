@@ -1,0 +1,34 @@
+"""Augmented copies: a clip as it would be, said faster, slower, or in noise."""
+
+import numpy as np
+import soxr
+
+from tapword.audio.align import cut, energies
+from tapword.audio.files import SAMPLE_RATE
+
+# How many copies `augmented` gives.
+N_COPIES = 3
+# Length of the first two over the clip's.
+LENGTHS = 0.88, 1.12
+# Level of the noise below the loudest quarter of a second, steps of 10 ms.
+NOISE_DB, LOUDEST = -10.0, 25
+
+
+def augmented(clip: np.ndarray) -> list[np.ndarray]:
+    """Make augmented copies of a clip (n,), each as long as it and with the same middle.
+
+    The noise is the same for every clip, so that a clip is always taught alike.
+
+    Examples
+    --------
+    >>> [copy.shape for copy in augmented(np.full(16000, 0.1, dtype=np.float32))]
+    [(16000,), (16000,), (16000,)]
+    """
+    made = []
+    for length in LENGTHS:
+        other = soxr.resample(clip, SAMPLE_RATE, SAMPLE_RATE * length)
+        made.append(cut(other, len(other) // 2, len(clip)))
+    power = np.sort(energies(clip))[-LOUDEST:].mean() / (SAMPLE_RATE // 100)
+    noise = np.random.default_rng(0).standard_normal(len(clip), dtype=np.float32)
+    made.append(clip + noise * np.float32(np.sqrt(power) * 10 ** (NOISE_DB / 20)))
+    return made

@@ -1,0 +1,227 @@
+"""Files and arrays in, 16 kHz mono float32 out: the only room that knows formats and rates."""
+
+import contextlib
+import numbers
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+
+from tapword.errors import InputError
+from tapword.files import PathLike, obstacle
+
+SAMPLE_RATE = 16_000
+MIN_S = 0.1
+MAX_S = 30.0
+SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3")
+
+# Resampling may overshoot 1 a little; anything far above it is integer samples not yet scaled.
+_PEAK_LIMIT = 8.0
+_RATES_HZ = 1_000, 768_000
+# Samples of all channels decoded at a time.
+_BLOCK = 1 << 20
+
+
+def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
+    """Read a sound file as 16 kHz mono.
+
+    Parameters
+    ----------
+    path
+        A WAV, FLAC, OGG/Opus or MP3 file of any rate and channel count.
+    max_s
+        Longest clip that is accepted, in seconds.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,), float32, in [-1, 1].
+    """
+    with _opened(path) as file:
+        rate = file.samplerate
+        # Never trust a header's length: read up to the limit and see whether more comes.
+        limit = int(max_s * rate)
+        samples = _mono(file, limit + 1)
+    if len(samples) > limit:
+        raise InputError(f"{path} is longer than the limit of {max_s:g} s; cut it into clips")
+    return check(samples, rate, name=str(path), max_s=max_s)
+
+
+def blocks(path: PathLike, seconds: float = 10.0) -> Iterator[np.ndarray]:
+    """Read a sound file of any length, a part at a time.
+
+    Parameters
+    ----------
+    path
+        As for `read`.
+    seconds
+        Length of a block, the last one apart; a little more or less where the rate is not 16 kHz.
+
+    Yields
+    ------
+    np.ndarray
+        Shape (n,), float32 at 16 kHz; one after the other they are the whole file.
+    """
+    with _opened(path) as file:
+        rate = file.samplerate
+        size = max(1, round(seconds * rate))
+        resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1) if rate != SAMPLE_RATE else None
+        last = False
+        while not last:
+            block = _mono(file, size)
+            last = len(block) < size
+            if not np.isfinite(block).all():
+                raise InputError(f"{path} contains NaN or infinite samples")
+            if resampler:
+                block = resampler.resample_chunk(block, last=last)
+            if len(block):
+                yield block
+
+
+def length_s(path: PathLike) -> float:
+    """Length of a sound file as its header has it."""
+    with _opened(path) as file:
+        return len(file) / float(file.samplerate)
+
+
+def load(audio: PathLike | np.ndarray, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
+    """Take a path or an array of samples at `sample_rate`; give back (n,) float32 at 16 kHz."""
+    if isinstance(audio, (str, os.PathLike)):
+        return read(audio)
+    return check(audio, sample_rate)
+
+
+def check(
+    audio: np.ndarray, sample_rate: int = SAMPLE_RATE, name: str = "audio", max_s: float = MAX_S
+) -> np.ndarray:
+    """Refuse samples that cannot be speech; bring the rest to 16 kHz float32.
+
+    Parameters
+    ----------
+    audio
+        Shape (n,), float in [-1, 1] or int16.
+    sample_rate
+        Samples per second of `audio`.
+    name
+        What the messages call it.
+    max_s
+        Longest clip that is accepted, in seconds.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (m,), float32; never a view that would let the caller's array be changed.
+
+    Examples
+    --------
+    >>> check(np.full(8000, 0.5), sample_rate=8000).shape
+    (16000,)
+    >>> check(np.zeros(16000, dtype=np.float32))
+    Traceback (most recent call last):
+    ...
+    tapword.errors.InputError: audio is all zeros: is the microphone muted?
+    """
+    if not isinstance(audio, np.ndarray):
+        raise InputError(f"{name} must be a path or a numpy array, not {type(audio).__name__}")
+    if audio.ndim != 1:
+        raise InputError(
+            f"{name} must have shape (n,), one channel of samples; got shape {audio.shape}"
+        )
+    if audio.dtype == np.int16:
+        audio = as_float(audio)
+    elif audio.dtype in (np.float32, np.float64):
+        with np.errstate(over="ignore"):
+            audio = audio.astype(np.float32)
+    else:
+        raise InputError(f"{name} must be float32, float64 or int16 samples, not {audio.dtype}")
+    _check_rate(sample_rate, "sample_rate")
+    if not len(audio):
+        raise InputError(f"{name} is empty")
+    seconds = len(audio) / float(sample_rate)
+    if seconds < MIN_S:
+        raise InputError(
+            f"{name} is {seconds * 1000:.0f} ms long; at least {MIN_S * 1000:.0f} ms are needed"
+        )
+    if seconds > max_s:
+        raise InputError(f"{name} is {seconds:.1f} s long; the limit is {max_s:g} s")
+    if not np.isfinite(audio).all():
+        raise InputError(f"{name} contains NaN or infinite samples")
+    peak = float(np.abs(audio).max())
+    if peak == 0:
+        raise InputError(f"{name} is all zeros: is the microphone muted?")
+    if peak > _PEAK_LIMIT:
+        raise InputError(
+            f"{name} should lie in [-1, 1] but peaks at {peak:.0f}; "
+            "divide 16-bit samples by 32768 or pass them as int16"
+        )
+    if sample_rate != SAMPLE_RATE:
+        audio = soxr.resample(audio, sample_rate, SAMPLE_RATE)
+    return audio
+
+
+def as_float(samples: np.ndarray) -> np.ndarray:
+    """16-bit samples (n,) as float32 in [-1, 1)."""
+    return samples.astype(np.float32) / 32768.0
+
+
+def find(path: PathLike) -> list[Path]:
+    """Sound files named by a path: the file itself, or every one below a folder, sorted."""
+    path = Path(path)
+    if not path.is_dir():
+        return [path]
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() in SUFFIXES and not file.name.startswith(".") and file.is_file()
+    )
+
+
+@contextlib.contextmanager
+def _opened(path: PathLike) -> Iterator[soundfile.SoundFile]:
+    """Open a sound file; what goes wrong while it is open is said of the file."""
+    path = Path(path)
+    found = obstacle(path)
+    if found is not None:
+        found += ", not a sound file" if found == "is a folder" else ""
+        raise InputError(f"{path} {found}")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path} cannot be read: permission denied")
+    try:
+        # soundfile would refuse a name that is not UTF-8; on Windows names are text.
+        with soundfile.SoundFile(path if os.name == "nt" else os.fsencode(path)) as file:
+            _check_rate(file.samplerate, f"{path}: its sample rate")
+            yield file
+    except InputError:
+        raise
+    except (soundfile.SoundFileError, TypeError, ValueError, OSError) as error:
+        formats = ", ".join(suffix[1:] for suffix in SUFFIXES)
+        why = getattr(error, "error_string", error)
+        wanted = f"wanted one of {formats}"
+        raise InputError(f"{path} is not audio that can be read ({wanted}): {why}") from error
+
+
+def _check_rate(rate: object, name: str) -> None:
+    low, high = _RATES_HZ
+    if not isinstance(rate, numbers.Real) or not low <= float(rate) <= high:
+        raise InputError(f"{name} must be between {low} and {high} Hz, got {rate!r}")
+
+
+def _mono(file: soundfile.SoundFile, most: int) -> np.ndarray:
+    """Mean of the channels of at most `most` frames, (n,) float32, decoded a block at a time.
+
+    One read would take the memory of all samples a header claims, of all its channels.
+    """
+    size = max(1, _BLOCK // file.channels)
+    blocks = [np.zeros(0, dtype=np.float32)]
+    while most:
+        wanted = min(size, most)
+        block = file.read(wanted, dtype="float32", always_2d=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            blocks.append(block.mean(axis=1))
+        most -= wanted
+        if len(block) < wanted:
+            break
+    return np.concatenate(blocks)

@@ -1,0 +1,76 @@
+"""Commands about data sets: fetch one, learn a whitening from one, look into the cache."""
+
+from pathlib import Path
+from typing import Annotated
+
+from tapword import registry
+from tapword.cli.app import RESEARCH, argument, command, flag, option
+from tapword.cli.console import out, progress_bar
+from tapword.cli.options import SIZES, CacheFolder, DataFolder, Quiet
+from tapword.errors import InputError
+from tapword.research import experiment, report
+from tapword.research.cache import Cache
+from tapword.research.datasets import fetch as downloads
+from tapword.spotter.presets import DEFAULT
+from tapword.spotter.spotter import Spotter
+
+
+@command(RESEARCH)
+def whitening(
+    to: Annotated[Path, argument("DIR", "Folder; one file a backbone is written there.")],
+    source: Annotated[str, option("TEXT", "What readers of results are told about the data.")],
+    data: DataFolder,
+    dataset: Annotated[str, option("KIND", "speech_commands, mswc or folder.")] = "folder",
+    size: Annotated[str | None, option("SIZE", f"{SIZES}.")] = None,
+    backbone: Annotated[str | None, option("PART", "Instead of a size.")] = None,
+    pooling: Annotated[str | None, option("PART", "Instead of a size.")] = None,
+    align: Annotated[bool, flag("--align", "With --backbone or --pooling.")] = False,
+    cache: CacheFolder = None,
+) -> None:
+    """Compute how words vary from a data set's training clips, to whiten the vectors of others.
+
+    Take words that will not be taught. `evaluate --whitening FILE` uses the file.
+    """
+    if size and (backbone or pooling or align):
+        raise InputError("give either --size or parts, not both")
+    if backbone or pooling:
+        spotter = Spotter(backbone, pooling, align=align)
+    else:
+        spotter = Spotter(size=size or DEFAULT)
+    words = registry.build("datasets", dataset, root=str(data))
+    to.mkdir(parents=True, exist_ok=True)
+    for made in experiment.fit_whitenings(words, spotter, source, Cache(cache)):
+        path = to / f"{made.about['backbone']['name']}.safetensors"
+        made.save(path)
+        out.print(f"{path}: {report.human_bytes(path.stat().st_size)}")
+
+
+@command(RESEARCH)
+def fetch(
+    dataset: Annotated[str, argument("DATASET", "speech_commands.")],
+    to: Annotated[Path, option("DIR", "Folder to unpack into.")],
+    version: Annotated[str, option("V", "v0.01 or v0.02.")] = "v0.02",
+    quiet: Quiet = False,
+) -> None:
+    """Download a data set, check it and unpack it; go on where a download stopped."""
+    if dataset != "speech_commands":
+        raise InputError(f"nothing to fetch named {dataset!r}; known: speech_commands")
+    with progress_bar(quiet) as progress:
+        task = progress.add_task(f"{dataset} {version}", total=None)
+        folder = downloads.fetch_speech_commands(
+            version, to, lambda done, total: progress.update(task, completed=done, total=total)
+        )
+    out.print(f"{dataset} {version} is in {folder}")
+
+
+@command(RESEARCH)
+def cache(
+    clear: Annotated[bool, flag("--clear", "Drop all vectors.")] = False,
+    folder: CacheFolder = None,
+) -> None:
+    """Show or clear the vectors that `evaluate` keeps."""
+    kept = Cache(folder)
+    if clear:
+        out.print(f"freed {report.human_bytes(kept.clear())} in {kept.folder}")
+    else:
+        out.print(f"{report.human_bytes(kept.bytes())} of vectors in {kept.folder}")

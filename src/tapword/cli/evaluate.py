@@ -1,0 +1,220 @@
+"""The command that runs the paper's protocol on a data set."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from tapword import registry
+from tapword.cli.app import RESEARCH, command, command_line, flag, option
+from tapword.cli.console import out, print_json, printable, progress_steps, warn
+from tapword.cli.options import CACHE_GB, SIZES, CacheFolder, CacheSize, Engine, Jobs, Output
+from tapword.cli.vectors import read_vectors
+from tapword.errors import InputError
+from tapword.research import cache as vector_cache
+from tapword.research import evaluate as evaluation
+from tapword.research import report
+from tapword.research.cache import Cache
+from tapword.research.cluster import open_engine
+from tapword.research.open_set import OpenSet
+from tapword.research.orders import ORDERS
+from tapword.research.records import Records, as_json
+from tapword.spotter.presets import DEFAULT, UNWHITENED
+from tapword.spotter.whitening import Whitening
+
+
+@dataclass
+class Data:
+    """What is evaluated on."""
+
+    dataset: Annotated[
+        str | None,
+        option("KIND", "speech_commands, mswc or folder, with arguments. [default: folder]"),
+    ] = None
+    data: Annotated[Path | None, option("DIR", "Folder of the data set.")] = None
+    features: Annotated[
+        Path | None, option("FILE", "Ready-made vectors instead: train_x, train_y, test_x, test_y.")
+    ] = None
+
+
+@dataclass
+class Combinations:
+    """Which parts are compared."""
+
+    backbone: Annotated[
+        list[str] | None, option("PART", f"Repeat for several. [default: as size {DEFAULT}]")
+    ] = None
+    pooling: Annotated[
+        list[str] | None, option("PART", f"Repeat for several. [default: as size {DEFAULT}]")
+    ] = None
+    learner: Annotated[
+        list[str] | None, option("PART", f"Repeat for several. [default: as size {DEFAULT}]")
+    ] = None
+    size: Annotated[
+        list[str] | None,
+        option(
+            "SIZE",
+            f"Presets: {SIZES}; repeat for several. [default where no part is named: {DEFAULT}]",
+        ),
+    ] = None
+    align: Annotated[
+        bool | None, flag("--align/--no-align", "Centre clips on their speech, as the sizes do.")
+    ] = None
+    augment: Annotated[
+        bool | None,
+        flag("--augment/--no-augment", "Teach clips with augmented copies, as the sizes do."),
+    ] = None
+    whitening: Annotated[
+        list[Path] | None, option("FILE", "From `tapword whitening`, instead of the shipped one.")
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of an evaluation."""
+        return {
+            "backbones": self.backbone or (),
+            "poolings": self.pooling or (),
+            "learners": self.learner or (),
+            "sizes": self.size or (),
+            "align": self.align,
+            "augment": self.augment,
+            "whitening": [Whitening.load(path) for path in self.whitening or ()] or None,
+        }
+
+
+@dataclass
+class Stream:
+    """In what order the words come, and what is asked."""
+
+    order: Annotated[str, option("NAME", "class-iid or iid.")] = "class-iid"
+    orderings: Annotated[int, option("N", "Seeded orderings to average.", min=1)] = 5
+    shots: Annotated[
+        list[int] | None, option("N", "Samples a word; repeat for several counts.", min=1)
+    ] = None
+    draws: Annotated[int, option("N", "Seeded draws, with --shots.", min=1)] = 10
+    classes_per_task: Annotated[int, option("N", "New words in each task.", min=1)] = 1
+    upper_bound: Annotated[
+        bool, flag("--upper-bound", "Add offline LDA and logistic regression.")
+    ] = False
+    open_set: Annotated[
+        bool, flag("--open-set", "Teach some words by --shots, ask about unknown ones too.")
+    ] = False
+    known: Annotated[int, option("N", "Words taught, with --open-set.", min=1)] = 5
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of an evaluation; refuse those that do not go together."""
+        if self.order not in ORDERS[:2]:
+            raise InputError(f"no order named {self.order!r}; known: class-iid, iid, and --shots")
+        if self.shots and self.order == "iid":
+            raise InputError("--shots brings its own order, word after word; leave out --order iid")
+        if self.open_set:
+            if self.upper_bound or self.order == "iid" or self.classes_per_task > 1:
+                raise InputError("--open-set goes with --known, --shots and --draws alone")
+            shots = self.shots or (5,)
+            return {"protocol": OpenSet(known=self.known, shots=shots, draws=self.draws)}
+        return {
+            "order": self.order,
+            "orderings": self.orderings,
+            "shots": self.shots or (),
+            "draws": self.draws,
+            "classes_per_task": self.classes_per_task,
+            "upper_bound": self.upper_bound,
+        }
+
+
+@dataclass
+class Work:
+    """How the work is done."""
+
+    strict: Annotated[bool, flag("--strict", "Stop at a clip that cannot be read.")] = False
+    jobs: Jobs = None
+    cache: CacheFolder = None
+    cache_gb: CacheSize = CACHE_GB
+
+
+@command(RESEARCH)
+def evaluate(
+    data: Data,
+    parts: Combinations,
+    stream: Stream,
+    work: Work,
+    engine: Engine,
+    output: Output,
+) -> None:
+    """Run the paper's protocol: a stream of words, one pass, accuracy after each task.
+
+    Every combination of backbones, poolings and learners is run; each option may be repeated.
+    The audio passes each backbone once, vectors are kept for the next run, and an interrupted run
+    goes on where it stopped. Results go to --out FILE: .html, .json, .csv or .tex.
+
+        tapword evaluate --dataset speech_commands --data DIR --pooling avg --pooling tap
+            --learner slda --learner ncm --out report.html
+    """
+    output.check(report.WRITERS)
+    arguments = stream.arguments()
+    with progress_steps(output.quiet) as step:
+        if data.features is not None:
+            records = _evaluate_vectors(data, parts, stream, engine, work, step)
+        elif data.data is None:
+            raise InputError("give the data set's folder with --data, or --features FILE")
+        else:
+            with open_engine(engine.engine, engine.address, work.jobs) as workers:
+                records = evaluation.evaluate(
+                    registry.build("datasets", data.dataset or "folder", root=str(data.data)),
+                    **parts.arguments(),
+                    **arguments,
+                    cache=Cache(work.cache, work.cache_gb),
+                    strict=work.strict,
+                    jobs=work.jobs,
+                    progress=step,
+                    store=workers.store if workers else vector_cache.store,
+                )
+    records.config.command = command_line()
+    if output.as_json:
+        print_json(as_json(records))
+    else:
+        _show_records(records)
+    output.write(records, report.WRITERS)
+    if len(report.refused(records.results)) == len(records.results):
+        raise InputError("every combination was refused, for the reasons below the table")
+
+
+def _evaluate_vectors(
+    data: Data, parts: Combinations, stream: Stream, engine: Engine, work: Work, step: Any
+) -> Records:
+    """Run learners on ready-made vectors."""
+    others = {
+        "--data": data.data,
+        "--dataset": data.dataset,
+        "--backbone": parts.backbone,
+        "--pooling": parts.pooling,
+        "--size": parts.size,
+        "--engine": engine.engine != "local",
+    }
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise InputError(f"{', '.join(given)} cannot go with --features: vectors are ready")
+    learners = parts.learner or [UNWHITENED]
+    # A wrong name is said before anything is read.
+    for name in learners:
+        registry.build("learners", name)
+    split = read_vectors(Path(str(data.features)))
+    jobs = work.jobs or os.cpu_count() or 1
+    return evaluation.evaluate_vectors(
+        split, learners, jobs=jobs, progress=step, **stream.arguments()
+    )
+
+
+def _show_records(records: Records) -> None:
+    config = records.config
+    out.print(report.table(records))
+    for line in report.refused(records.results):
+        out.print(printable(line), soft_wrap=True)
+    out.print(
+        f"{config.n_words} words, {config.n_train:,} clips to learn, {config.n_test:,} to ask, "
+        f"{config.skipped} unusable; {records.environment.seconds:.1f} s"
+    )
+    if config.whitening_of_same_data:
+        warn(
+            "the whitening was computed from these very words, which flatters the result; give one "
+            "of other words by --whitening"
+        )

@@ -1,0 +1,159 @@
+"""Options that several commands share: each is described once."""
+
+import glob
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from tapword.audio import files as audio_files
+from tapword.cli.app import argument, flag, option
+from tapword.errors import InputError, TapwordError
+from tapword.research import report
+from tapword.spotter.presets import DEFAULT, POOLING, PRESETS
+
+SIZES = ", ".join(PRESETS)
+HOME = Path("home.tap")
+CACHE_GB = 4.0
+
+Model = Annotated[Path, argument("MODEL", "Model file.")]
+Files = Annotated[list[str], argument("FILES...", "Sound files, folders or globs.")]
+AsJson = Annotated[bool, flag("--json", "Print JSON.")]
+Quiet = Annotated[bool, flag("--quiet", "Show no progress.")]
+SkipBad = Annotated[bool, flag("--skip-bad", "Skip files that cannot be used, and say which.")]
+Device = Annotated[str | None, option("NAME", "With --mic: name or number of the microphone.")]
+Backbones = Annotated[
+    list[str] | None,
+    option(
+        "PART",
+        "MODEL's backbones as they are to be had here, with weights=PATH or device=cuda, say.",
+        "--backbone",
+    ),
+]
+PerHour = Annotated[
+    float,
+    option(
+        "RATE",
+        "How many are acceptable, of all words together; fewer cost more misses.",
+        "--false-alarms-per-hour",
+    ),
+]
+Thresholds = Annotated[
+    list[str] | None,
+    option(
+        "WORD=SCORE", "Score from which WORD counts as said; repeat for several.", "--threshold"
+    ),
+]
+Jobs = Annotated[int | None, option("N", "Processes. [default: one per core]", min=1)]
+CacheFolder = Annotated[
+    Path | None,
+    option(
+        "DIR",
+        "Where vectors are kept. [default: tapword/features in the user's cache folder]",
+        "--cache",
+    ),
+]
+CacheSize = Annotated[float, option("GB", "Most the cache may hold.")]
+DataFolder = Annotated[Path, option("DIR", "Folder of the data set.", show_default=False)]
+
+
+@dataclass
+class Parts:
+    """What a new model is made of."""
+
+    backbone: Annotated[
+        list[str] | None,
+        option(
+            "PART",
+            f"For a new model; repeat for several. [default: as size {DEFAULT}] For a model "
+            "that exists: its own backbones as they are to be had here, with weights=PATH, say.",
+        ),
+    ] = None
+    pooling: Annotated[
+        list[str] | None,
+        option(
+            "PART",
+            "For a new model; one for all backbones, or repeat for each. "
+            f"[default: as size {DEFAULT}; {POOLING} for another backbone]",
+        ),
+    ] = None
+    learner: Annotated[
+        str | None, option("PART", f"For a new model. [default: as size {DEFAULT}]")
+    ] = None
+    size: Annotated[
+        str | None,
+        option("SIZE", f"For a new model, instead of parts: {SIZES}. [default: {DEFAULT}]"),
+    ] = None
+
+    def given(self, model: Path) -> dict[str, Any]:
+        """Parts that were named; refuse those that a model which exists has already."""
+        given = {name: value for name, value in vars(self).items() if value}
+        fixed = [f"--{name}" for name in given if name != "backbone"]
+        if fixed and model.exists():
+            raise InputError(
+                f"{', '.join(fixed)} only for a new model; {model} exists and keeps its parts"
+            )
+        return given
+
+
+@dataclass
+class Engine:
+    """Where the work is done."""
+
+    engine: Annotated[str, option("NAME", "local, or ray: spread over processes and machines.")] = (
+        "local"
+    )
+    address: Annotated[
+        str | None,
+        option(
+            "HOST:PORT", "With --engine ray: a cluster, or auto. [default: this machine's cores]"
+        ),
+    ] = None
+
+
+def require_model(model: Path) -> Path:
+    """Refuse a model file that is not there."""
+    if not model.exists():
+        raise InputError(f"no model file: {model} does not exist")
+    return model
+
+
+def expand(patterns: Iterable[str]) -> list[Path]:
+    """Files of paths, folders and globs, in order; an empty folder or glob is an error."""
+    found: list[Path] = []
+    for pattern in patterns:
+        literal = Path(pattern).exists() or not glob.has_magic(pattern)
+        matches = [pattern] if literal else sorted(glob.glob(pattern, recursive=True))
+        sounds = [file for match in matches for file in audio_files.find(match)]
+        if not sounds:
+            raise InputError(f"{pattern}: no sound files there")
+        found.extend(sounds)
+    return found
+
+
+@dataclass
+class Output:
+    """What becomes of the results."""
+
+    out: Annotated[
+        list[Path] | None,
+        option("FILE", "Write the results; the ending says how. Repeat for several files."),
+    ] = None
+    as_json: AsJson = False
+    quiet: Quiet = False
+
+    def check(self, writers: report.Writers) -> None:
+        """Refuse a file that could not be written, before hours of work."""
+        for path in self.out or ():
+            report.check(path, writers)
+
+    def write(self, results: Any, writers: report.Writers) -> None:
+        """Write each file that was asked for; say which failed after all were tried."""
+        failures: list[TapwordError] = []
+        for path in self.out or ():
+            try:
+                report.write(results, path, writers)
+            except TapwordError as error:
+                failures.append(error)
+        if failures:
+            raise InputError("; ".join(map(str, failures))) from failures[0]

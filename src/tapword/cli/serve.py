@@ -1,0 +1,138 @@
+"""Commands that serve a model: to the browser, and to Home Assistant."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+from tapword.cli.app import SERVE, argument, command, flag, option, state
+from tapword.cli.console import out
+from tapword.cli.options import HOME, SIZES, PerHour, Thresholds
+from tapword.errors import InputError, MissingExtra
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, parse_threshold
+
+PORT = 8642
+URI = "tcp://127.0.0.1:10400"
+
+ServedModel = Annotated[Path, argument("MODEL", "Model file; made by the first word taught.")]
+
+
+@command(SERVE)
+def studio(
+    model: ServedModel = HOME,
+    port: Annotated[int, option("N", "Port; 0 for any that is free.")] = PORT,
+    host: Annotated[
+        str, option("ADDRESS", "Address to bind to; 0.0.0.0 lets others in who have the token.")
+    ] = "127.0.0.1",
+    size: Annotated[str | None, option("SIZE", f"For a new model: {SIZES}.")] = None,
+    tls_cert: Annotated[Path | None, option("FILE", "Certificate, PEM.")] = None,
+    tls_key: Annotated[Path | None, option("FILE", "Its key, PEM.")] = None,
+    tls_self_signed: Annotated[
+        bool, flag("--tls-self-signed", "Make a certificate, for the phone at hand.")
+    ] = False,
+    browser: Annotated[bool, flag("--open", "Open it in the browser.")] = False,
+) -> None:
+    """Teach, watch and correct a model in the browser, by voice.
+
+    The sound goes to this process alone, stays in memory for a moment and is never written.
+    """
+    if (tls_cert is None) != (tls_key is None):
+        raise InputError("--tls-cert and --tls-key belong together: give both")
+    if tls_cert and tls_self_signed:
+        raise InputError("give either --tls-cert and --tls-key or --tls-self-signed, not both")
+    if size and model.exists():
+        raise InputError(f"--size only for a new model; {model} exists and keeps its parts")
+    if not model.absolute().parent.is_dir():
+        raise InputError(f"cannot make {model}: its folder does not exist")
+    try:
+        import starlette  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("the studio", "starlette", "web") from error
+    from tapword.serve.studio.model import StudioModel
+    from tapword.serve.studio.server import Address, serve
+
+    def ready(address: Address) -> None:
+        out.print(f"The studio of {model} is open:", soft_wrap=True)
+        for url in address.urls:
+            out.print(f"  {url}", soft_wrap=True)
+        if address.fingerprint:
+            out.print(
+                "The browser will warn of the certificate, which this machine signed itself; its "
+                f"SHA-256 is\n  {address.fingerprint}",
+                soft_wrap=True,
+            )
+        if not address.secure:
+            out.print(
+                "Browsers lend the microphone to secure pages only: add --tls-self-signed to teach "
+                "by voice from another device.",
+                soft_wrap=True,
+            )
+        out.print("Press Ctrl+C to close it.")
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address.urls[0])
+
+    tls = (tls_cert, tls_key) if tls_cert and tls_key else tls_self_signed
+    try:
+        serve(StudioModel(model, {"size": size} if size else None), host, port, tls, ready)
+    except KeyboardInterrupt:
+        out.print("The studio is closed.")
+
+
+@command(SERVE)
+def wyoming(
+    model: ServedModel = HOME,
+    uri: Annotated[
+        str, option("URI", "Where to listen; tcp://0.0.0.0:10400 lets other machines in.")
+    ] = URI,
+    threshold: Thresholds = None,
+    false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    zeroconf: Annotated[
+        str | None, option("NAME", "Announce it by this name, for Home Assistant to find.")
+    ] = None,
+) -> None:
+    """Serve the words of a model to Home Assistant and its voice satellites (Wyoming protocol).
+
+    The model is read again whenever somebody taught it more.
+    """
+    thresholds = dict(map(parse_threshold, threshold or []))
+    check_rate(false_alarms_per_hour)
+    if not model.absolute().parent.is_dir():
+        raise InputError(f"cannot wait for {model}: its folder does not exist")
+    try:
+        import wyoming.server  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("the wake-word service", "wyoming", "wyoming") from error
+    from tapword.serve.network import is_loopback
+    from tapword.serve.wyoming.followed_model import FollowedModel
+    from tapword.serve.wyoming.service import address, serve
+
+    host, port = address(uri)
+    local = is_loopback(host)
+    if zeroconf is not None and local:
+        raise InputError(
+            f"--zeroconf announces the service to other machines, but {host} is this machine "
+            "alone: give --uri tcp://0.0.0.0:10400"
+        )
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(message)s",
+        level=logging.DEBUG if state["debug"] else logging.INFO,
+    )
+    followed = FollowedModel(
+        model, false_alarms_per_hour=false_alarms_per_hour, thresholds=thresholds
+    )
+
+    def ready(bound: int) -> None:
+        words = ", ".join(followed.served.words)
+        missing = "no words yet" if model.exists() else "not there yet, waiting for it"
+        out.print(f"{model}: {words or missing}", soft_wrap=True)
+        out.print(f"Listening on {host} port {bound} for Home Assistant. Ctrl+C ends it.")
+        if not local:
+            out.print(
+                "The protocol has no passwords and no encryption: whoever reaches this port can "
+                "see the words and use the service. Let only your home network reach it.",
+                soft_wrap=True,
+            )
+
+    serve(followed, host, port, zeroconf, ready)
+    out.print("The wake-word service is closed.")

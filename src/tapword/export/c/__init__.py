@@ -1,0 +1,1 @@
+"""A model as C that goes on learning."""

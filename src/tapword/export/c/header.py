@@ -1,0 +1,250 @@
+"""A spotter as one C99 header that goes on learning; the backbone's network stays outside."""
+
+import re
+from collections.abc import Callable
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapword.audio import align
+from tapword.backbones import logmel
+from tapword.errors import InputError
+from tapword.export.c.tables import Tables, quote
+from tapword.export.onnx.file import require_words, thresholds
+from tapword.export.onnx.frames import CLIP, exported
+from tapword.learners import base
+from tapword.learners.packed import RAISES, packed_size
+from tapword.learners.ridge import MAX_SHRINKAGE
+from tapword.learners.statistics import SketchStatistics, WordStatistics
+from tapword.learners.statistics_learner import StatisticsLearner
+from tapword.poolings.base import Pooling
+from tapword.poolings.tap import CONSTANT
+from tapword.spotter.encoder import block_poolings
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
+from tapword.spotter.whitening import weights
+from tapword.version import __version__
+
+# Longest recording that is aligned, in steps of 10 ms: 3 s.
+MAX_STEPS = 300
+# Room for a word's name, unless a longer one is taught already.
+NAME_BYTES = 64
+# Stands before a word's name where its negatives are meant: TAPWORD_NOT.
+NOT = "¬"
+# Kinds of poolings in the C code.
+MOMENT, DEVIATION, LARGEST, MIDDLE = range(4)
+# Samples are counted in 32 bits there.
+MOST_SAMPLES = 2**32 - 1
+
+# Pooling -> its kind and its number: moments, or frames.
+POOLINGS: dict[str, Callable[[Any], tuple[int, int]]] = {
+    "avg": lambda pooling: (MOMENT, 1),
+    "max": lambda pooling: (LARGEST, 1),
+    "middle": lambda pooling: (MIDDLE, pooling.n),
+    "tap": lambda pooling: (MOMENT, pooling.R),
+    "tsdp": lambda pooling: (DEVIATION, 2),
+    "tstp": lambda pooling: (MOMENT, 2),
+}
+# Learner -> what its rule in C is told by #define.
+RULES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "cosine": lambda learner: {
+        "STRENGTH": learner.strength * learner.dim,
+        "VARIANCES": int(learner.prior == "diagonal"),
+    },
+    "slda": lambda learner: {
+        "EPS": float(learner.eps),
+        "STRENGTH": 0.0 if learner.prior == "none" else learner.strength * learner.dim,
+        "VARIANCES": int(learner.prior == "diagonal"),
+        "REFERENCE": int(learner.variant == "reference"),
+    },
+    "ridge": lambda learner: {
+        "BALANCED": int(learner.balanced),
+        "OAS_TIMES": learner.oas_times,
+        "MAX_SHRINKAGE": MAX_SHRINKAGE,
+        "LAM": float(learner.lam or 0.0),
+    },
+    "ncm": lambda learner: {},
+}
+
+
+class Header(NamedTuple):
+    """A header's text, bytes of its constant tables (code comes on top) and of its structure."""
+
+    text: str
+    flash_bytes: int
+    ram_bytes: int
+
+
+def build(spotter: Spotter, max_words: int = 50) -> Header:
+    """Write a spotter as it is taught now.
+
+    Parameters
+    ----------
+    spotter
+        With words; one backbone (speech_embedding or logmel), and a learner whose state is the
+        shared statistic: cosine, slda, ridge or ncm.
+    max_words
+        Words that the device has room for; negatives of a word count as one more.
+    """
+    require_words(spotter)
+    if len(spotter.backbones) != 1:
+        raise InputError(f"a C header takes one backbone, the model has {len(spotter.backbones)}")
+    [backbone] = spotter.backbones
+    learner = spotter.learner
+    if max_words < len(learner.rows):
+        raise InputError(
+            f"max_words must be at least {len(learner.rows)}, the words taught (negatives of a "
+            f"word count as one more); got {max_words}"
+        )
+    files, settings = _rule(learner)
+    poolings = [_pooling(part) for part in block_poolings(spotter.encoder.poolings[0], backbone)]
+    room = max([NAME_BYTES, *(len(_name(row).encode()) + 1 for row in learner.rows)])
+    settings |= _settings(spotter, poolings) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
+    tables = Tables()
+    tables.add("tapword_widths", backbone.dims, np.uint16, shared=True)
+    tables.add("tapword_poolings", poolings, np.uint16)
+    _add_mel(tables)
+    _add_taught(tables, spotter, room)
+    settings |= _add_whitening(tables, spotter)
+    outside = "Nothing is outside: the one block's frames are what tapword_log_mel gives."
+    if exported(backbone).has_network:
+        widths = ", ".join(f"block {i}: {width} numbers" for i, width in enumerate(backbone.dims))
+        outside = _template("outside.txt").rstrip().replace("@blocks@", widths)
+    ram = _ram(settings)
+    values = {
+        "version": __version__,
+        # The parts are named by whoever made the model: no name may end the comment.
+        "parts": f"{spotter.encoder!r} -> {learner.spec}".replace("*/", "* /"),
+        "outside": outside,
+        "flash": tables.bytes,
+        "ram": ram,
+        "settings": "\n".join(f"#define TAPWORD_{key} {value}" for key, value in settings.items()),
+        "interface": _template("interface.h"),
+        "tables": tables.text(),
+        "code": "\n".join(map(_template, ["audio.h", "vector.h", "statistic.h", *files])),
+    }
+    text = re.sub("@([a-z]+)@", lambda found: str(values[found[1]]), _template("frame.h"))
+    return Header(text, tables.bytes, ram)
+
+
+def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
+    """Files of a learner's rule in C, and what these are told by #define."""
+    if learner.name not in RULES or not isinstance(learner, StatisticsLearner):
+        raise InputError(f"learner {learner.name} cannot be exported to C; {', '.join(RULES)} can")
+    statistics = learner.statistics
+    if isinstance(statistics, SketchStatistics | WordStatistics):
+        raise InputError(
+            f"learner {learner.spec} cannot be exported to C: a covariance that is lowrank or "
+            "kept per word is not written there"
+        )
+    if statistics.n_scatter > MOST_SAMPLES:
+        raise InputError(f"a model of more than {MOST_SAMPLES:,} samples cannot be exported to C")
+    size = statistics.blocks.size
+    settings = {"BLOCK": size, "FACTOR": packed_size(size), "RAISES": ", ".join(map(repr, RAISES))}
+    settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner)
+    rule = f"{learner.name}.h"
+    return ["solve.h", rule] if learner.keeps_scatter else [rule], settings
+
+
+def _pooling(pooling: Pooling) -> tuple[int, int]:
+    """Kind and number of a pooling as the C code knows it."""
+    if pooling.name not in POOLINGS:
+        known = ", ".join(sorted([*POOLINGS, "blocks"]))
+        raise InputError(f"pooling {pooling.name} cannot be exported to C; {known} can")
+    return POOLINGS[pooling.name](pooling)
+
+
+def _settings(spotter: Spotter, poolings: list[tuple[int, int]]) -> dict[str, Any]:
+    """Give what the C code is told by #define, beside the rule's own."""
+    learner, [backbone] = spotter.learner, spotter.backbones
+    state, pad = learner.state(), exported(backbone).padding
+    common = spotter.common_threshold(FALSE_ALARMS_PER_HOUR / len(spotter.words))
+    return {
+        "NOT": quote(NOT),
+        "ALIGN": int(spotter.encoder.preparation.align),
+        "HOP": align.HOP,
+        "REACH": align.REACH,
+        "MAX_STEPS": MAX_STEPS,
+        "PAD": pad,
+        "CLIP": CLIP,
+        "WINDOW": logmel.WINDOW,
+        "STEP": logmel.STEP,
+        "FFT": logmel.FFT,
+        "MEL_FRAMES": 1 + (CLIP + 2 * pad - logmel.WINDOW) // logmel.STEP,
+        "BANDS": logmel.BANDS,
+        "FLOOR": f"{logmel.FLOOR}f",
+        "CONSTANT": repr(float(CONSTANT)),
+        "BLOCKS": len(backbone.dims),
+        "MOMENT": MOMENT,
+        "DEVIATION": DEVIATION,
+        "LARGEST": LARGEST,
+        "MIDDLE": MIDDLE,
+        "MOMENTS": max([1, *(order for kind, order in poolings if kind in (MOMENT, DEVIATION))]),
+        "DIM": learner.dim,
+        "LARGEST_SQUARE": repr(base.LARGEST**2),
+        "WORDS": len(learner.rows),
+        "SAMPLES": int(state["n_scatter"][0]),
+        "SCATTER": len(state["scatter"]) if "scatter" in state else 0,
+        "THRESHOLD": "(-FLT_MAX)" if common is None else f"{common:.9g}f",
+    }
+
+
+def _name(row: base.Row) -> str:
+    return NOT + row.word if row.negative else row.word
+
+
+def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
+    if not spotter.encoder.whitenings:
+        return {"WHITENING": 0}
+    [whitening], [weight] = spotter.encoder.whitenings, weights(spotter.encoder.whitenings)
+    groups = whitening.about["groups"]
+    tables.add("tapword_groups", groups, np.uint16)
+    tables.add("tapword_whitening_mean", whitening.mean)
+    tables.add("tapword_maps", whitening.maps.view(np.uint16), np.uint16)
+    return {
+        "WHITENING": 1,
+        "WHITENING_BLOCK": whitening.about["block"],
+        "WHITENING_WEIGHT": f"{np.float32(weight):.9g}f",
+        "GROUPS": len(groups),
+    }
+
+
+def _add_mel(tables: Tables) -> None:
+    window, bands = logmel.tables(logmel.BANDS, logmel.LOW_HZ, logmel.HIGH_HZ)
+    angles = 2 * np.pi * np.arange(logmel.FFT // 2) / logmel.FFT
+    tables.add("tapword_window", window)
+    tables.add("tapword_turn", [np.cos(angles), np.sin(angles)])
+    dense = bands.toarray()
+    rows = [np.flatnonzero(row) for row in dense]
+    tables.add("tapword_band_starts", [row[0] for row in rows], np.uint16)
+    tables.add("tapword_band_lengths", [row[-1] - row[0] + 1 for row in rows], np.uint16)
+    used = [row[at[0] : at[-1] + 1] for row, at in zip(dense, rows, strict=True)]
+    tables.add("tapword_band_weights", np.concatenate(used))
+
+
+def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
+    rows, state, known = spotter.learner.rows, spotter.learner.state(), thresholds(spotter)
+    # Negatives are never said, and a word without a threshold always counts.
+    lowest = -np.finfo(np.float32).max
+    tables.add_names("tapword_taught_names", list(map(_name, rows)), room)
+    tables.add("tapword_taught_counts", state["counts"], np.uint32)
+    tables.add("tapword_taught_thresholds", [known.get(row.word, lowest) for row in rows])
+    tables.add("tapword_taught_means", state["means"])
+    if "scatter" in state:
+        tables.add("tapword_taught_scatter", state["scatter"])
+
+
+def _ram(settings: dict[str, Any]) -> int:
+    """Bytes of the structure in interface.h, where a double is aligned to 8 bytes."""
+    dim, words, scatter = settings["DIM"], settings["MAX_WORDS"], settings["SCATTER"]
+    factor = settings["FACTOR"] if scatter else 0
+    work = max(2 * (settings["MAX_STEPS"] + 1), settings["FFT"], factor)
+    doubles = work + (3 * dim + 2 * words if scatter else 0)
+    floats = words * (2 + dim) + (words * dim + scatter if scatter else 0)
+    size = 8 * doubles + 4 * (3 + floats) + words * settings["NAME_BYTES"]
+    return -(-size // 8) * 8
+
+
+def _template(name: str) -> str:
+    return resources.files("tapword.export.c").joinpath(name).read_text("utf-8")

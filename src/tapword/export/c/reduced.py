@@ -1,0 +1,45 @@
+"""A learner with less of its covariance, for devices that cannot hold all of it."""
+
+import numpy as np
+
+from tapword.errors import InputError
+from tapword.learners.base import Learner
+from tapword.learners.packed import Blocks
+from tapword.learners.statistics import SketchStatistics
+from tapword.learners.statistics_learner import CovarianceLearner
+
+FORMS = ("block", "diagonal")
+
+
+def reduced(learner: Learner, form: str) -> Learner:
+    """Give a learner of the same words that keeps blocks of the covariance or its diagonal alone.
+
+    It is what would have come of teaching that form, "block" or "diagonal", from the start: the
+    numbers it keeps are the same.
+    """
+    if form not in FORMS:
+        raise InputError(f"covariance must be one of {', '.join(FORMS)}, got {form!r}")
+    if not isinstance(learner, CovarianceLearner) or learner.dim is None or learner.per_word:
+        raise InputError(f"learner {learner.spec} has no covariance that could be reduced")
+    statistics = learner.statistics
+    if isinstance(statistics, SketchStatistics):
+        raise InputError(f"learner {learner.spec} keeps a sketch, which cannot be reduced")
+    arguments = learner.arguments() | {"covariance": form, "max_kb": None}
+    made: CovarianceLearner = type(learner)(**arguments)
+    kept, wanted = statistics.blocks, Blocks(learner.dim, made.block_size(form, learner.dim))
+    if kept.size % wanted.size and kept.size < kept.dim:
+        raise InputError(
+            f"blocks of {kept.size} numbers cannot be cut into blocks of {wanted.size}"
+        )
+    # Where the numbers of the smaller blocks lie: a column of a packed triangle begins at its
+    # diagonal.
+    diagonal = kept.diagonal()
+    places = [
+        diagonal[column] + np.arange(rows.stop - column)
+        for rows, _ in wanted.parts()
+        for column in range(rows.start, rows.stop)
+    ]
+    state = learner.state()
+    state |= {"scatter": state["scatter"][np.concatenate(places)]}
+    made.load_state(state, learner.words, learner.negatives, learner.rows)
+    return made

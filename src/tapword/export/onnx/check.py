@@ -1,0 +1,52 @@
+"""Whether a file says what the model says, on clips."""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tapword.backbones.sessions import open_session
+from tapword.spotter.spotter import Spotter
+
+
+class Runner:
+    """Scores of an ONNX file, given as its content, by onnxruntime alone."""
+
+    def __init__(self, model: bytes):
+        self.session = open_session(model)
+        about = self.session.get_modelmeta().custom_metadata_map
+        self.words: list[str] = json.loads(about["words"])
+
+    def scores(self, clip: np.ndarray) -> np.ndarray:
+        """Scores of the words for a clip (n,) float32: (K,)."""
+        return self.session.run(["scores"], {"audio": clip})[0][: len(self.words)]
+
+
+class Check(NamedTuple):
+    """How many clips were seen, and the largest difference of a word's score.
+
+    `model_right` and `file_right` of them were named right; None where words are not known.
+    """
+
+    clips: int
+    difference: float
+    model_right: int | None
+    file_right: int | None
+
+
+def compare(
+    spotter: Spotter, content: bytes, clips: Sequence[np.ndarray], words: Sequence[str] | None
+) -> Check:
+    """Score clips (n,) float32 at 16 kHz by a model and by the content of its ONNX file.
+
+    `words` are what is said in each; None where these are no words of the model.
+    """
+    runner = Runner(content)
+    wanted = np.stack([spotter.learner.scores(spotter.vectors([clip]))[0] for clip in clips])
+    given = np.stack([runner.scores(clip) for clip in clips])
+    difference = float(np.abs(given - wanted).max())
+    if words is None:
+        return Check(len(clips), difference, None, None)
+    named = [np.array(runner.words)[scores.argmax(axis=1)] for scores in (wanted, given)]
+    return Check(len(clips), difference, *(int((one == np.array(words)).sum()) for one in named))

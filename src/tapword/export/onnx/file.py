@@ -1,0 +1,83 @@
+"""A whole spotter as one ONNX file: waveform in, word scores out."""
+
+import json
+from typing import Any
+
+from tapword.audio.files import SAMPLE_RATE
+from tapword.errors import InputError
+from tapword.export.onnx.frames import align, exported, fill, log_mel
+from tapword.export.onnx.graph import Graph
+from tapword.export.onnx.scores import pool, score, whiten
+from tapword.spotter.encoder import block_poolings
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.whitening import weights
+from tapword.version import __version__
+
+
+def build(spotter: Spotter) -> Any:
+    """Make the ONNX model of a spotter as it is taught now, on speech_embedding and logmel.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Input `audio` (samples,) float32 at 16 kHz; output `scores`, one for each of the words that
+        the metadata lists, then one for each word that has negatives.
+    """
+    require_words(spotter)
+    encoder, rows = spotter.encoder, spotter.learner.rows
+    graph = Graph()
+    clip = (align if encoder.preparation.align else fill)(graph, "audio")
+    vectors = []
+    for backbone, pooling in encoder.parts:
+        written = exported(backbone)
+        blocks = written.blocks(graph, log_mel(graph, clip, written.padding))
+        parts = zip(block_poolings(pooling, backbone), blocks, strict=True)
+        pooled = [pool(graph, part, block) for part, block in parts]
+        vectors.append(graph.add("Concat", *pooled, axis=1))
+    if encoder.whitenings:
+        weighed = zip(encoder.whitenings, weights(encoder.whitenings), vectors, strict=True)
+        vectors = [whiten(graph, one, weight, vector) for one, weight, vector in weighed]
+    order = sorted(range(len(rows)), key=lambda number: rows[number].negative)
+    scores = score(graph, spotter.learner, order, graph.add("Concat", *vectors, axis=1))
+    # What a program that runs the file needs to know beside the scores.
+    about = {
+        "tapword": __version__,
+        "sample_rate": SAMPLE_RATE,
+        "words": list(spotter.words),
+        "negatives": list(spotter.negatives),
+        "thresholds": thresholds(spotter),
+        "align": "the file aligns the clip itself" if encoder.preparation.align else "none",
+        "parts": f"{encoder!r} -> {spotter.learner.spec}",
+    }
+    texts = {key: json.dumps(value, ensure_ascii=False) for key, value in about.items()}
+    return graph.model({"audio": ["samples"]}, {"scores": (scores, [len(rows)])}, texts)
+
+
+def build_frames(spotter: Spotter) -> Any:
+    """Make the ONNX model of the backbone alone, which a C header leaves outside.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Input `mel` (frames, 32), as the header's `tapword_log_mel` gives it; outputs `block_0`,
+        `block_1`, ... (frames, numbers), as its `tapword_vector` takes them.
+    """
+    [backbone] = spotter.backbones
+    graph = Graph()
+    found = exported(backbone).blocks(graph, graph.add("Unsqueeze", "mel", graph.ints(0)))
+    outputs: dict[str, tuple[str, list[int | str]]] = {
+        f"block_{index}": (block, [f"frames_{index}", width])
+        for index, (block, width) in enumerate(zip(found, backbone.dims, strict=True))
+    }
+    return graph.model({"mel": ["frames", 32]}, outputs, {"tapword": json.dumps(__version__)})
+
+
+def require_words(spotter: Spotter) -> None:
+    """Refuse a spotter that was taught nothing."""
+    if not spotter.words:
+        raise InputError("the model has no words yet; teach it before it is exported")
+
+
+def thresholds(spotter: Spotter) -> dict[str, float]:
+    """Word -> score from which it counts as said, as far as that is known."""
+    return spotter.thresholds() if spotter.has_thresholds else dict(spotter.calibrated)

@@ -1,0 +1,75 @@
+"""The backbone's convolutions in 8 bits."""
+
+import copy
+import itertools
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tapword.errors import InputError
+
+# By this entry onnxruntime knows that a model needs no preparing before it is quantised.
+_PREPARED = "onnx.quant.pre_process", "onnxruntime.quant"
+# Ranges set by clean clips alone cut off what louder voices and noisy rooms reach: on recordings
+# of people, scores then differ about three times as much.
+_LEVELS, _NOISES = (0.1, 0.3, 1.0, 3.0), (0.0, 0.003, 0.02, 0.1)
+
+
+def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
+    """Turn the backbone's convolutions to 8-bit weights and activations: the file's content.
+
+    Log-mel energies, poolings, whitening and learner stay as they are: they are small, and what is
+    lost in them is lost for good.
+
+    Parameters
+    ----------
+    model
+        What `file.build` gave.
+    clips
+        Clips (n,) float32 by which the range of each activation is set, each at another level and
+        in another noise.
+    """
+    import onnx
+    from onnxruntime import quantization
+
+    nodes = [node.name for node in model.graph.node if node.op_type == "Conv"]
+    inner = [name for name in nodes if name.startswith("part_")]
+    if not inner:
+        raise InputError("there is nothing to quantise: the backbone has no convolutions")
+    prepared = copy.deepcopy(model)
+    prepared.metadata_props.add(key=_PREPARED[0], value=_PREPARED[1])
+
+    feeds = ({"audio": clip} for clip in _in_rooms(clips))
+
+    class Reader(quantization.CalibrationDataReader):
+        def get_next(self) -> dict[str, np.ndarray] | None:
+            return next(feeds, None)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "quantised.onnx")
+        quantization.quantize_static(
+            prepared,
+            str(path),
+            Reader(),
+            quant_format=quantization.QuantFormat.QDQ,
+            op_types_to_quantize=["Conv"],
+            nodes_to_quantize=inner,
+            per_channel=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+        )
+        result = onnx.load(path)
+    result.metadata_props.remove(next(e for e in result.metadata_props if e.key == _PREPARED[0]))
+    return result.SerializeToString()
+
+
+def _in_rooms(clips: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Clips, each at a level and in white noise of another pair of the two."""
+    rng = np.random.default_rng(0)
+    rooms = itertools.cycle(itertools.product(_NOISES, _LEVELS))
+    for clip, (noise, level) in zip(clips, rooms, strict=False):
+        noisy = level * clip + noise * rng.standard_normal(len(clip))
+        yield np.clip(noisy, -1, 1).astype(np.float32)

@@ -1,0 +1,122 @@
+"""Frames -> scores as ONNX nodes: poolings, whitening, the learner's rule as it is now."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapword.errors import InputError
+from tapword.export.onnx.graph import Graph
+from tapword.learners.base import Learner
+from tapword.poolings.base import Pooling
+from tapword.poolings.tap import CONSTANT
+from tapword.spotter.whitening import Whitening
+
+
+def pool(graph: Graph, pooling: Pooling, frames: str) -> str:
+    """Pool one block's frames (t, d) into a vector (1, D)."""
+    if pooling.name not in POOLINGS:
+        known = ", ".join(sorted([*POOLINGS, "blocks"]))
+        raise InputError(f"pooling {pooling.name} cannot be exported as ONNX; {known} can")
+    return graph.add("Concat", *POOLINGS[pooling.name](graph, frames, pooling), axis=1)
+
+
+def _moments(graph: Graph, frames: str, order: int) -> list[str]:
+    """Mean, standard deviation and standardised moments, each (1, d), as `poolings.tap` has it."""
+    first = graph.slice(frames, graph.ints(0), graph.ints(1))
+    z = graph.add("Sub", frames, first)
+    mean = graph.add("ReduceMean", z, axes=[0])
+    z = graph.add("Sub", z, mean)
+    mean = graph.add("Add", mean, first)
+    if order == 1:
+        return [mean]
+    power = graph.add("Mul", z, z)
+    std = graph.add("Sqrt", graph.add("ReduceMean", power, axes=[0]))
+    least = graph.add("Mul", graph.add("Abs", mean), graph.floats(CONSTANT))
+    varies = graph.add("Greater", std, least)
+    zero = graph.floats(0.0)
+    result = [mean, graph.add("Where", varies, std, zero)]
+    if order > 2:
+        inverse = graph.add("Where", varies, graph.add("Reciprocal", std), zero)
+        z = graph.add("Mul", z, inverse)
+        power = graph.add("Mul", z, z)
+    for _ in range(2, order):
+        power = graph.add("Mul", power, z)
+        result.append(graph.add("ReduceMean", power, axes=[0]))
+    return result
+
+
+def _middle(graph: Graph, frames: str, n: int) -> str:
+    count = graph.length(frames)
+    # Whole-number division rounds towards 0 in ONNX, downwards in Python: keep it positive.
+    start = graph.add("Div", graph.add("Add", count, graph.ints(n)), graph.ints(2))
+    window = graph.add("Add", start, graph.constant(np.arange(-n, 0)))
+    last = graph.add("Sub", count, graph.ints(1))
+    window = graph.add("Min", graph.add("Max", window, graph.ints(0)), last)
+    return graph.reshape(graph.add("Gather", frames, window), 1, -1)
+
+
+def _largest(graph: Graph, frames: str) -> str:
+    return graph.add("ReduceMax", frames, axes=[0])
+
+
+def _mix(graph: Graph, frames: str, alpha: float) -> str:
+    largest = graph.add("Mul", _largest(graph, frames), graph.floats(alpha))
+    [mean] = _moments(graph, frames, 1)
+    return graph.add("Add", largest, graph.add("Mul", mean, graph.floats(1 - alpha)))
+
+
+# Pooling -> tensors that are its vector, side by side.
+POOLINGS: dict[str, Callable[[Graph, str, Any], list[str]]] = {
+    "avg": lambda graph, frames, _: _moments(graph, frames, 1),
+    "avgmax": lambda graph, frames, _: [*_moments(graph, frames, 1), _largest(graph, frames)],
+    "max": lambda graph, frames, _: [_largest(graph, frames)],
+    "middle": lambda graph, frames, pooling: [_middle(graph, frames, pooling.n)],
+    "mix": lambda graph, frames, pooling: [_mix(graph, frames, pooling.alpha)],
+    "tap": lambda graph, frames, pooling: _moments(graph, frames, pooling.R),
+    "tsdp": lambda graph, frames, _: _moments(graph, frames, 2)[1:],
+    "tstp": lambda graph, frames, _: _moments(graph, frames, 2),
+}
+
+
+def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> str:
+    """Whiten a vector (1, D) as `whitening` does, times its weight."""
+    groups, block = whitening.about["groups"], whitening.about["block"]
+    centred = graph.add("Sub", vector, graph.floats(whitening.mean))
+    parts, start = [], 0
+    for length, maps in zip(groups, whitening.blocks, strict=True):
+        part = graph.slice(centred, graph.ints(start), graph.ints(start + length), axis=1)
+        missing = -length % block
+        if missing:
+            part = graph.add("Pad", part, graph.ints(0, 0, 0, missing))
+        # The whitening's own precision: nothing is lost.
+        stacked = np.zeros((len(maps), block, block), dtype=np.float16)
+        for whole, (_, matrix) in zip(stacked, maps, strict=True):
+            whole[: len(matrix), : len(matrix)] = matrix
+        matrices = graph.cast(graph.constant(stacked, np.float16), np.float32)
+        turned = graph.add("MatMul", graph.reshape(part, -1, 1, block), matrices)
+        turned = graph.reshape(turned, 1, -1)
+        size = graph.add("ReduceL2", turned, axes=[1])
+        size = graph.add("Max", size, graph.floats(1e-6))
+        scaled = graph.add("Mul", graph.add("Div", turned, size), graph.floats(weight))
+        parts.append(graph.slice(scaled, graph.ints(0), graph.ints(length), axis=1))
+        start += length
+    return graph.add("Concat", *parts, axis=1)
+
+
+def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:
+    """Scores (K,) of a vector (1, D), of the learner's rows in the order given."""
+    if learner.name == "ncm":
+        means = learner.state()["means"][order]
+        distance = graph.add("Sub", graph.floats(means), vector)
+        squares = graph.sum(graph.add("Mul", distance, distance), axis=1, keep=False)
+        return graph.add("Neg", squares)
+    rule = learner.linear()
+    if rule is None:
+        raise InputError(
+            f"learner {learner.name} cannot be exported as ONNX: its scores are neither linear in "
+            "the vector nor those of ncm"
+        )
+    weights, biases = rule
+    product = graph.add("MatMul", vector, graph.floats(weights[order].T))
+    return graph.reshape(graph.add("Add", product, graph.floats(biases[order])), -1)

@@ -1,0 +1,1 @@
+"""Chunks of sound in, events out."""

@@ -1,0 +1,514 @@
+"""Extraction and teaching spread over the processes and machines of a Ray cluster.
+
+The process that was started gives out batches of clips and gathers results. Clips travel as paths
+and parts as JSON; each worker process makes its parts once. Statistics are added up in a tree,
+always in the order of the clips, so it does not matter how many workers there are and which is
+first. No worker keeps a result, and a batch whose worker died is done again: what runs in workers
+gives the same answer each time.
+"""
+
+import contextlib
+import functools
+import importlib
+import itertools
+import json
+import logging
+import os
+import socket
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import threadpoolctl
+
+from tapword import registry
+from tapword.audio import files as audio
+from tapword.backbones.base import Backbone
+from tapword.errors import InputError, MissingExtra, TapwordError
+from tapword.files import PathLike
+from tapword.learners.base import Learner
+from tapword.poolings.base import Pooling
+from tapword.research import cache as vector_cache
+from tapword.research.cache import Cache, ShardVectors, Stored, shard_vectors
+from tapword.research.datasets.base import Clip, Dataset
+from tapword.spotter.encoder import PLAIN, Encoder, Preparation
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.whitening import Whitening
+from tapword.version import __version__
+
+ENGINES = ("local", "ray")
+# How long a cluster may take to answer at an address.
+CONNECT_S = 5.0
+# Clips that pass a backbone together: as many as on one machine, so that vectors are the same.
+BATCH = 32
+
+# Word -> how many samples were taught, and the learner's arrays.
+State = tuple[dict[str, int], dict[str, np.ndarray]]
+# Path of a clip, and its word.
+LabelledClip = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """How work is cut into tasks; benchmarks/scale.py measures what one costs."""
+
+    # Clips of one task: few at first, so that a small folder keeps every core busy, and never so
+    # many that a task takes long to do again.
+    fewest: int = 64
+    most: int = 2048
+    # Between the two, a task has this share of the clips given out before it, so that a statistic
+    # soon weighs less than the vectors behind it.
+    share: float = 1 / 32
+    # Statistics that one task adds up.
+    fan: int = 16
+    # Tasks under way for each core.
+    ahead: int = 4
+    # How often a task is tried again after a worker or a machine has died.
+    retries: int = 5
+
+
+class Lesson(NamedTuple):
+    """What clips teach: how many there were, and a function that teaches them to a spotter."""
+
+    clips: int
+    teach: Callable[[Spotter], None]
+
+
+@contextlib.contextmanager
+def open_engine(
+    name: str, address: str | None, cpus: int | None = None
+) -> Iterator["Cluster | None"]:
+    """Open a cluster by the name of its engine; None stands for this process alone."""
+    if name not in ENGINES:
+        raise InputError(f"no engine named {name!r}; known: {', '.join(ENGINES)}")
+    if name == "ray":
+        with connect(address, cpus) as cluster:
+            yield cluster
+    elif address is not None:
+        raise InputError(f"--address {address} goes with --engine ray")
+    else:
+        yield None
+
+
+@contextlib.contextmanager
+def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cluster"]:
+    """Connect to a cluster, or start one on this machine and stop it at the end.
+
+    Parameters
+    ----------
+    address
+        "HOST:PORT" as `ray start --head` prints it, or "auto" on one of its machines; None: this
+        machine. A program that is connected already keeps its connection.
+    cpus
+        Worker processes on this machine, where a cluster is started; None: one per core.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtra("the ray engine", "ray", "ray") from error
+    if address not in (None, "auto"):
+        _require_reachable(address)
+    if ray.is_initialized():
+        yield Cluster()
+        return
+    options: dict[str, Any] = {"address": address}
+    if address is None:
+        options = {"address": "local", "num_cpus": cpus, "include_dashboard": False}
+        # A cluster of our own tells nobody that it runs.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, RuntimeError, ValueError) as error:
+        where = f"the Ray cluster at {address}" if address else "a Ray cluster on this machine"
+        raise TapwordError(
+            f"cannot use {where}: {_first_line(error)}; run this on one of the cluster's machines "
+            "with the same versions of Python and ray, or leave out --address"
+        ) from error
+    try:
+        yield Cluster()
+    finally:
+        ray.shutdown()
+
+
+class Cluster:
+    """Workers of the cluster that this program is connected to by `connect`."""
+
+    def __init__(self, tasks: Tasks | None = None):
+        import ray
+
+        self.tasks = tasks or Tasks()
+        self._ray = ray
+
+    def store(
+        self,
+        dataset: Dataset,
+        split: str,
+        backbone: Backbone,
+        poolings: Sequence[Pooling],
+        cache: Cache,
+        jobs: int = 1,
+        strict: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+        preparation: Preparation = PLAIN,
+    ) -> list[Stored]:
+        """Put a split's vectors into the cache of this machine: `cache.store` on the cluster.
+
+        Workers send vectors, this process writes them; `jobs` is not used.
+        """
+        parcel = pack(preparation, datasets=[dataset], backbones=[backbone], poolings=poolings)
+        task = self._task(answering(extract), num_returns=2)
+
+        def ask(clips: list[Clip], wanted: list[int]) -> ShardVectors:
+            made, kept = task.remote(parcel, wanted, clips, split == "train", strict)
+            return self._get(made, clips[0].path), self._get(kept, clips[0].path)
+
+        ahead = self._most_under_way()
+        return vector_cache.store(
+            dataset, split, backbone, poolings, cache, ahead, strict, progress, preparation, ask
+        )
+
+    @contextlib.contextmanager
+    def listen(
+        self,
+        spotter: Spotter,
+        clips: Iterable[tuple[PathLike, str]],
+        skip_bad: bool = False,
+        skipped: Callable[[str], None] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Iterator[Lesson]:
+        """Encode clips on the workers and make a lesson of them, which holds inside the `with`.
+
+        A learner that merges is taught on the workers. For any other the workers encode, and the
+        lesson teaches their vectors, kept in a temporary file, in the order of the clips.
+
+        Parameters
+        ----------
+        spotter
+            Whose parts; it is not taught here.
+        clips
+            Paths with their words; walked as workers get free, never listed.
+        skip_bad, skipped
+            Leave out clips that cannot be used and call `skipped` with each message, or raise.
+        progress
+            Called with the number of clips encoded so far.
+        """
+        batches = self._batches(spotter, clips, skip_bad, skipped, progress)
+        with tempfile.TemporaryFile() as file:
+            if spotter.learner.mergeable:
+                yield self._merged(batches, spotter)
+            else:
+                yield self._kept(batches, file)
+
+    def _batches(
+        self,
+        spotter: Spotter,
+        clips: Iterable[tuple[PathLike, str]],
+        skip_bad: bool,
+        skipped: Callable[[str], None] | None,
+        progress: Callable[[int], None] | None,
+    ) -> Iterator[tuple[list[str], Any]]:
+        """Words of the clips that were used and the promise of what they taught, in order."""
+        encoder, done = spotter.encoder, 0
+        parcel = pack(
+            encoder.preparation,
+            backbones=encoder.backbones,
+            poolings=encoder.poolings,
+            learners=[spotter.learner],
+        )
+        whitenings = self._ray.put(encoder.whitenings)
+        function = learn if spotter.learner.mergeable else encode
+        task = self._task(answering(function), num_returns=2)
+        started = (
+            (batch, *task.remote(parcel, whitenings, batch, skip_bad)) for batch in self._cut(clips)
+        )
+        for batch, promise, result in self._ahead(started):
+            outcome = self._get(promise, batch[0][0])
+            if skipped:
+                for message in outcome.bad:
+                    skipped(message)
+            yield outcome.words, result
+            done += len(batch)
+            if progress:
+                progress(done)
+
+    def _merged(self, batches: Iterator[tuple[list[str], Any]], spotter: Spotter) -> Lesson:
+        """Add up statistics: some at a time on the workers, their sums here."""
+        total, merging = fresh(spotter.learner), self._task(merge)
+        parcel = pack(learners=[total])
+        clips, waiting = 0, None
+        while group := list(itertools.islice(batches, self.tasks.fan)):
+            clips += sum(len(words) for words, _ in group)
+            # The sum before is added here while the workers make this one.
+            before, waiting = waiting, merging.remote(parcel, *(state for _, state in group))
+            if before is not None:
+                add(total, self._get(before))
+        if waiting is not None:
+            add(total, self._get(waiting))
+        return Lesson(clips, lambda taught: taught.learner.merge(total))
+
+    def _kept(self, batches: Iterator[tuple[list[str], Any]], file: IO[bytes]) -> Lesson:
+        """Write vectors to a file, to be taught in order."""
+        taught = []
+        for words, result in batches:
+            if words:
+                np.save(file, self._get(result))
+                taught.append(words)
+
+        def teach(spotter: Spotter) -> None:
+            file.seek(0)
+            for words in taught:
+                spotter.learn_vectors(np.load(file, allow_pickle=False), words)
+
+        return Lesson(sum(map(len, taught)), teach)
+
+    def _cut(self, clips: Iterable[tuple[PathLike, str]]) -> Iterator[list[LabelledClip]]:
+        """Cut clips into tasks, by their number alone: the same whatever the cluster."""
+        given, size = 0, self.tasks.fewest
+        # Texts travel lighter than paths.
+        texts = ((str(path), word) for path, word in clips)
+        while batch := list(itertools.islice(texts, size)):
+            yield batch
+            given += len(batch)
+            share = int(given * self.tasks.share) // BATCH * BATCH
+            size = min(self.tasks.most, max(self.tasks.fewest, share))
+
+    def _ahead(self, started: Iterable[Any]) -> Iterator[Any]:
+        """Pass tasks on in order, while some more are started."""
+        under_way: deque[Any] = deque()
+        for one in started:
+            under_way.append(one)
+            # Asked each time: a cluster may grow and shrink.
+            if len(under_way) >= self._most_under_way():
+                yield under_way.popleft()
+        yield from under_way
+
+    def _most_under_way(self) -> int:
+        return int(self.tasks.ahead * self._ray.cluster_resources().get("CPU", 1))
+
+    def _task(self, function: Callable[..., Any], **options: Any) -> Any:
+        remote = self._ray.remote(function)
+        return remote.options(num_cpus=1, max_retries=self.tasks.retries, **options)
+
+    def _get(self, promise: Any, first: PathLike | None = None) -> Any:
+        """Wait for a result; `first` is the clip that its batch begins with."""
+        try:
+            result = self._ray.get(promise)
+        except self._ray.exceptions.RayError as error:
+            batch = f" on the clips from {first} on" if first else ""
+            raise TapwordError(
+                f"the cluster failed{batch}, tried {self.tasks.retries + 1} times where a worker "
+                f"died: {_first_line(error)}"
+            ) from error
+        if isinstance(result, InputError):
+            raise result
+        return result
+
+
+def _first_line(error: BaseException) -> str:
+    cause = getattr(error, "cause", None) or error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(cause).__name__
+
+
+def _require_reachable(address: str) -> None:
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit() or "/" in host:
+        raise InputError(
+            f"--address wants HOST:PORT, as `ray start --head` prints it, or auto; got {address!r}"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"no Ray cluster answers at {address} ({error}); start one there with: ray start "
+            f"--head --port={port}, or leave out --address to use this machine alone"
+        ) from error
+
+
+# What runs in the worker processes.
+
+
+class Outcome(NamedTuple):
+    """What became of a batch: words of the clips that were used, messages of the others."""
+
+    words: list[str]
+    bad: list[str]
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Parts of each room as JSON, and what must be the same where they are made."""
+
+    rooms: str
+    weights: tuple[str, ...]
+    preparation: Preparation
+    version: str = __version__
+    host: str = field(default_factory=socket.gethostname)
+    folder: str = field(default_factory=os.getcwd)
+
+    @property
+    def is_at_home(self) -> bool:
+        """Whether this is the machine that packed it."""
+        return socket.gethostname() == self.host
+
+
+def pack(preparation: Preparation = PLAIN, **rooms: Sequence[Any]) -> Parcel:
+    """Pack parts by their room.
+
+    Examples
+    --------
+    >>> unpack(pack(poolings=[registry.build("poolings", "tap:R=3")]))
+    {'poolings': [Tap(R=3)]}
+    """
+    stored = {room: [registry.store(part) for part in parts] for room, parts in rooms.items()}
+    for backbone in stored.get("backbones", ()):
+        # One process a core is the parallelism.
+        if "threads" in backbone["arguments"]:
+            backbone["arguments"]["threads"] = 1
+    weights = tuple(map(_weights, rooms.get("backbones", ())))
+    return Parcel(json.dumps(stored, default=os.fspath), weights, preparation)
+
+
+@functools.lru_cache(maxsize=4)
+def unpack(parcel: Parcel) -> dict[str, list[Any]]:
+    """Make the parts of a parcel, once in a process; refuse where they would differ."""
+    rooms = {
+        room: [registry.restore(room, stored) for stored in parts]
+        for room, parts in json.loads(parcel.rooms).items()
+    }
+    for wanted, backbone in zip(parcel.weights, rooms.get("backbones", ()), strict=True):
+        if _weights(backbone) != wanted:
+            raise InputError(
+                f"machine {socket.gethostname()} has other weights or another precision: wanted "
+                f"{wanted}, there is {_weights(backbone)}; give all the same, with device=cpu"
+            )
+    return rooms
+
+
+@contextlib.contextmanager
+def settled(parcel: Parcel) -> Iterator[dict[str, list[Any]]]:
+    """Unpack in a worker process: in the folder where the command was given, on one core.
+
+    What goes wrong inside the `with` says on which machine.
+    """
+    if parcel.version != __version__:
+        raise InputError(
+            f"machine {socket.gethostname()} has tapword {__version__}, but {parcel.version} asks "
+            "it; install the same version on every machine"
+        )
+    # Where that folder is missing, paths must be absolute; a clip that is not found says so.
+    with contextlib.suppress(OSError):
+        os.chdir(parcel.folder)
+    # scipy brings a BLAS of its own, which must be loaded to be limited.
+    importlib.import_module("scipy.linalg")
+    threadpoolctl.threadpool_limits(1)
+    try:
+        yield unpack(parcel)
+    except TapwordError as error:
+        where = "" if parcel.is_at_home else f"on machine {socket.gethostname()}: "
+        raise InputError(f"{where}{error}") from error
+
+
+def answering(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+    """Let a function answer with its error: Ray prints one that is raised and never asked for."""
+
+    @functools.wraps(function)
+    def answer(*arguments: Any) -> tuple[Any, Any]:
+        try:
+            return function(*arguments)
+        except InputError as error:
+            return InputError(str(error)), None
+
+    return answer
+
+
+def extract(
+    parcel: Parcel, wanted: list[int], clips: list[Clip], learning: bool, strict: bool
+) -> ShardVectors:
+    """Vectors of a shard for the poolings `wanted`, and which of its clips they are of."""
+    with settled(parcel) as parts:
+        [dataset], [backbone] = parts["datasets"], parts["backbones"]
+        poolings = [parts["poolings"][i] for i in wanted]
+        vectors, kept = shard_vectors(
+            dataset, clips, backbone, poolings, learning, strict, parcel.preparation
+        )
+        require_seen(parcel, [clip.path for i, clip in enumerate(clips) if i not in set(kept)])
+    return vectors, kept
+
+
+def learn(
+    parcel: Parcel, whitenings: Sequence[Whitening], clips: list[LabelledClip], skip_bad: bool
+) -> tuple[Outcome, State]:
+    """Teach a batch to an empty learner."""
+    outcome, vectors = encode(parcel, whitenings, clips, skip_bad)
+    with settled(parcel) as parts:
+        learner = fresh(parts["learners"][0])
+        if outcome.words:
+            learner.learn_many(vectors, outcome.words)
+    return outcome, (learner.words, learner.state())
+
+
+def encode(
+    parcel: Parcel, whitenings: Sequence[Whitening], clips: list[LabelledClip], skip_bad: bool
+) -> tuple[Outcome, np.ndarray]:
+    """Vectors (n, D) of a batch, to learn from."""
+    words: list[str] = []
+    bad: dict[str, str] = {}
+    vectors: list[np.ndarray] = []
+    with settled(parcel) as parts:
+        backbones, poolings = parts["backbones"], parts["poolings"]
+        encoder = Encoder(backbones, poolings, parcel.preparation, whitenings or "none")
+        for start in range(0, len(clips), BATCH):
+            prepared = []
+            for path, word in clips[start : start + BATCH]:
+                try:
+                    prepared.append(encoder.prepare(audio.read(path)))
+                    words.append(word)
+                except InputError as error:
+                    if not skip_bad:
+                        raise
+                    bad[path] = str(error)
+            if prepared:
+                vectors.append(encoder.encode(prepared, learning=True))
+        require_seen(parcel, list(bad))
+    nothing = np.empty((0, 0), dtype=np.float32)
+    return Outcome(words, list(bad.values())), np.concatenate(vectors or [nothing])
+
+
+def merge(parcel: Parcel, *states: State) -> State:
+    """Add up statistics, in order."""
+    with settled(parcel) as parts:
+        total = fresh(parts["learners"][0])
+        for state in states:
+            add(total, state)
+    return total.words, total.state()
+
+
+def add(total: Learner, state: State) -> None:
+    """Add a statistic to a learner."""
+    words, arrays = state
+    part = fresh(total)
+    part.load_state(arrays, words)
+    total.merge(part)
+
+
+def fresh(learner: Learner) -> Learner:
+    """Make a learner of the same arguments that was taught nothing."""
+    return type(learner)(**learner.arguments())
+
+
+def require_seen(parcel: Parcel, unused: Sequence[PathLike]) -> None:
+    """Refuse another machine that lacks the data: skipping its clips would hide it."""
+    for path in () if parcel.is_at_home else unused:
+        if not os.access(path, os.R_OK):
+            raise InputError(
+                f"{path} is not there: every machine must see the clips under the same path, on "
+                "shared storage or as copies"
+            )
+
+
+def _weights(backbone: Backbone) -> str:
+    return f"{backbone.name} {backbone.weights_sha256[:12]} {backbone.precision}"

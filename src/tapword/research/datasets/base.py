@@ -1,0 +1,156 @@
+"""What every data set is: clips of words in three splits, read one at a time."""
+
+import functools
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tapword import registry
+from tapword.audio import files as audio
+from tapword.audio.align import fill
+from tapword.errors import InputError
+from tapword.files import PathLike, obstacle
+from tapword.spotter.words import spelling
+
+SPLITS = ("train", "validation", "test")
+
+
+class Clip(NamedTuple):
+    """One recording of one word, in Unicode's composed form (NFC); the speaker may be unknown."""
+
+    path: Path
+    word: str
+    speaker: str | None
+    split: str
+
+
+class Found(NamedTuple):
+    """What a data set's folder holds; `missing` and `notes` are those of `Dataset`."""
+
+    clips: list[Clip]
+    missing: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+class Dataset(registry.Part, ABC):
+    """Clips of words in a folder, which is first looked at when clips are asked for.
+
+    A subclass gives `_find`. Clips shorter than its `clip_s` are filled with silence.
+    """
+
+    clip_s = 0.0
+
+    root: PathLike = ""
+
+    @abstractmethod
+    def _find(self, folder: Path) -> Found:
+        """List the clips below a folder that exists, in any order."""
+
+    @functools.cached_property
+    def _found(self) -> Found:
+        if not os.fspath(self.root):
+            name = self.name
+            raise InputError(f"{name}: root is empty; give its folder, as in {name}:root=FOLDER")
+        folder = Path(self.root).expanduser()
+        if not folder.is_dir():
+            raise InputError(f"{self.name}: {folder} {obstacle(folder) or 'is not a folder'}")
+        found = self._find(folder)
+        taught = {clip.word for clip in found.clips if clip.split == "train"}
+        if not taught:
+            why = "".join(f"; {note}" for note in found.notes)
+            raise InputError(f"{self.name}: no training clips in {folder}{why}")
+        clips = [clip for clip in found.clips if clip.word in taught]
+        clips.sort(key=lambda clip: (clip.word, clip.path.as_posix()))
+        notes = list(found.notes)
+        if untaught := sorted({clip.word for clip in found.clips} - taught):
+            notes.append(
+                f"{_count(len(found.clips) - len(clips), 'clip')} of {_some(untaught)} left out: "
+                "no training clips of such words"
+            )
+        if found.missing:
+            notes.append(
+                f"{_count(len(found.missing), 'file')} named in the lists but not on disk: "
+                f"{_some(found.missing)}"
+            )
+        return Found(clips, found.missing, notes)
+
+    @property
+    def words(self) -> list[str]:
+        """Words with training clips, sorted; the other splits are restricted to them."""
+        return sorted({clip.word for clip in self._found.clips if clip.split == "train"})
+
+    @property
+    def missing(self) -> list[str]:
+        """Files that the data set's own lists name and the disk lacks."""
+        return list(self._found.missing)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what was left out and why; mostly none."""
+        return list(self._found.notes)
+
+    def clips(self, split: str) -> list[Clip]:
+        """Clips of one of `SPLITS`, sorted by word and path; only "validation" may be empty."""
+        if split not in SPLITS:
+            raise InputError(f"no split named {split!r}; known: {', '.join(SPLITS)}")
+        chosen = [clip for clip in self._found.clips if clip.split == split]
+        if split == "test" and not chosen:
+            raise InputError(
+                f"{self.name}: {os.fspath(self.root)} has no test clips of its "
+                f"{_count(len(self.words), 'word')} ({_some(self.words)})"
+            )
+        return chosen
+
+    def read(self, clip: Clip) -> np.ndarray:
+        """Read a clip: (n,) float32 at 16 kHz; a broken file raises InputError."""
+        return fill(audio.read(clip.path), self.clip_s)
+
+    def fingerprint(self) -> str:
+        """SHA-256 that changes when the clips do, for the key of a cache of vectors.
+
+        It covers each clip's split, word, path below `root`, size and time of change, and the
+        length clips are filled to. Arguments count by the clips they choose, and the place of
+        `root` does not: a moved folder keeps its fingerprint.
+        """
+        digest = hashlib.sha256(f"{self.name} {self.clip_s}\n".encode())
+        folder = Path(self.root).expanduser()
+        for clip in self._found.clips:
+            try:
+                facts = clip.path.stat()
+            except OSError as error:
+                raise InputError(f"{clip.path} cannot be read: {error.strerror}") from error
+            path = spelling(clip.path.relative_to(folder).as_posix())
+            line = (clip.split, clip.word, path, str(facts.st_size), str(facts.st_mtime_ns))
+            digest.update(("\0".join(line) + "\n").encode())
+        return digest.hexdigest()
+
+
+def word_folders(folder: Path, left_out: tuple[str, ...] = (".", "_")) -> list[tuple[str, Path]]:
+    """Words and the folders named by them, sorted, but for names that begin in these ways."""
+    return sorted(
+        (spelling(entry.name), Path(entry.path))
+        for entry in os.scandir(folder)
+        if entry.is_dir() and not entry.name.startswith(left_out)
+    )
+
+
+def random_rank(seed: int, key: str) -> bytes:
+    """Place of a clip in a random order that a seed fixes: what to sort by.
+
+    It depends on the clip's own key alone, so the order is the same on every system and version,
+    and a clip more or less does not disturb the others.
+    """
+    return hashlib.sha256(f"{seed}/{key}".encode()).digest()
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

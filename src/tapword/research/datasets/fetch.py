@@ -1,0 +1,293 @@
+"""Fetch Speech Commands: download, check, unpack, and only then let it appear."""
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import tarfile
+import time
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from tapword.errors import InputError, TapwordError
+from tapword.files import PathLike
+from tapword.research.datasets.speech_commands import LISTS
+
+URL = "http://download.tensorflow.org/data/{archive}"
+SHA256 = {
+    "v0.01": "743935421bb51cccdb6bdd152e04c5c70274e935c82119ad7faeec31780d811d",
+    "v0.02": "af14739ee7dc311471de98f5f9d2c9191b18aedfe957f4a6ff791c709868ff58",
+}
+# Says which archive a folder was unpacked from.
+_MARK = ".archive_sha256"
+# Room that unpacking takes, in multiples of the archive: about 1.5, the rest is margin.
+_UNPACKED = 2.0
+_BLOCK_BYTES = 1 << 18
+# HTTP statuses below 500 after which trying again may help: timeout, too early, too many requests.
+_TRY_AGAIN = (408, 425, 429)
+
+Progress = Callable[[int, int | None], None]
+
+
+def fetch_speech_commands(
+    version: str,
+    to: PathLike,
+    progress: Progress | None = None,
+    urls: Sequence[str] | None = None,
+    sha256: str | None = None,
+    timeout_s: float = 30.0,
+    retries: int = 3,
+    backoff_s: float = 1.0,
+) -> Path:
+    """Download Google Speech Commands into a folder, unless it is there, and give its path.
+
+    The download lies beside the folder as `<archive>.part`, and a cut one is resumed by the next
+    call. A downloaded archive is deleted once unpacked, or if its hash is wrong.
+
+    Parameters
+    ----------
+    version
+        "v0.01" or "v0.02".
+    to
+        Folder to make; it appears whole or not at all. An archive that was downloaded by hand and
+        lies in it, or beside it, is used and left in place.
+    progress
+        Called with the bytes downloaded and the bytes in all (None where not known).
+    urls, sha256
+        Other addresses and another hash than the official ones.
+    timeout_s
+        How long the server may stay silent.
+    retries, backoff_s
+        How often an address is tried again, counted anew whenever bytes have come, and the pause
+        before the first retry; each further one is twice as long.
+
+    Examples
+    --------
+    >>> fetch_speech_commands("v3", "speech")
+    Traceback (most recent call last):
+    ...
+    tapword.errors.InputError: no version 'v3' of Speech Commands; known: v0.01, v0.02
+    """
+    if version not in SHA256:
+        raise InputError(f"no version {version!r} of Speech Commands; known: {', '.join(SHA256)}")
+    if not hasattr(tarfile, "data_filter"):
+        raise TapwordError("to unpack an archive safely, Python must be 3.11.4 or newer")
+    wanted = sha256 or SHA256[version]
+    name = f"speech_commands_{version}.tar.gz"
+    urls = [URL.format(archive=name)] if urls is None else list(urls)
+    folder = Path(os.path.realpath(Path(to).expanduser()))
+    archive = folder.with_name(name)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Two programs that fetch into one folder would spoil each other's download.
+        with filelock.FileLock(folder.with_name(f".{folder.name}.lock"), timeout=1):
+            if _is_there(folder, name, wanted):
+                return folder
+            by_hand = [path for path in (folder / name, archive) if path.is_file()]
+            if not by_hand:
+                problems = _download(urls, archive, progress, timeout_s, retries, backoff_s)
+                if problems:
+                    raise TapwordError(
+                        f"could not download {'; '.join(problems)}. Without a network: download "
+                        f"{urls[0]} elsewhere and put the archive at {folder / name}, then try "
+                        "again"
+                    )
+            found = by_hand[0] if by_hand else archive
+            _check_hash(found, wanted, delete=not by_hand)
+            _unpack(found, folder, wanted)
+            if not by_hand:
+                archive.unlink()
+    except filelock.Timeout:
+        raise TapwordError(f"another program is fetching into {folder}; wait for it") from None
+    except OSError as error:
+        raise TapwordError(f"cannot make {folder}: {error}") from error
+    return folder
+
+
+def _is_there(folder: Path, archive: str, wanted: str) -> bool:
+    """Whether the data set is there; other things are not mixed with it."""
+    if not folder.exists():
+        return False
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder")
+    mark = folder / _MARK
+    if all((folder / name).is_file() for name in LISTS.values()):
+        if not mark.is_file():
+            raise InputError(
+                f"{folder} looks like Speech Commands but was not fetched by tapword, so its "
+                "version is not known: use it as it is with --data, or give another folder"
+            )
+        if mark.read_text(encoding="utf-8").strip() != wanted:
+            raise InputError(
+                f"{folder} holds another version of Speech Commands; give another folder"
+            )
+        return True
+    if strange := sorted({path.name for path in folder.iterdir()} - {archive}):
+        raise InputError(
+            f"{folder} is neither empty nor Speech Commands (it has {strange[0]!r}); give a folder "
+            "that does not exist yet"
+        )
+    return False
+
+
+def _check_hash(archive: Path, wanted: str, delete: bool) -> None:
+    with archive.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found == wanted:
+        return
+    size = archive.stat().st_size
+    if delete:
+        archive.unlink()
+    what = "it was deleted; try again" if delete else "delete it to have it downloaded"
+    raise TapwordError(
+        f"{archive} ({size:,} bytes) is not the official archive, or is damaged: its SHA-256 is "
+        f"{found}, not {wanted}; {what}"
+    )
+
+
+def _unpack(archive: Path, folder: Path, mark: str) -> None:
+    """Unpack beside the folder, then put it in place by one renaming."""
+    temporary = folder.with_name(f".{folder.name}.unpacking")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        temporary.mkdir()
+        try:
+            with tarfile.open(archive, "r:gz") as file:
+                file.extractall(temporary, filter=_plain)
+        except (tarfile.TarError, EOFError, zlib.error) as error:
+            raise TapwordError(f"{archive} cannot be unpacked: {error}") from error
+        for name in LISTS.values():
+            if not (temporary / name).is_file():
+                raise TapwordError(f"{archive} is not Speech Commands: there is no {name} in it")
+        (temporary / _MARK).write_text(mark + "\n", encoding="utf-8")
+        if folder.exists():
+            if archive.parent == folder:
+                archive.replace(temporary / archive.name)
+            folder.rmdir()
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _plain(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+    """Allow files and folders below the target, nothing else."""
+    if not (member.isreg() or member.isdir()):
+        raise tarfile.SpecialFileError(member)
+    return tarfile.data_filter(member, path)
+
+
+def _download(
+    urls: Sequence[str],
+    target: Path,
+    progress: Progress | None,
+    timeout_s: float,
+    retries: int,
+    backoff_s: float,
+) -> list[str]:
+    """Fetch a file from the first address that gives it; where none does, say why of each."""
+    part = target.with_name(f"{target.name}.part")
+    problems = []
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise InputError(f"an address must begin with http:// or https://, got {url!r}")
+        failures = 0
+        while True:
+            before = _size(part)
+            try:
+                _attempt(url, part, progress, timeout_s)
+                part.replace(target)
+                _note_of(part).unlink(missing_ok=True)
+                return []
+            except (OSError, http.client.HTTPException) as error:
+                failures = 1 if _size(part) > before else failures + 1
+                # A refusal (404, 403) stays one.
+                status = error.code if isinstance(error, urllib.error.HTTPError) else 500
+                if failures > retries or (status < 500 and status not in _TRY_AGAIN):
+                    problems.append(f"{url}: {error}")
+                    break
+            time.sleep(backoff_s * 2 ** (failures - 1))
+    return problems
+
+
+def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) -> None:
+    """Ask once for what is still missing; a cut connection raises OSError."""
+    note: dict[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        note = dict(json.loads(_note_of(part).read_text(encoding="utf-8")))
+    # A part is trusted if its note says that it is the beginning of this file.
+    if note.get("url") != url:
+        part.unlink(missing_ok=True)
+    start = _size(part)
+    headers = {"User-Agent": "tapword", "Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+        if note.get("validator"):
+            # A server whose file has changed then sends the whole of the new one.
+            headers["If-Range"] = note["validator"]
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        response = urllib.request.urlopen(request, timeout=timeout_s)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code != 416:
+            raise
+        if error.headers.get("Content-Range") == f"bytes */{start}":
+            return
+        _note_of(part).unlink(missing_ok=True)
+        raise ConnectionError("the file on the server has changed; starting again") from None
+    with response:
+        sent = response.headers
+        if response.status == 206:
+            place = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", sent.get("Content-Range", ""))
+            total = _number(place[2]) if place else None
+            if place is None or int(place[1]) != start or total != note.get("total"):
+                _note_of(part).unlink(missing_ok=True)
+                raise ConnectionError("the file on the server has changed; starting again")
+        else:
+            start, total = 0, _number(sent.get("Content-Length", ""))
+            # HTTP allows only strong tags in If-Range.
+            tag = sent.get("ETag", "")
+            validator = tag if tag.startswith('"') else sent.get("Last-Modified")
+            part.unlink(missing_ok=True)
+            note = {"url": url, "validator": validator, "total": total}
+            _note_of(part).write_text(json.dumps(note), encoding="utf-8")
+        folder, wanted = part.parent, (1 + _UNPACKED) * (total or 0) - start
+        if (free := shutil.disk_usage(folder).free) < wanted:
+            raise TapwordError(
+                f"{folder} has {free / 1e9:.1f} GB free; {wanted / 1e9:.1f} GB are needed"
+            )
+        done = start
+        with part.open("ab") as file:
+            while block := response.read(_BLOCK_BYTES):
+                try:
+                    file.write(block)
+                except OSError as error:
+                    # Not the network's fault, so not a thing to retry.
+                    reason = error.strerror or error
+                    raise TapwordError(f"cannot write {part}: {reason}") from error
+                done += len(block)
+                if progress:
+                    progress(done, total)
+    if total is not None and done != total:
+        raise ConnectionError(f"the connection was cut after {done:,} of {total:,} bytes")
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+def _note_of(part: Path) -> Path:
+    return part.with_name(f"{part.name}.json")
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0

@@ -1,0 +1,128 @@
+"""What is run on a data set: which parts together, and whitenings learned from it."""
+
+import functools
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tapword import registry
+from tapword.research.cache import Cache, store
+from tapword.research.datasets.base import Dataset
+from tapword.research.records import AnyResult, Result
+from tapword.spotter import presets
+from tapword.spotter.encoder import Encoder, Preparation, group_lengths
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.whitening import Whitening, vector_kind
+
+# Leaves the choice of a part to the preset.
+UNNAMED: tuple[None] = (None,)
+
+
+@dataclass
+class Experiment:
+    """An encoder, and the learners (names with arguments) that are run on its vectors.
+
+    `size` is the preset that chose the parts; None where they were named.
+    """
+
+    encoder: Encoder
+    learners: list[str]
+    size: str | None = None
+
+    def described(self, result: AnyResult) -> AnyResult:
+        """Say in a result which parts it is of, and what they cost."""
+        backbones, preparation = self.encoder.backbones, self.encoder.preparation
+        sources = dict.fromkeys(one.source for one in self.encoder.whitenings)
+        if isinstance(result, Result):
+            params = sum(backbone.params for backbone in backbones)
+            result = result.with_costs(params, sum(sum(backbone.dims) for backbone in backbones))
+        return replace(
+            result,
+            backbone=" | ".join(backbone.spec for backbone in backbones),
+            pooling=" | ".join(pooling.spec for pooling in self.encoder.poolings),
+            align=preparation.align,
+            augment=preparation.augment,
+            whitening="; ".join(sources) or None,
+            size=self.size,
+        )
+
+
+def make(
+    backbones: Sequence[str] = (),
+    poolings: Sequence[str] = (),
+    learners: Sequence[str] = (),
+    sizes: Sequence[str] = (),
+    align: bool | None = None,
+    augment: bool | None = None,
+    whitening: str | Sequence[Whitening] | None = None,
+) -> list[Experiment]:
+    """Make every part once, so that a wrong name is told before hours of audio are read.
+
+    Arguments are those of `evaluate.evaluate`.
+    """
+    named = bool(backbones or poolings or learners)
+    experiments = []
+    for size in sizes if named or sizes else [presets.DEFAULT]:
+        spotter = Spotter(size=size, whitening=whitening)
+        experiments.append(Experiment(spotter.encoder, [spotter.learner.spec], size))
+    if not named:
+        return experiments
+    build = functools.cache(functools.partial(registry.build, "backbones"))
+    for backbone, pooling in itertools.product(backbones or UNNAMED, poolings or UNNAMED):
+        parts = presets.fill_in(backbone and [backbone], pooling and [pooling], None)
+        # Unless a whitening is given, only learners that ask for one see whitened vectors.
+        by_whitened: dict[bool, Experiment] = {}
+        for learner in learners or UNNAMED:
+            spotter = Spotter(
+                [build(name) for name in parts.backbones],
+                parts.poolings,
+                learner,
+                align=parts.align if align is None else align,
+                augment=parts.augment if augment is None else augment,
+                whitening=whitening,
+            )
+            whitened = bool(spotter.encoder.whitenings)
+            one = by_whitened.setdefault(whitened, Experiment(spotter.encoder, []))
+            one.learners.append(learner or spotter.learner.spec)
+        experiments += by_whitened.values()
+    return experiments
+
+
+def describe(dataset: Dataset) -> str:
+    """Name a data set without its folder, which means nothing to a reader elsewhere."""
+    return type(dataset)(**(dataset.arguments() | {"root": ""})).spec
+
+
+def fit_whitenings(
+    dataset: Dataset,
+    spotter: Spotter,
+    source: str,
+    cache: Cache | None = None,
+    jobs: int | None = None,
+) -> list[Whitening]:
+    """Learn a whitening for each backbone of a spotter from a data set's training clips.
+
+    Parameters
+    ----------
+    dataset
+        Words that will not be taught: other words, best of another language.
+    spotter
+        Whose backbones, poolings and alignment.
+    source
+        What readers of results are told about the data.
+    cache, jobs
+        As for `evaluate.evaluate`.
+    """
+    cache, jobs = cache or Cache(), jobs or os.cpu_count() or 1
+    preparation = Preparation(spotter.encoder.preparation.align)
+    whitenings = []
+    for backbone, pooling in spotter.encoder.parts:
+        parts = "train", backbone, [pooling]
+        [stored] = store(dataset, *parts, cache, jobs=jobs, preparation=preparation)
+        found = stored.load()
+        about = vector_kind(backbone, pooling, preparation.align)
+        about |= {"source": source, "dataset": describe(dataset)}
+        groups = group_lengths(backbone, pooling)
+        whitenings.append(Whitening.fit(found.vectors, found.words, groups, about))
+    return whitenings

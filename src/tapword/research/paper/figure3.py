@@ -1,0 +1,126 @@
+"""Figure 3: micro-sets of the Multilingual Spoken Words Corpus, a language and a size each."""
+
+from pathlib import Path
+
+from tapword.backbones.base import Backbone
+from tapword.errors import InputError
+from tapword.research.datasets.mswc import Mswc
+from tapword.research.paper import charts
+from tapword.research.paper import published as paper
+from tapword.research.paper.bench import Bench, Need, Settings
+from tapword.research.paper.comparison import (
+    Cell,
+    Comparison,
+    Group,
+    Reproduced,
+    mean,
+    relative_gain,
+)
+from tapword.research.paper.context import Context, Table
+
+METHODS = {"SLDA": Need("avg", "SLDA"), "TAP-SLDA": Need("tap", "SLDA"), "FT": Need("avg", "FT")}
+
+
+def languages(root: Path) -> list[str]:
+    """Find the languages in a folder laid out as MSWC, the paper's first."""
+    found = {
+        path.name.removesuffix("_splits.csv")
+        for pattern in ("*_splits.csv", "*/*_splits.csv")
+        for path in root.glob(pattern)
+    }
+    return sorted(found, key=lambda name: (name not in paper.FIGURE3_FT, name))
+
+
+def micro_sets(root: Path, settings: Settings) -> tuple[dict[tuple[str, int], Bench], list[str]]:
+    """Micro-sets by language and size that can be had, and sentences on those that cannot."""
+    made: dict[tuple[str, int], Bench] = {}
+    absent = []
+    for language in languages(root):
+        for size in settings.n_words:
+            dataset = Mswc(str(root), language, n_words=size, n_clips=paper.FIGURE3_CLIPS)
+            try:
+                dataset.clips("test")
+            except InputError as error:
+                message = str(error).replace(str(root), root.name)
+                absent.append(f"{language}, {size} words: {message}")
+                continue
+            made[language, size] = Bench(dataset, settings)
+    return made, absent
+
+
+def banner(micro: dict[tuple[str, int], Bench]) -> str:
+    """Say which languages and clips ours are from."""
+    used = [
+        f"{language} with {size} words, {len(bench.dataset.clips('train')):,} training and "
+        f"{len(bench.dataset.clips('test')):,} test clips"
+        for (language, size), bench in micro.items()
+    ]
+    whole = {language for language, _ in micro} >= set(paper.FIGURE3_FT)
+    loud = "" if whole else "NOT THE PAPER'S LANGUAGES. "
+    return (
+        f"{loud}MSWC, ours: {'; '.join(used)}. The paper's: {', '.join(paper.FIGURE3_FT)} with "
+        f"{', '.join(map(str, paper.FIGURE3_WORDS))} words, {paper.FIGURE3_CLIPS} training clips "
+        "of each."
+    )
+
+
+def run(context: Context) -> None:
+    """Run every micro-set with every backbone."""
+    for backbone in context.backbones:
+        for bench in context.micro_sets.values():
+            bench.run(backbone, METHODS.values())
+
+
+def gain(bench: Bench, backbone: Backbone) -> float | None:
+    """Relative gain of TAP-SLDA over SLDA on a micro-set, in percent."""
+    before, after = (bench.accuracy(backbone, METHODS[name]) for name in ("SLDA", "TAP-SLDA"))
+    return relative_gain(before, after)
+
+
+def figure3(context: Context) -> Reproduced:
+    """SLDA, TAP-SLDA and fine-tuning, per language and number of words."""
+    run(context)
+    tables, drawings = [], []
+    for backbone in context.backbones:
+        shown = _table(context, backbone)
+        tables.append(shown)
+        # The first rows are the micro-sets, the last cell of a row is the gain.
+        sets = shown.rows[: len(context.micro_sets)]
+        groups = [(name, [one.ours for one in row[: len(METHODS)]]) for name, row in sets]
+        title = f"{backbone.spec}: Acc per language and words"
+        drawings.append(charts.bars(title, list(METHODS), groups))
+    return Reproduced(tables, context.absent, drawings)
+
+
+def _table(context: Context, backbone: Backbone) -> Comparison:
+    """Every micro-set, then means of each language, of all, and of the largest."""
+    shown = Comparison(
+        f"{backbone.spec} beside the paper's HB-B",
+        "language, words",
+        [Group("SLDA", ""), Group("TAP-SLDA", ""), Group("FT"), Group("relative gain %")],
+    )
+    rows: dict[tuple[str, int], list[Cell]] = {}
+    for (language, size), bench in context.micro_sets.items():
+        cells = [Cell.of(bench.get(backbone, need)) for need in METHODS.values()]
+        rows[language, size] = [*cells, Cell(gain(bench, backbone))]
+        shown.add(f"{language}, {size}", rows[language, size])
+
+    def add_mean(
+        name: str, part: list[list[Cell]], ft: float | None = None, gain: float | None = None
+    ) -> None:
+        ours = [mean(one.ours for one in column) for column in zip(*part, strict=True)]
+        pairs = zip(ours, (None, None, ft, gain), strict=True)
+        shown.add(name, [Cell(*pair) for pair in pairs])
+
+    for language in dict.fromkeys(language for language, _ in rows):
+        part = [row for key, row in rows.items() if key[0] == language]
+        add_mean(f"{language}, mean", part, paper.FIGURE3_FT.get(language))
+    ft = mean(paper.FIGURE3_FT.values())
+    add_mean("mean of all", list(rows.values()), ft, paper.CLAIMS["mswc"])
+    largest = [row for (_, size), row in rows.items() if size == max(paper.FIGURE3_WORDS)]
+    if largest:
+        add_mean("mean, 100 words", largest, gain=paper.CLAIMS["mswc, 100 words"])
+    return shown
+
+
+TABLE = Table("Words of other languages: micro-sets of MSWC", figure3)

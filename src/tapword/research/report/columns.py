@@ -1,0 +1,138 @@
+"""What the tables show of a result, and how numbers are written for people."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tapword.research.records import AnyResult, Result
+
+# Stands where there is no value.
+NONE = "—"
+# Columns that name the parts of a result.
+NAMES = ("backbone", "pooling", "learner", "size")
+
+
+def human_bytes(count: float) -> str:
+    """Write a number of bytes for people.
+
+    Examples
+    --------
+    >>> human_bytes(999), human_bytes(36_864), human_bytes(12_300_000_000)
+    ('999 B', '36.9 kB', '12.3 GB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.{0 if unit == 'B' or count >= 99.95 else 1}f} {unit}"
+
+
+class Column(NamedTuple):
+    """One column of the tables: a field of results, its title, and what it means in a line.
+
+    `show` writes a value for people; `brief` says whether the console and LaTeX show the column
+    too, or the page alone.
+    """
+
+    key: str
+    title: str
+    show: Callable[[Any], str]
+    brief: bool
+    meaning: str
+
+
+ONE_DIGIT, TWO_DIGITS = "{:.1f}".format, "{:.2f}".format
+COLUMNS = (
+    Column("backbone", "backbone", str, True, "turns sound into frames"),
+    Column("pooling", "pooling", str, True, "turns the frames of a clip into one vector"),
+    Column("learner", "learner", str, True, "learns words from vectors"),
+    Column("size", "size", str, True, "preset that chose the parts"),
+    Column("shots", "shots", str, True, "samples learned of each word"),
+    Column("acc", "acc %", TWO_DIGITS, True, "test clips named right after the last task"),
+    Column("acc_std", "± std", TWO_DIGITS, False, "standard deviation of acc over orderings"),
+    Column("acc_balanced", "balanced %", TWO_DIGITS, False, "acc with every word counted alike"),
+    Column("bwt", "bwt", ONE_DIGIT, True, "mean accuracy on the tasks before, after each task"),
+    Column("bwt_signed", "bwt signed", ONE_DIGIT, False, "what later tasks added to earlier ones"),
+    Column("forg", "forg", ONE_DIGIT, True, "points lost on a task since it was known best"),
+    Column("pla", "pla", ONE_DIGIT, True, "accuracy on each task just after learning it"),
+    Column("state_bytes", "state", human_bytes, True, "memory the learner keeps"),
+    Column("learn_ms", "learn ms", TWO_DIGITS, True, "time to learn one vector"),
+    Column("predict_ms", "predict ms", TWO_DIGITS, True, "time to name one vector"),
+    Column("dim", "dim", "{:,}".format, False, "numbers in a vector"),
+    Column("params", "params", "{:,}".format, False, "numbers in the backbone"),
+    Column("delta_p", "Δp %", "{:.3g}".format, False, "numbers stored, against the backbone's"),
+    Column("delta_fs", "Δfs", "{:.3g}".format, False, "length of a vector against a frame's"),
+)
+# Of an open set: words known and unknown.
+OPEN_SET = (
+    Column("known", "known", str, True, "words taught; all others are unknown"),
+    Column("auroc", "AUROC %", TWO_DIGITS, True, "known clips that score above unknown ones"),
+    Column("auroc_std", "± std", TWO_DIGITS, False, "standard deviation of AUROC over draws"),
+    Column("frr", "FRR %", TWO_DIGITS, True, "known clips rejected where 5% of others are not"),
+    Column("frr_std", "± std", TWO_DIGITS, False, "standard deviation of FRR over draws"),
+    Column("acc_open", "acc %", TWO_DIGITS, True, "known clips accepted there and named right"),
+    Column("acc_open_std", "± std", TWO_DIGITS, False, "standard deviation of acc over draws"),
+)
+
+
+def value_of(result: AnyResult, key: str) -> Any:
+    """Value of a column; None where this kind of result has none, or a spread is of one value."""
+    if key.endswith("_std") and len(result.orderings) == 1:
+        return None
+    return getattr(result, key, None)
+
+
+def columns_of(results: Sequence[AnyResult], brief: bool) -> list[Column]:
+    """Columns that hold anything."""
+    return [
+        column
+        for column in (*COLUMNS, *OPEN_SET)
+        if (column.brief or not brief)
+        and any(value_of(result, column.key) is not None for result in results)
+    ]
+
+
+def best_of(results: Sequence[AnyResult]) -> list[Result]:
+    """Results of the highest accuracy, among those of one preset and as many samples a word."""
+    streams = [one for one in results if isinstance(one, Result) and one.acc is not None]
+    highest: dict[tuple[str | None, int | None], float] = {}
+    for one in streams:
+        group = one.size, one.shots
+        highest[group] = max(highest.get(group, 0.0), _shown(one))
+    return [one for one in streams if _shown(one) == highest[one.size, one.shots]]
+
+
+def _shown(result: Result) -> float:
+    """Accuracy as it is written: what reads alike is alike."""
+    return round(result.acc or 0.0, 2)
+
+
+def same(results: Sequence[AnyResult]) -> list[Column]:
+    """Columns of names that are alike in every one of several results."""
+    if len(results) < 2:
+        return []
+    named = [column for column in COLUMNS if column.key in NAMES]
+    return [c for c in named if len({getattr(result, c.key) for result in results}) == 1]
+
+
+def cell(result: AnyResult, column: Column, deviation: bool = True) -> str:
+    """Write one value of a result, with its deviation over orderings."""
+    value = value_of(result, column.key)
+    if value is None:
+        return NONE
+    text = column.show(value)
+    spread = value_of(result, f"{column.key}_std")
+    return f"{text} ± {spread:.2f}" if deviation and spread is not None else text
+
+
+def name_of(result: AnyResult) -> str:
+    """Name a result by its parts."""
+    parts = [getattr(result, key) for key in NAMES if getattr(result, key) is not None]
+    if result.shots:
+        parts.append(f"{result.shots}-shot")
+    return " · ".join(parts)
+
+
+def refused(results: Sequence[AnyResult]) -> list[str]:
+    """Say which combinations were refused, and why."""
+    reasons = ((name_of(result), getattr(result, "error", None)) for result in results)
+    return [f"{name}: {reason}" for name, reason in reasons if reason]

@@ -1,0 +1,1 @@
+"""Servers: the studio in the browser, and the wake-word service."""

@@ -1,0 +1,163 @@
+"""The studio's application: pages, a few requests, and the live line.
+
+Sound comes as 16 kHz 16-bit samples in the body of a request or on the live line, is looked at in
+memory and let go; it is never written anywhere.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+
+from tapword.audio.endpoint import examine
+from tapword.audio.files import MIN_S, SAMPLE_RATE, as_float
+from tapword.errors import InputError, ModelFileError, TapwordError
+from tapword.serve.studio.guard import Guard
+from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.serve.studio.live import Lines
+from tapword.serve.studio.model import StudioModel
+from tapword.serve.watching import watching
+from tapword.spotter.words import clean_word
+
+STATIC = Path(__file__).parent / "static"
+# How often the model file is looked at.
+LOOK_S = 0.5
+
+
+def studio(
+    model: StudioModel, host: str = "127.0.0.1", token: str | None = None, limits: Limits = LIMITS
+) -> Starlette:
+    """Make the application of a studio that will be bound to `host`, and answers to its names.
+
+    Visitors must show the token; None where only this machine can reach the studio.
+    """
+    lines = Lines(model, limits)
+    requests = _Requests(model, lines, limits)
+    application = Starlette(
+        routes=[
+            Route("/", requests.page),
+            Route("/api/state", requests.state),
+            Route("/api/map", requests.map),
+            Route("/api/learn", requests.learn, methods=["POST"]),
+            Route("/api/forget", requests.forget, methods=["POST"]),
+            Route("/api/rename", requests.rename, methods=["POST"]),
+            Route("/api/model", requests.download),
+            Route("/api/model", requests.upload, methods=["POST"]),
+            WebSocketRoute("/api/live", lines.serve),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Guard, host=host, token=token)],
+        exception_handlers={TapwordError: _refuse, HTTPException: _refuse},
+        lifespan=lambda _: watching(model, LOOK_S, lines.tell),
+    )
+    application.state.lines = lines
+    return application
+
+
+class _Requests:
+    """What the studio answers to a page's requests."""
+
+    def __init__(self, model: StudioModel, lines: Lines, limits: Limits):
+        self.model = model
+        self.lines = lines
+        self.limits = limits
+
+    async def page(self, _: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def state(self, _: Request) -> Response:
+        await to_thread.run_sync(self.model.look)
+        return JSONResponse(self.model.state())
+
+    async def map(self, _: Request) -> Response:
+        return JSONResponse(await to_thread.run_sync(self.model.map))
+
+    async def learn(self, request: Request) -> Response:
+        word = clean_word(request.query_params.get("word", ""))
+        take = await to_thread.run_sync(examine, await self._sound(request))
+        if take.problem is not None:
+            raise InputError(take.problem)
+        return await self._change(self.model.learn, take.audio, word)
+
+    async def forget(self, request: Request) -> Response:
+        return await self._change(self.model.forget, *await self._texts(request, "word"))
+
+    async def rename(self, request: Request) -> Response:
+        return await self._change(self.model.rename, *await self._texts(request, "old", "new"))
+
+    async def download(self, _: Request) -> Response:
+        content = await to_thread.run_sync(self.model.content)
+        attached = f"attachment; filename*=UTF-8''{quote(self.model.path.name)}"
+        headers = {"Content-Disposition": attached}
+        return Response(content, media_type="application/octet-stream", headers=headers)
+
+    async def upload(self, request: Request) -> Response:
+        how = request.query_params.get("how")
+        if how not in ("add", "replace"):
+            raise InputError(f"how must be add or replace, got {how!r}")
+        seen = request.query_params.get("revision") or None
+        most = self.limits.model_bytes
+        content = await self._body(request, most, f"{most:,} bytes")
+        return await self._change(self.model.upload, content, how == "add", seen)
+
+    async def _change(self, change: Callable[..., list[str] | None], *given: Any) -> Response:
+        """Change the model, tell every page, and answer with what it is now."""
+        warnings = await to_thread.run_sync(change, *given)
+        self.lines.tell()
+        return JSONResponse(self.model.state() | {"warnings": warnings or []})
+
+    async def _sound(self, request: Request) -> np.ndarray:
+        """Read samples (n,) float32 from a request's body."""
+        most_s = self.limits.clip_s
+        most = 2 * round(most_s * SAMPLE_RATE)
+        content = await self._body(request, most, f"{most_s:g} s of sound")
+        if len(content) % 2:
+            raise InputError("sound must be whole 16-bit samples at 16 kHz")
+        if len(content) < 2 * MIN_S * SAMPLE_RATE:
+            raise InputError(f"that was shorter than {MIN_S * 1000:.0f} ms; say the whole word")
+        return as_float(np.frombuffer(content, dtype="<i2"))
+
+    async def _texts(self, request: Request, *names: str) -> list[str]:
+        """Texts by name of a JSON body."""
+        most = self.limits.json_bytes
+        try:
+            value = json.loads(await self._body(request, most, f"{most:,} bytes"))
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict) or not all(type(value.get(name)) is str for name in names):
+            raise InputError(f"the request must be JSON with the texts {', '.join(names)}")
+        return [value[name] for name in names]
+
+    async def _body(self, request: Request, most: int, shown: str) -> bytes:
+        """Read a body of at most `most` bytes, whatever its header says of it."""
+        content = bytearray()
+        try:
+            async with asyncio.timeout(self.limits.body_s):
+                async for part in request.stream():
+                    content += part
+                    if len(content) > most:
+                        raise HTTPException(413, f"that is too large: the limit is {shown}")
+        except TimeoutError:
+            raise HTTPException(408, "the upload took too long; try again") from None
+        except ClientDisconnect:
+            raise HTTPException(400, "the upload was broken off") from None
+        return bytes(content)
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": error.detail}, error.status_code)
+    status: dict[type, int] = {InputError: 422, ModelFileError: 409}
+    return JSONResponse({"error": str(error)}, status.get(type(error), 400))

@@ -1,0 +1,35 @@
+"""How much the studio takes from its pages, and how long it waits and remembers."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that keep a studio small and answering, whatever its pages do; chosen generously."""
+
+    # Sound in one request, an uploaded model, any other request; time for it to arrive.
+    clip_s: float = 10.0
+    model_bytes: int = 64 * 1024 * 1024
+    json_bytes: int = 4_000
+    body_s: float = 30.0
+    # Connections at a time, and how long they may ask for nothing: idle ones would use them up.
+    connections: int = 200
+    first_request_s: float = 10.0
+    # Live lines at a time; one message of sound on them, and one of text.
+    lines: int = 16
+    chunk_s: float = 1.0
+    text_characters: int = 2_000
+    # So many scores wait for a slow page before older ones go, and so many messages before the page
+    # is given up; so it is when it does not take one in this time.
+    scores: int = 25
+    messages: int = 200
+    send_s: float = 20.0
+    # Sound in which a missed word is looked for, and around an event, to find the word's own edges.
+    recent_s: float = 6.0
+    around_s: float = 0.3
+    # Events whose sound is kept for a correction, and for how long; a take is kept as long.
+    events: int = 10
+    keep_s: float = 120.0
+
+
+LIMITS = Limits()

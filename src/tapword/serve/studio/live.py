@@ -1,0 +1,185 @@
+"""The line between a page and the studio: sound and wishes in, scores, takes and news out."""
+
+import asyncio
+import contextlib
+import json
+from collections import deque
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
+
+import anyio
+import numpy as np
+from anyio import to_thread
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from tapword.audio.files import SAMPLE_RATE
+from tapword.errors import TapwordError
+from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.serve.studio.listener import Listener, Message
+from tapword.serve.studio.model import StudioModel
+
+# How often sound that is too old is let go.
+TIDY_S = 5.0
+# Codes by which a WebSocket is closed (RFC 6455, 7.4.1).
+UNSUPPORTED, REFUSED, TOO_LARGE, TRY_LATER = 1003, 1008, 1009, 1013
+
+# What a page may wish, by its type: who does it, and the types of what it must bring along.
+WISHES: dict[str, tuple[Callable[..., Message | None], dict[str, tuple[type, ...]]]] = {
+    "listen": (Listener.listen, {}),
+    "stop": (Listener.stop, {}),
+    "gap": (Listener.gap, {}),
+    "correct": (Listener.correct, {"id": (int,), "word": (str, NoneType)}),
+    "missed": (Listener.missed, {"word": (str,)}),
+    "record": (Listener.record, {"id": (int,)}),
+    "finish": (Listener.finish, {}),
+    "cancel": (Listener.cancel, {}),
+    "keep": (Listener.keep, {"id": (int,), "word": (str,)}),
+}
+TEACHING = ("correct", "missed", "keep")
+
+
+class Outbox:
+    """Messages that wait for a slow page: scores give way to newer ones, news do not."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self.limits = limits
+        self._waiting: deque[Message] = deque()
+        self._ready = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits that the page must be given up."""
+        return len(self._waiting) > self.limits.messages
+
+    def put(self, message: Message) -> None:
+        """Queue a message, dropping the oldest scores where too many wait."""
+        if message["type"] == "scores":
+            waiting = [old for old in self._waiting if old["type"] == "scores"]
+            if len(waiting) >= self.limits.scores:
+                self._waiting.remove(waiting[0])
+        self._waiting.append(message)
+        self._ready.set()
+
+    async def get(self) -> Message:
+        """Wait for the next message."""
+        while not self._waiting:
+            self._ready.clear()
+            await self._ready.wait()
+        return self._waiting.popleft()
+
+
+class Lines:
+    """All pages that are connected; `open` holds what waits for each of them."""
+
+    def __init__(self, model: StudioModel, limits: Limits = LIMITS):
+        self.model = model
+        self.limits = limits
+        self.open: set[Outbox] = set()
+
+    def tell(self) -> None:
+        """Send the model as it is now to every page."""
+        message = {"type": "model"} | self.model.state()
+        for outbox in self.open:
+            outbox.put(message)
+
+    async def serve(self, socket: WebSocket) -> None:
+        """Talk with one page until it leaves."""
+        if len(self.open) >= self.limits.lines:
+            await socket.close(TRY_LATER, "too many pages are open")
+            return
+        await socket.accept()
+        outbox = Outbox(self.limits)
+        self.open.add(outbox)
+        outbox.put({"type": "model"} | self.model.state())
+        listener = Listener(self.model, self.limits)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._send, socket, outbox, tasks.cancel_scope)
+                tasks.start_soon(_tidy, listener, outbox)
+                refusal = await self._receive(socket, outbox, listener)
+                if refusal is not None:
+                    await socket.close(*refusal)
+                tasks.cancel_scope.cancel()
+        finally:
+            self.open.discard(outbox)
+
+    async def _receive(
+        self, socket: WebSocket, outbox: Outbox, listener: Listener
+    ) -> tuple[int, str] | None:
+        """Do what the page wishes until it leaves, or breaks the rules: then give code and why."""
+        while (message := await socket.receive())["type"] != "websocket.disconnect":
+            sound = message.get("bytes")
+            if sound is not None:
+                if len(sound) > 2 * SAMPLE_RATE * self.limits.chunk_s:
+                    most_s = self.limits.chunk_s
+                    return TOO_LARGE, f"one message holds at most {most_s:g} s of sound"
+                if not sound or len(sound) % 2:
+                    return UNSUPPORTED, "sound must be whole 16-bit samples"
+                samples = np.frombuffer(sound, dtype="<i2")
+                answers = await _attempt({"type": "take"}, listener.take_up, samples)
+                answers += await _attempt({"type": "listen"}, listener.hear, samples)
+            else:
+                wish = _read_wish(message.get("text") or "", self.limits.text_characters)
+                if wish is None:
+                    return REFUSED, "a wish must be JSON with a known type"
+                answers = await _attempt(wish, _fulfil, listener, wish)
+                if wish["type"] in TEACHING:
+                    self.tell()
+            for answer in answers:
+                outbox.put(answer)
+        return None
+
+    async def _send(self, socket: WebSocket, outbox: Outbox, line: anyio.CancelScope) -> None:
+        """Send what waits; end the line where its page does not take it."""
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
+            while not outbox.full:
+                message = json.dumps(await outbox.get(), ensure_ascii=False)
+                with anyio.move_on_after(self.limits.send_s) as sending:
+                    await socket.send_text(message)
+                if sending.cancelled_caught:
+                    break
+        line.cancel()
+
+
+def _read_wish(text: str, most_characters: int) -> Message | None:
+    """Type of a page's wish and what it brings along; None where the text is no wish."""
+    try:
+        wish = json.loads(text if len(text) <= most_characters else "")
+        _, brought = WISHES[wish["type"]]
+        # Not isinstance, by which True and False would pass for numbers.
+        right = all(type(wish[key]) in types for key, types in brought.items())
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    return {key: wish[key] for key in ("type", *brought)} if right else None
+
+
+def _fulfil(listener: Listener, wish: Message) -> list[Message]:
+    """Do what a page wishes; the answer names the wish, so that the page can tell which."""
+    do, brought = WISHES[wish["type"]]
+    return [wish | (do(listener, *(wish[key] for key in brought)) or {})]
+
+
+async def _attempt(about: Message, job: Callable[..., list[Message]], *given: Any) -> list[Message]:
+    """Do a page's work on a thread; what goes wrong is told, for silence would help nobody."""
+    try:
+        return await to_thread.run_sync(job, *given)
+    except TapwordError as error:
+        said = str(error)
+    except Exception as error:
+        said = f"unexpected error: {type(error).__name__}: {error}"
+    return [about | {"error": said}]
+
+
+async def _tidy(listener: Listener, outbox: Outbox) -> None:
+    """Let sound go that is too old, and tell the page what can still be corrected."""
+    told: list[int] = []
+    while True:
+        await anyio.sleep(TIDY_S)
+        left = listener.tidy()
+        if left != told:
+            outbox.put({"type": "correctable", "events": left})
+            told = left

@@ -1,0 +1,47 @@
+"""Tell Home Assistant that the service is there, by mDNS."""
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+
+from tapword.errors import InputError, MissingExtra
+from tapword.serve.network import own_address
+
+_TYPE = "_wyoming._tcp.local."
+
+
+@contextlib.asynccontextmanager
+async def announced(name: str | None, host: str, port: int) -> AsyncIterator[None]:
+    """Announce a service by a name within this context; None announces nothing.
+
+    The hosts 0.0.0.0 and :: stand for this machine's address in the network.
+    """
+    if name is None:
+        yield
+        return
+    try:
+        import zeroconf
+        from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
+    except ImportError as error:
+        raise MissingExtra("--zeroconf", "zeroconf", "zeroconf") from error
+    info = AsyncServiceInfo(
+        _TYPE, f"{name}.{_TYPE}", addresses=[socket.inet_aton(_reachable(host))], port=port
+    )
+    try:
+        network = AsyncZeroconf()
+        await (await network.async_register_service(info))
+    except (OSError, zeroconf.Error) as error:
+        raise InputError(f"cannot announce {name!r} in the network: {error!r}") from error
+    try:
+        yield
+    finally:
+        await network.async_unregister_all_services()
+        await network.async_close()
+
+
+def _reachable(host: str) -> str:
+    """Give the IPv4 address by which others reach what is bound to `host`."""
+    try:
+        return own_address() if host in ("0.0.0.0", "::") else socket.gethostbyname(host)
+    except OSError as error:
+        raise InputError(f"no address to announce {host} by: {error.strerror}") from error

@@ -1,0 +1,79 @@
+"""The words a service serves: a model file, read again when somebody taught it more."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from tapword.audio.files import SAMPLE_RATE
+from tapword.errors import TapwordError
+from tapword.listening.detector import Detector
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
+from tapword.spotter.watched import WatchedModel
+
+log = logging.getLogger("tapword.serve.wyoming")
+
+
+class FollowedModel(WatchedModel):
+    """A watched model, and its words as they are served.
+
+    Parameters
+    ----------
+    path
+        As for `WatchedModel`.
+    false_alarms_per_hour
+        As for `Detector`.
+    thresholds
+        Word -> score from which it counts as said; words may be taught later.
+
+    Attributes
+    ----------
+    served
+        The spotter in use: the last one that could be; replaced, never changed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR,
+        thresholds: Mapping[str, float] | None = None,
+    ):
+        super().__init__(path)
+        self.false_alarms_per_hour = false_alarms_per_hour
+        self.thresholds = dict(thresholds or {})
+        self._serve(self.spotter)
+
+    def detector(self, spotter: Spotter) -> Detector | None:
+        """Make a detector of a spotter's words; None where there are none."""
+        words, rate = spotter.words, self.false_alarms_per_hour
+        thresholds = {word: score for word, score in self.thresholds.items() if word in words}
+        if not words:
+            return None
+        return Detector(spotter, false_alarms_per_hour=rate, thresholds=thresholds)
+
+    def look(self) -> bool:
+        """Take over what others wrote; where that cannot be used, keep what there is and log it."""
+        changed = super().look()
+        if changed and self.problem is not None:
+            log.error("%s", self.problem)
+        elif changed and self.spotter is not self.served:
+            try:
+                self._serve(self.spotter)
+            except TapwordError as error:
+                log.error("%s: %s; the words from before stay in use", self.path, error)
+            else:
+                log.info("%s: %s", self.path, ", ".join(self.served.words) or "no words")
+        return changed
+
+    def _serve(self, spotter: Spotter) -> None:
+        if self.detector(spotter) is not None:
+            # Make what is made on first use, before threads share it; fail now if it must.
+            silence = np.zeros(SAMPLE_RATE, dtype=np.float32)
+            spotter.score_vectors(spotter.encoder.encode([silence]))
+        self.served = spotter
+        for word in self.thresholds:
+            if spotter.words and word not in spotter.words:
+                log.warning("no word %r is taught in %s; its threshold waits", word, self.path)

@@ -1,0 +1,88 @@
+"""Presets: how much the device can hold -> which parts.
+
+docs/results.md has the accuracy, state and cost of each, and how they were chosen.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tapword.errors import InputError
+
+
+class Preset(NamedTuple):
+    """Parts of a spotter, each with its arguments; one pooling for each backbone."""
+
+    backbones: tuple[str, ...]
+    poolings: tuple[str, ...]
+    learner: str
+    align: bool = True
+    augment: bool = True
+
+
+# The presets' learner, for other backbones and poolings, whose vectors nothing whitens.
+UNWHITENED = "cosine:prior=diagonal,covariance=full"
+# For a backbone that no preset names: the paper's.
+POOLING = "tap"
+
+_BACKBONE = "speech_embedding:layers=b64+emb+emb"
+_POOLING = "blocks:poolings=tap:R=2+tap:R=2+middle"
+_LEARNER = "cosine:prior=shipped,covariance=full"
+
+PRESETS = {
+    "small": Preset((_BACKBONE,), (_POOLING,), _LEARNER),
+    "medium": Preset((_BACKBONE, "moonshine_tiny"), (_POOLING, "tap:R=2"), _LEARNER),
+    "large": Preset((_BACKBONE, "moonshine_base"), (_POOLING, "tap:R=2"), _LEARNER),
+}
+DEFAULT = "small"
+
+
+def preset(name: str) -> Preset:
+    """Parts of a preset by its name.
+
+    Examples
+    --------
+    >>> preset("small").learner
+    'cosine:prior=shipped,covariance=full'
+    >>> preset("huge")
+    Traceback (most recent call last):
+    ...
+    tapword.errors.InputError: no size named 'huge'; known: small, medium, large
+    """
+    if name not in PRESETS:
+        raise InputError(f"no size named {name!r}; known: {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def fill_in(
+    backbones: Sequence[Any] | None, poolings: Sequence[Any] | None, learner: Any | None
+) -> Preset:
+    """Give the parts that are named, and for the others those of the default preset.
+
+    The preset's pooling goes with its own backbone, which may be named without arguments; where
+    another pooling is named, the backbone's own arguments are left out, and another backbone gets
+    the paper's pooling. Clips are prepared as the preset has it where backbone and pooling are its
+    own.
+
+    Parameters
+    ----------
+    backbones, poolings, learner
+        Names with arguments or parts; None where they are not named.
+
+    Examples
+    --------
+    >>> fill_in(["speech_embedding"], None, None) == preset("small")
+    True
+    >>> fill_in(None, ["avg"], "slda")[:3]
+    (('speech_embedding',), ('avg',), 'slda')
+    """
+    own = PRESETS[DEFAULT]
+    bare = tuple(spec.partition(":")[0] for spec in own.backbones)
+    if poolings is None and (backbones is None or tuple(backbones) in (bare, own.backbones)):
+        return own._replace(learner=learner or own.learner)
+    return Preset(
+        bare if backbones is None else tuple(backbones),
+        (POOLING,) if poolings is None else tuple(poolings),
+        learner or UNWHITENED,
+        align=False,
+        augment=False,
+    )

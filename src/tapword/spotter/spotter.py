@@ -1,0 +1,562 @@
+"""Spotter = encoder + learner: teach words from clips, recognise them, keep them in a file."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from tapword import registry
+from tapword.audio import files
+from tapword.audio.files import SAMPLE_RATE
+from tapword.backbones.base import Backbone
+from tapword.errors import InputError, ModelFileError
+from tapword.files import PathLike
+from tapword.learners.base import Learner
+from tapword.learners.cosine import Cosine
+from tapword.learners.statistics_learner import LinearLearner
+from tapword.poolings.base import Pooling
+from tapword.spotter import modelfile, presets
+from tapword.spotter.encoder import REST_SHARE, Encoder, Preparation
+from tapword.spotter.thresholds import (
+    FALSE_ALARMS_PER_HOUR,
+    Scores,
+    check_rate,
+    said,
+    shipped_threshold,
+)
+from tapword.spotter.whitening import Whitening
+from tapword.spotter.words import clean_word as clean_word
+from tapword.version import __version__
+
+Audio = PathLike | np.ndarray
+
+
+class Prediction(NamedTuple):
+    """What a spotter takes a clip for.
+
+    Attributes
+    ----------
+    word
+        The best word; None where it is none of them, or nothing is taught.
+    score
+        The best word's score on the learner's own scale, also where `word` is None; None where
+        nothing is taught.
+    probabilities
+        Word -> share, over all taught words, best first.
+    """
+
+    word: str | None
+    score: float | None
+    probabilities: dict[str, float]
+
+
+class Spotter:
+    """Teach words from clips, one at a time; recognise them.
+
+    Parameters
+    ----------
+    backbone
+        Name with arguments (`"speech_embedding:layers=b64+emb"`), a `Backbone`, or a list of
+        either, whose vectors are put side by side.
+    pooling
+        Name with arguments (`"tap:R=3"`), a `Pooling`, or a list with one for each backbone.
+    learner
+        Name with arguments or a `Learner`.
+    size
+        Preset instead of parts: "small", "medium" or "large". Parts that are not named are those of
+        "small", as `presets.fill_in` has it.
+    align
+        Centre each clip on its speech and listen to that second alone; otherwise a clip is taken
+        as it is. None: as the preset has it, where backbone and pooling are the preset's.
+    augment
+        Teach each clip as the mean of itself and augmented copies: words are missed less in noise,
+        and one sample is worth more. None: as for `align`.
+    whitening
+        "shipped": whiten vectors by how other words vary; "none"; or `Whitening`s, among which one
+        is for each backbone. None: shipped where the learner asks for it, as that of the presets
+        does (`cosine:prior=shipped`).
+
+    Attributes
+    ----------
+    encoder, learner
+        Its two halves: clips -> vectors, vectors -> scores.
+    calibrated
+        Word -> threshold measured on recordings without it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> spotter = Spotter(backbone="logmel", pooling="avg", learner="ncm")
+    >>> low, high = (0.1 * np.sin(np.arange(16000) * pitch) for pitch in (0.1, 0.9))
+    >>> spotter.learn(low, "low")
+    >>> spotter.learn(high, "high")
+    >>> spotter.predict(low + 0.001 * rng.standard_normal(16000)).word
+    'low'
+    """
+
+    def __init__(
+        self,
+        backbone: str | Backbone | Sequence[str | Backbone] | None = None,
+        pooling: str | Pooling | Sequence[str | Pooling] | None = None,
+        learner: str | Learner | None = None,
+        size: str | None = None,
+        align: bool | None = None,
+        augment: bool | None = None,
+        whitening: str | Sequence[Whitening] | None = None,
+    ):
+        parts = (backbone, pooling, learner)
+        if size is not None and parts != (None, None, None):
+            raise InputError(f"give either size={size!r} or parts, not both")
+        if size is not None:
+            chosen = presets.preset(size)
+        else:
+            chosen = presets.fill_in(_several(backbone), _several(pooling), learner)
+        if learner is None:
+            own = presets.preset(presets.DEFAULT).learner
+            learner = chosen.learner if whitening in (None, "none") else own
+        self.learner: Learner = registry.make("learners", learner)
+        asked = getattr(self.learner, "prior", None) == "shipped"
+        if asked and whitening == "none":
+            raise InputError(f"learner {self.learner.spec} needs a whitening, got whitening='none'")
+        if whitening is None:
+            whitening = "shipped" if asked else "none"
+        preparation = Preparation(
+            chosen.align if align is None else align,
+            chosen.augment if augment is None else augment,
+        )
+        self.encoder = Encoder(chosen.backbones, chosen.poolings, preparation, whitening)
+        self.calibrated: dict[str, float] = {}
+        self._generation = 0
+        self._revision: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Spotter {self.encoder!r} -> {self.learner.spec}, {len(self.words)} words>"
+
+    @property
+    def backbones(self) -> list[Backbone]:
+        """What turns clips into frames."""
+        return self.encoder.backbones
+
+    @property
+    def words(self) -> dict[str, int]:
+        """Word -> how many samples it was taught."""
+        return dict(self.learner.words)
+
+    @property
+    def negatives(self) -> dict[str, int]:
+        """Word -> how many sounds were taught as not this word."""
+        return dict(self.learner.negatives)
+
+    # Teaching.
+
+    def learn(self, audio: Audio, word: str, sample_rate: int = SAMPLE_RATE) -> None:
+        """Learn one clip of a word, known or new; the clip is not kept.
+
+        `audio` is a sound file, or samples (n,), float in [-1, 1] or int16, at `sample_rate`.
+        """
+        word = clean_word(word)
+        self.learner.learn_one(self.vectors([audio], sample_rate, learning=True)[0], word)
+
+    def learn_many(
+        self, audios: Sequence[Audio], words: Sequence[str], sample_rate: int = SAMPLE_RATE
+    ) -> None:
+        """Learn many clips: equal to `learn` in order, faster; all of them or none."""
+        if len(audios) != len(words):
+            raise InputError(f"got {len(audios)} clips for {len(words)} words")
+        if len(audios):
+            self.learn_vectors(self.vectors(audios, sample_rate, learning=True), words)
+
+    def learn_vectors(self, vectors: np.ndarray, words: Sequence[str]) -> None:
+        """Learn vectors (n, D) that `vectors` gave."""
+        self.learner.learn_many(vectors, [clean_word(word) for word in words])
+
+    def reject(self, audio: Audio, sample_rate: int = SAMPLE_RATE) -> str | None:
+        """Learn that a sound is none of the words; give the word it was taken for, or nearest to.
+
+        It becomes a negative of that word: how such sounds vary is learned as a word's own samples
+        are, and the clip is not kept.
+        """
+        if not self.words:
+            return None
+        clip = files.load(audio, sample_rate)
+        taught = self.vectors([clip], learning=True)[0]
+        return self.reject_vector(self.vectors([clip])[0], taught)
+
+    def reject_vector(self, vector: np.ndarray, taught: np.ndarray) -> str:
+        """Learn a negative from a sound's vector (D,) and its vector for learning (D,)."""
+        [scores] = self.score_vectors(vector[None])
+        # What it is taken for now: a word it was rejected as before may be nearer still.
+        candidates = scores.taken() or scores.words
+        word = max(candidates, key=lambda name: candidates[name])
+        self.learner.learn_one(taught, word, negative=True)
+        return word
+
+    def forget(self, word: str) -> None:
+        """Remove a word and its negatives."""
+        word = clean_word(word)
+        self.learner.forget(word)
+        self.calibrated.pop(word, None)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a word another name."""
+        old, new = clean_word(old), clean_word(new)
+        self.learner.rename(old, new)
+        if old in self.calibrated:
+            self.calibrated[new] = self.calibrated.pop(old)
+
+    def merge(self, other: "Spotter") -> None:
+        """Add what another spotter of the same parts was taught."""
+        self.require_same_parts(other)
+        self.learner.merge(other.learner)
+        for word, threshold in other.calibrated.items():
+            self.calibrated[word] = max(threshold, self.calibrated.get(word, threshold))
+
+    def replace_by(self, other: "Spotter") -> None:
+        """Know what another spotter knows, instead of what this one was taught."""
+        self.encoder, self.learner, self.calibrated = other.encoder, other.learner, other.calibrated
+
+    # Asking.
+
+    def predict(
+        self,
+        audio: Audio,
+        sample_rate: int = SAMPLE_RATE,
+        *,
+        closed: bool = False,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> Prediction:
+        """Say which taught word a clip is, or that it is none of them.
+
+        Parameters
+        ----------
+        audio, sample_rate
+            As for `learn`.
+        closed
+            Give the nearest word at all cost. Otherwise `word` is None for noise, and where no
+            word's score reaches its threshold, as far as thresholds are known for these parts.
+        thresholds
+            Word -> score from which it counts, instead of those of the method `thresholds`.
+        """
+        return self.predict_many([audio], sample_rate, closed=closed, thresholds=thresholds)[0]
+
+    def predict_many(
+        self,
+        audios: Sequence[Audio],
+        sample_rate: int = SAMPLE_RATE,
+        *,
+        closed: bool = False,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> list[Prediction]:
+        """Predictions of many clips, equal to `predict` one by one."""
+        if not len(audios):
+            return []
+        vectors = self.vectors(audios, sample_rate)
+        return self.predict_vectors(vectors, closed=closed, thresholds=thresholds)
+
+    def predict_vectors(
+        self,
+        vectors: np.ndarray,
+        *,
+        closed: bool = False,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> list[Prediction]:
+        """Predictions of vectors (n, D) that `vectors` gave."""
+        scores = self.score_vectors(vectors)
+        if not self.words:
+            return [Prediction(None, None, {})] * len(scores)
+        if thresholds is None and not closed and self.has_thresholds:
+            thresholds = self.thresholds()
+        noise = self.encoder.is_noise(vectors)
+        shares = self.learner.probabilities(
+            np.array([list(one.words.values()) for one in scores]).reshape(-1, len(self.words))
+        )
+        result = []
+        for one, share, no_word in zip(scores, shares, noise, strict=True):
+            order = sorted(one.words, key=lambda word: -one.words[word])
+            by_word = dict(zip(one.words, map(float, share), strict=True))
+            word: str | None = order[0]
+            if not closed and thresholds is not None:
+                word = None if no_word else said(one, thresholds)
+            ranked = {name: by_word[name] for name in order}
+            result.append(Prediction(word, one.words[order[0]], ranked))
+        return result
+
+    def score_vectors(self, vectors: np.ndarray) -> list[Scores]:
+        """Scores of vectors (n, D) that `vectors` gave."""
+        pairs = zip(*self.learner.all_scores(vectors), strict=True)
+        return [self._named(words, negatives) for words, negatives in pairs]
+
+    def score_window(
+        self, clip: np.ndarray, thresholds: Mapping[str, float] | None = None
+    ) -> Scores | None:
+        """Scores of a clip (16000,) that is aligned already; None for noise alone.
+
+        Scores below the `thresholds` need not be exact: where there are several backbones, the
+        first proposes, and if no word would reach its threshold even with most of what the others
+        could add, they are not asked and its scores stand for all.
+        """
+        several = len(self.backbones) > 1 and bool(self.encoder.whitenings)
+        if several and thresholds is not None and isinstance(self.learner, LinearLearner):
+            first = self.encoder.encode_first(clip)
+            if self.encoder.is_noise(first[None])[0]:
+                return None
+            proposed = self._propose(first, self.learner, thresholds)
+            if proposed is not None:
+                return proposed
+        vectors = self.encoder.encode([clip])
+        if self.encoder.is_noise(vectors)[0]:
+            return None
+        return self.score_vectors(vectors)[0]
+
+    def _propose(
+        self, first: np.ndarray, learner: LinearLearner, thresholds: Mapping[str, float]
+    ) -> Scores | None:
+        """Scores by the first backbone's part of a vector (D_1,), if no word can be the answer.
+
+        They are scaled to stand for whole scores; None where the other backbones have to be asked.
+        """
+        weights, biases = learner.linear()
+        own, rest = weights[:, : len(first)], weights[:, len(first) :]
+        scores = own @ first + biases
+        most = scores + REST_SHARE * self.encoder.longest_rest() * np.linalg.norm(rest, axis=1)
+        for row, score in zip(learner.rows, most, strict=True):
+            if not row.negative and row.word in thresholds and score >= thresholds[row.word]:
+                return None
+        lengths = np.linalg.norm(weights, axis=1) / np.maximum(np.linalg.norm(own, axis=1), 1e-12)
+        negative = np.array([row.negative for row in learner.rows])
+        scores = scores * lengths
+        return self._named(scores[~negative], scores[negative])
+
+    def _named(self, words: np.ndarray, negatives: np.ndarray) -> Scores:
+        return Scores(
+            dict(zip(self.learner.words, map(float, words), strict=True)),
+            dict(zip(self.learner.negatives, map(float, negatives), strict=True)),
+        )
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether it is known how sounds score that are no word: measured for the presets alone."""
+        return self.common_threshold(FALSE_ALARMS_PER_HOUR) is not None
+
+    def thresholds(self, false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR) -> dict[str, float]:
+        """Score from which each word counts as said.
+
+        So many false alarms are acceptable, of all words together, in speech that holds none.
+        """
+        check_rate(false_alarms_per_hour)
+        words = self.words
+        if not words:
+            return {}
+        shipped = self.common_threshold(false_alarms_per_hour / len(words))
+        if shipped is None:
+            raise InputError(
+                "how sounds score that are no word is not known for these parts; the presets know "
+                "it, or give thresholds"
+            )
+        return {word: max(shipped, self.calibrated.get(word, shipped)) for word in words}
+
+    def common_threshold(self, false_alarms_per_hour: float) -> float | None:
+        """Score from which any word counts at a rate of false alarms of its own; None: unknown."""
+        if not isinstance(self.learner, Cosine) or self.learner.prior != "shipped":
+            return None
+        hashes = [one.sha256 for one in self.encoder.whitenings]
+        return shipped_threshold(hashes, false_alarms_per_hour)
+
+    def vectors(
+        self, audios: Sequence[Audio], sample_rate: int = SAMPLE_RATE, learning: bool = False
+    ) -> np.ndarray:
+        """Encode clips as vectors (n, D): every block of every backbone, side by side."""
+        clips = [self.encoder.prepare(files.load(audio, sample_rate)) for audio in audios]
+        return self.encoder.encode(clips, learning)
+
+    # In files.
+
+    def require_same_parts(self, other: "Spotter") -> None:
+        """Refuse another spotter whose vectors or learner are not like this one's."""
+        ours, theirs = self._parts(), other._parts()
+        for key in ours:
+            # However a clip was augmented, its vector is one of the same kind.
+            if key == "augment" or ours[key] == theirs[key]:
+                continue
+            if key in ("align", "whitening"):
+                raise InputError(f"different {key}: {ours[key]} and {theirs[key]}")
+            named = [
+                " + ".join(map(registry.describe, parts if isinstance(parts, list) else [parts]))
+                for parts in (ours[key], theirs[key])
+            ]
+            hint = ", or their weights differ" if named[0] == named[1] else ""
+            raise InputError(f"different {key}: {named[0]} and {named[1]}{hint}")
+
+    def save(self, path: PathLike, overwrite: bool = False) -> None:
+        """Write the model, whole or not at all.
+
+        A file that holds something this spotter has not seen is refused, unless `overwrite`.
+        """
+        with modelfile.locked(Path(path)):
+            found = None if overwrite else modelfile.revision(Path(path))
+            if found is not None and found != self._revision:
+                raise ModelFileError(
+                    f"{path} was changed since this spotter was loaded, or is another model; "
+                    "teach through Spotter.edit(path), merge, save elsewhere, or pass "
+                    "overwrite=True"
+                )
+            self._write(Path(path))
+
+    @classmethod
+    def load(
+        cls,
+        path: PathLike,
+        backbones: Sequence[str | Backbone] | None = None,
+        whitening: str | Sequence[Whitening] = "shipped",
+    ) -> Self:
+        """Read a model file.
+
+        Parameters
+        ----------
+        path
+            What `save` wrote.
+        backbones
+            The model's backbones as they are to be had here, where their weights lie elsewhere or
+            they run on another device: names with arguments or `Backbone`s. They must be those the
+            model was taught with.
+        whitening
+            The model's whitening, where it is not the shipped one.
+        """
+        header, arrays = modelfile.read(path)
+        try:
+            stored = list(header["backbones"])
+            spotter = cls(
+                [registry.restore("backbones", part) for part in stored]
+                if backbones is None
+                else list(backbones),
+                [registry.restore("poolings", part) for part in header["poolings"]],
+                registry.restore("learners", header["learner"]),
+                align=bool(header.get("align", False)),
+                augment=bool(header.get("augment", False)),
+                whitening=whitening if header.get("whitening") else "none",
+            )
+            spotter._generation = int(header.get("generation", 0))
+            spotter.calibrated = _calibrated(header)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
+        parts = spotter._parts()
+        _require_backbones(path, stored, parts["backbones"])
+        if parts["whitening"] != (header.get("whitening") or []):
+            raise ModelFileError(
+                f"{path} was taught with another whitening than the one at hand; give the one it "
+                "was taught with by Spotter.load(path, whitening=[...]), or teach anew"
+            )
+        spotter._require_dim(path, header["dim"])
+        try:
+            spotter.learner.load_state(arrays, header["words"], header["negatives"], header["rows"])
+        except InputError as error:
+            raise ModelFileError(f"{path} cannot be used: {error}") from error
+        spotter._revision = header.get("revision")
+        return spotter
+
+    @classmethod
+    @contextlib.contextmanager
+    def edit(
+        cls, path: PathLike, backbones: Sequence[str | Backbone] | None = None, **parts: Any
+    ) -> Iterator[Self]:
+        """Change a model file safely: lock, load, let the caller change, write.
+
+        Two programs that teach one file this way lose nothing of each other. On an error the file
+        stays as it was. `backbones` are as for `load`; `parts` are what to make a new spotter of
+        where there is no file, and a file of other parts is refused.
+        """
+        path = Path(path)
+        with modelfile.locked(path):
+            if os.path.lexists(path):
+                whitening = parts.get("whitening")
+                spotter = cls.load(path, backbones, whitening or "shipped")
+                given = whitening not in (None, "none", "shipped")
+                if given and not spotter.encoder.whitenings:
+                    raise InputError(f"{path} was taught without a whitening; leave it out")
+                if parts.keys() - {"whitening"}:
+                    spotter.require_same_parts(cls(**parts))
+            else:
+                spotter = cls(**parts)
+            yield spotter
+            spotter._write(path)
+
+    def _write(self, path: Path) -> None:
+        learner = self.learner
+        for name, array in learner.state().items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise ModelFileError(
+                    f"not saved: {name!r} of learner {learner.spec} has become NaN or infinite; "
+                    "the file stays as it was"
+                )
+        header = self._parts() | {
+            "version": __version__,
+            "generation": self._generation + 1,
+            "dim": learner.dim,
+            "words": learner.words,
+            "negatives": learner.negatives,
+            "rows": learner.rows if learner.negatives else None,
+            "calibrated": self.calibrated,
+        }
+        header = modelfile.write(path, header, learner.state())
+        self._generation, self._revision = header["generation"], header["revision"]
+
+    def _require_dim(self, path: PathLike, taught: Any) -> None:
+        """Refuse parts whose vectors are not as long as those the learner was taught."""
+        if taught is None or any(pooling.needs_length for pooling in self.encoder.poolings):
+            return
+        dim = self.encoder.dim()
+        if dim != taught:
+            raise ModelFileError(
+                f"{path} was taught vectors of {taught} numbers, its parts give {dim}: it is "
+                "damaged"
+            )
+
+    def _parts(self) -> dict[str, Any]:
+        return self.encoder.stored() | {"learner": registry.store(self.learner)}
+
+
+def load(path: PathLike) -> Spotter:
+    """Read a model file: short for `Spotter.load`."""
+    return Spotter.load(path)
+
+
+def _several(parts: Any) -> list[Any] | None:
+    """List what was given as one part, several or none."""
+    if parts is None:
+        return None
+    return [parts] if isinstance(parts, str | registry.Part) else list(parts)
+
+
+def _require_backbones(
+    path: PathLike, stored: list[dict[str, Any]], given: list[dict[str, Any]]
+) -> None:
+    """Refuse backbones that a model was not taught with."""
+    for wanted, one in zip_longest(stored, given):
+        if wanted == one:
+            continue
+        if wanted is None or one is None or _unhashed(wanted) != _unhashed(one):
+            taught = " + ".join(map(registry.describe, stored))
+            raise ModelFileError(f"{path} was taught with another backbone: {taught}")
+        raise ModelFileError(
+            f"{path} was taught with weights {str(wanted.get('weights_sha256'))[:12]}… of "
+            f"{one['name']}, but those at hand are {one['weights_sha256'][:12]}…; give the "
+            "matching weights by Spotter.load(path, backbones=[...]) or teach anew"
+        )
+
+
+def _unhashed(stored: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in stored.items() if key != "weights_sha256"}
+
+
+def _calibrated(header: dict[str, Any]) -> dict[str, float]:
+    """Thresholds of taught words."""
+    found = {}
+    for word, value in (header.get("calibrated") or {}).items():
+        if word not in header["words"] or not np.isfinite(float(value)):
+            raise InputError(f"a threshold of {value!r} for {word!r}")
+        found[word] = float(value)
+    return found

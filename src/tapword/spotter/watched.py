@@ -1,0 +1,114 @@
+"""A model file that other programs may change: whoever changes it, all who watch it see it.
+
+Whatever happens to the file, the words that were read from it stay until a whole new file is there.
+"""
+
+import copy
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tapword.errors import ModelFileError, TapwordError
+from tapword.spotter import modelfile
+from tapword.spotter.spotter import Spotter
+
+
+class WatchedModel:
+    """A model file, and the spotter it held when it could last be read.
+
+    Parameters
+    ----------
+    path
+        The model file. Where there is none yet, there are no words until it appears.
+    parts
+        What to make a spotter of, where there is no file.
+
+    Attributes
+    ----------
+    spotter
+        What the file held; replaced, never changed.
+    revision
+        Which writing of the file that was; None where there was no file yet.
+    problem
+        Why the file cannot be used now; None where it can, or was never there.
+    """
+
+    def __init__(self, path: Path, parts: dict[str, Any] | None = None):
+        self.path = path
+        self.parts = parts or {}
+        self.problem: str | None = None
+        self._looking = threading.Lock()
+        self._seen = _signature(path)
+        # Whether what was seen last may be a file that is still being copied.
+        self._unfinished = False
+        self.revision = modelfile.revision(path)
+        self.spotter = Spotter(**self.parts) if self.revision is None else Spotter.load(path)
+
+    def look(self) -> bool:
+        """Take over what others wrote since; say whether anything changed."""
+        with self._looking:
+            before, self._seen = self._seen, _signature(self.path)
+            if self._seen == before and not self._unfinished:
+                return False
+            known = self.revision, self.problem
+            try:
+                self._read()
+            except TapwordError as error:
+                # A file that is being copied here changes until it is whole. One that does not
+                # change any more, and still cannot be read, is broken.
+                self._unfinished = self._seen != before
+                if not self._unfinished:
+                    self.problem = f"{error}; the words from before stay in use"
+            return (self.revision, self.problem) != known
+
+    def _read(self) -> None:
+        """Read the file, where it is there and holds something new."""
+        if self._seen is None:
+            gone = f"{self.path} is gone; its words stay in use"
+            self.problem = None if self.revision is None else gone
+        else:
+            revision = modelfile.revision(self.path)
+            if revision != self.revision:
+                self.spotter, self.revision = self._load(), revision
+            self.problem = None
+        self._unfinished = False
+
+    def _load(self) -> Spotter:
+        try:
+            # Backbones are large and mostly stay as they are.
+            return Spotter.load(self.path, self.spotter.backbones)
+        except ModelFileError:
+            return Spotter.load(self.path)
+
+    @contextmanager
+    def edit(self) -> Iterator[Spotter]:
+        """Change the file under its lock, so that nothing others taught is lost.
+
+        A file that is gone is written anew, with the words that are still in use.
+        """
+        self.look()
+        if os.path.lexists(self.path):
+            with Spotter.edit(self.path, self.spotter.backbones) as spotter:
+                yield spotter
+        elif self.revision is None:
+            with Spotter.edit(self.path, **self.parts) as spotter:
+                yield spotter
+        else:
+            spotter = copy.copy(self.spotter)
+            spotter.learner = copy.deepcopy(spotter.learner)
+            spotter.calibrated = dict(spotter.calibrated)
+            yield spotter
+            spotter.save(self.path)
+        self.look()
+
+
+def _signature(path: Path) -> tuple[int, ...] | None:
+    """Numbers that change whenever a file is written or its permissions are; None without one."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode

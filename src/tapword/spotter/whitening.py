@@ -1,0 +1,235 @@
+"""Whitening: how the vectors of words vary in general, learned from other words, taken out."""
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+from safetensors.numpy import save_file
+
+from tapword import registry
+from tapword.backbones.base import Backbone
+from tapword.errors import InputError
+from tapword.poolings.base import Pooling
+
+# Numbers that are whitened together: a block on the diagonal of the covariance.
+BLOCK = 96
+# How often the diagonal of that covariance counts: correlations within some words hold for others
+# in part. One clip a word of Speech Commands: 87.3% right by 1, 88.7% by 2, 88.4% by 4; from five
+# clips on no difference (training/constants.py).
+DIAGONAL = 2.0
+
+
+class Whitening:
+    """Whitens a vector by how words of other people and another language vary.
+
+    Each group of a vector (one pooled block of the backbone) is centred, whitened in blocks on the
+    diagonal of the within-word covariance, and scaled to unit length.
+
+    Parameters
+    ----------
+    about
+        What the vectors are of, and where the statistics come from: see `vector_kind`, `fit`.
+    mean
+        Shape (D,), float32.
+    maps
+        Upper triangles of the blocks' whitening matrices, packed by rows, float16.
+    within
+        Shape (G,): squared distance of a group's vectors from their word's mean, on average.
+
+    Attributes
+    ----------
+    blocks
+        Of each group, its blocks: which numbers of the vector, and the matrix (n, n) that whitens
+        them from the right.
+    """
+
+    def __init__(
+        self, about: dict[str, Any], mean: np.ndarray, maps: np.ndarray, within: np.ndarray
+    ):
+        self.about = about
+        self.mean = mean
+        self.maps = maps
+        self.within = within
+        groups, block = about["groups"], about["block"]
+        sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
+        wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
+        if not groups or (len(mean), len(maps), len(within)) != wanted:
+            raise InputError("a whitening's arrays do not fit its groups")
+        self.blocks: list[list[tuple[slice, np.ndarray]]] = []
+        start = 0
+        for group in _groups(groups, block):
+            found = []
+            for rows in group:
+                n = rows.stop - rows.start
+                matrix = np.zeros((n, n), dtype=np.float32)
+                matrix[np.triu_indices(n)] = maps[start : start + n * (n + 1) // 2]
+                start += n * (n + 1) // 2
+                found.append((rows, matrix))
+            self.blocks.append(found)
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """Hash of the numbers: two of one hash whiten alike."""
+        content = b"".join(array.tobytes() for array in (self.mean, self.maps, self.within))
+        return hashlib.sha256(content).hexdigest()
+
+    @property
+    def source(self) -> str:
+        """Where the statistics come from, in words."""
+        return self.about["source"]
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Whiten vectors (n, D): every group has length 1 after it."""
+        centred = X - self.mean
+        result = np.empty_like(centred)
+        for group in self.blocks:
+            for rows, matrix in group:
+                result[:, rows] = centred[:, rows] @ matrix
+            whole = result[:, group[0][0].start : group[-1][0].stop]
+            whole /= np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), 1e-6)
+        return result
+
+    @classmethod
+    def fit(
+        cls,
+        X: np.ndarray,
+        words: Sequence[str],
+        groups: Sequence[int],
+        about: dict[str, Any],
+        diagonal: float = DIAGONAL,
+    ) -> "Whitening":
+        """Compute a whitening from vectors (n, D) of words that will not be taught.
+
+        Parameters
+        ----------
+        X, words
+            The vectors, and the word of each.
+        groups
+            Length of each group; they sum to D.
+        about
+            As for the class, without "groups" and "block".
+        diagonal
+            How often the covariance's diagonal counts.
+        """
+        X = X.astype(np.float64)
+        names, index = np.unique(np.asarray(words), return_inverse=True)
+        if len(X) < 2 * len(names):
+            raise InputError(
+                f"a whitening needs several clips a word, got {len(X)} of {len(names)} words"
+            )
+        mean = X.mean(axis=0)
+        residuals = X - _means(X, index)[index]
+        spread = X.std(axis=0) + 1e-6
+        maps = []
+        for group in _groups(groups, BLOCK):
+            for rows in group:
+                part = residuals[:, rows] / spread[rows]
+                covariance = part.T @ part / (len(X) - len(names))
+                covariance[np.diag_indices_from(covariance)] *= diagonal
+                # What does not vary within these words says nothing of how others will.
+                still = np.diag(covariance) < 1e-12
+                covariance[still, still] = 1.0
+                inverse = np.linalg.inv(np.linalg.cholesky(covariance)).T / spread[rows, None]
+                inverse[still] = 0.0
+                maps.append(inverse[np.triu_indices(len(inverse))])
+        about = about | {"groups": list(groups), "block": BLOCK}
+        with np.errstate(over="ignore"):
+            packed = np.concatenate(maps).astype(np.float16)
+        if not np.isfinite(packed).all():
+            raise InputError("a whitening needs vectors whose numbers vary by at least about 1e-4")
+        made = cls(about, mean.astype(np.float32), packed, np.ones(len(groups), dtype=np.float32))
+        Z = made(X.astype(np.float32))
+        squares = np.square(Z - _means(Z, index)[index])
+        lost = len(X) / (len(X) - len(names))
+        starts = np.cumsum([0, *groups[:-1]])
+        made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whitening; `load` reads it."""
+        arrays = {"mean": self.mean, "maps": self.maps, "within": self.within}
+        save_file(arrays, path, {"tapword_prior": json.dumps(self.about, ensure_ascii=False)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Whitening":
+        """Read what `save` wrote."""
+        try:
+            with safetensors.safe_open(path, "numpy") as file:
+                about = json.loads((file.metadata() or {})["tapword_prior"])
+                arrays = [file.get_tensor(name) for name in ("mean", "maps", "within")]
+            return cls(about, *arrays)
+        except FileNotFoundError:
+            raise InputError(f"{path} does not exist") from None
+        except (OSError, KeyError, ValueError, TypeError, safetensors.SafetensorError) as error:
+            raise InputError(f"{path} is not a whitening that can be read: {error}") from error
+
+
+def vector_kind(backbone: Backbone, pooling: Pooling, align: bool) -> dict[str, Any]:
+    """Say which vectors a whitening is for."""
+    return {
+        "backbone": registry.store(backbone, skip=backbone.machine_arguments),
+        "weights_sha256": backbone.weights_sha256,
+        "pooling": registry.store(pooling),
+        "align": align,
+    }
+
+
+def choose(
+    whitenings: Sequence[Whitening], backbone: Backbone, pooling: Pooling, align: bool
+) -> Whitening | None:
+    """Whitening for these vectors; None where there is none."""
+    wanted = json.loads(json.dumps(vector_kind(backbone, pooling, align)))
+    for one in whitenings:
+        if {key: one.about.get(key) for key in wanted} == wanted:
+            return one
+    return None
+
+
+@functools.cache
+def shipped(name: str) -> Whitening | None:
+    """Whitening shipped for a backbone, by the backbone's name."""
+    file = resources.files("tapword.assets").joinpath("whitening", f"{name}.safetensors")
+    with resources.as_file(file) as path:
+        return Whitening.load(path) if Path(path).is_file() else None
+
+
+def join(blocks: Sequence[np.ndarray], whitenings: Sequence[Whitening]) -> np.ndarray:
+    """Put vectors (n, D_i) of several backbones side by side, whitened where there is how.
+
+    Whitened ones weigh alike, and are scaled so that a word's vectors vary by 1 in each number,
+    on average.
+    """
+    if not whitenings:
+        return np.hstack(blocks)
+    weighed = zip(whitenings, blocks, weights(whitenings), strict=True)
+    return np.hstack([one(block) * np.float32(weight) for one, block, weight in weighed])
+
+
+def weights(whitenings: Sequence[Whitening]) -> list[float]:
+    """Factor of each backbone's whitened vectors where they stand side by side."""
+    dim = sum(len(one.mean) for one in whitenings)
+    within = sum(float(one.within.mean()) for one in whitenings)
+    return [float(np.sqrt(dim / within / len(one.within))) for one in whitenings]
+
+
+def _means(X: np.ndarray, index: np.ndarray) -> np.ndarray:
+    sums = np.zeros((index.max() + 1, X.shape[1]))
+    np.add.at(sums, index, X)
+    return sums / np.bincount(index)[:, None]
+
+
+def _groups(lengths: Sequence[int], block: int) -> list[list[slice]]:
+    """Blocks of each group, as rows of the vector."""
+    result, start = [], 0
+    for length in lengths:
+        end = start + length
+        result.append([slice(row, min(row + block, end)) for row in range(start, end, block)])
+        start = end
+    return result

@@ -1,0 +1,279 @@
+"""Listening, rejecting and calibrating from the command line."""
+
+import io
+import json
+import sys
+import types
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+
+from tapword.assets import CLIPS
+from tapword.errors import InputError
+from tapword.listening.calibration import calibrate
+from tapword.listening.detector import Detector
+from tapword.spotter.spotter import Spotter
+from tests.conftest import shared, tone
+from tests.sounds import ASKED, RATE, TAUGHT, clip, noise, padded, silence
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    spotter = Spotter()
+    for word in ("lamp", "music"):
+        spotter.learn_many([clip(word, voice) for voice in TAUGHT[:4]], [word] * 4)
+    path = tmp_path_factory.mktemp("taught") / "home.tap"
+    spotter.save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def model(taught, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "home.tap"
+    path.write_bytes(taught)
+    return path
+
+
+@pytest.fixture(scope="module")
+def sound():
+    """Two words in 5 s."""
+    pieces = [padded(clip("lamp", ASKED[0])), silence(0.5), padded(clip("music", ASKED[1]))]
+    return np.concatenate(pieces)
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    def put(data):
+        monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(data)))
+
+    return put
+
+
+def samples(sound):
+    return (sound * 32767).astype("<i2").tobytes()
+
+
+def words(output):
+    return [json.loads(line)["word"] for line in output.splitlines()]
+
+
+def test_a_file_is_heard(model, sound, run):
+    soundfile.write("room.wav", sound, RATE)
+    code, output, error = run("listen", model, "room.wav", "--json")
+    events = [json.loads(line) for line in output.splitlines()]
+    assert code == 0 and [event["word"] for event in events] == ["lamp", "music"]
+    assert list(events[0]) == ["word", "start_s", "end_s", "score"]
+    heard = Detector(Spotter.load(model))(sound)
+    assert events[0]["score"] == pytest.approx(heard[0].score, abs=1e-3)
+    assert f"heard {len(sound) / RATE:.1f} s: 2 events (lamp 1, music 1)" in error
+    code, output, _ = run("listen", model, "room.wav")
+    assert code == 0 and [line.split()[2] for line in output.splitlines()] == ["lamp", "music"]
+
+
+def test_a_long_file_of_another_rate_is_heard(model, sound, run):
+    """Longer than one of the blocks that a file is read in."""
+    long = np.concatenate([sound, silence(10.0), sound])
+    soundfile.write("room.flac", soxr.resample(long, RATE, 44_100), 44_100)
+    assert words(run("listen", model, "room.flac", "--json")[1]) == ["lamp", "music"] * 2
+
+
+def test_a_pipe_is_heard(model, sound, run, pipe):
+    pipe(samples(sound) + b"\x01")
+    code, output, error = run("listen", model, "-", "--json")
+    assert code == 0 and words(output) == ["lamp", "music"]
+    assert f"heard {len(sound) / RATE:.1f} s" in error
+    pipe(b"")
+    code, output, error = run("listen", model, "-")
+    assert (code, output) == (0, "") and "heard 0.0 s: 0 events" in error
+
+
+def test_a_pipe_of_another_rate_is_resampled(model, sound, run, pipe):
+    pipe(samples(soxr.resample(sound, RATE, 44_100)))
+    code, output, error = run("listen", model, "-", "--json", "--rate", 44_100)
+    assert code == 0 and words(output) == ["lamp", "music"]
+    assert f"heard {len(sound) / RATE:.1f} s" in error
+
+
+def test_a_pipe_may_break_samples_anywhere(model, sound, run, pipe, monkeypatch):
+    class Crumbs(io.BytesIO):
+        def read1(self, size):
+            return super().read1(min(size, 333))
+
+    pipe(b"")
+    monkeypatch.setattr(sys.stdin, "buffer", Crumbs(samples(sound)))
+    assert words(run("listen", model, "-", "--json")[1]) == ["lamp", "music"]
+
+
+def test_the_microphone_is_heard_until_stopped(model, sound, run, fake, monkeypatch):
+    fake(sound)
+    calls, hear = [], Detector.__call__
+
+    def stop_at_the_end(self, chunk):
+        calls.append(len(chunk))
+        if sum(calls) >= len(sound) - 1280:
+            raise KeyboardInterrupt
+        return hear(self, chunk)
+
+    monkeypatch.setattr(Detector, "__call__", stop_at_the_end)
+    code, output, error = run("listen", model, "--mic", "--device", "usb", "--json")
+    assert code == 0 and words(output) == ["lamp", "music"]
+    assert "2 events (lamp 1, music 1)" in error
+
+
+def test_sound_that_was_lost_is_a_gap(model, run, fake):
+    sound = padded(clip("lamp", ASKED[0]))
+    fake(np.concatenate([sound, silence(1)]))
+    assert words(run("listen", model, "--mic", "--json")[1]) == ["lamp"]
+    # In the middle of the word.
+    fake(np.concatenate([sound, silence(1)]), lose=(len(sound) // 2 // 1280,))
+    code, output, error = run("listen", model, "--mic", "--json")
+    assert (code, output) == (2, "") and "still plugged in" in error
+
+
+def test_a_model_taught_meanwhile_is_read_anew(model, sound, run, pipe, monkeypatch):
+    class Teaching(io.BytesIO):
+        """A pipe during which somebody else teaches a word."""
+
+        def read1(self, size):
+            if self.tell() >= len(samples(sound)) and "music" not in Spotter.load(model).words:
+                with Spotter.edit(model) as spotter:
+                    clips = [clip("music", voice) for voice in TAUGHT[:4]]
+                    spotter.learn_many(clips, ["music"] * 4)
+            return super().read1(size)
+
+    with Spotter.edit(model) as spotter:
+        spotter.forget("music")
+    pipe(b"")
+    twice = samples(np.concatenate([sound, silence(1.5), sound]))
+    monkeypatch.setattr(sys.stdin, "buffer", Teaching(twice))
+    code, output, error = run("listen", model, "-", "--json")
+    assert code == 0 and words(output) == ["lamp", "lamp", "music"]
+    assert "home.tap has changed: 2 words" in error
+
+
+def test_thresholds_can_be_given(model, sound, run):
+    soundfile.write("room.wav", sound, RATE)
+    given = ["--threshold", "lamp=2", "--threshold", "music=0.1"]
+    assert words(run("listen", model, "room.wav", "--json", *given)[1])[-1] == "music"
+    assert "lamp" not in run("listen", model, "room.wav", "--json", *given)[1]
+    for wrong in ("lamp", "=2", "lamp=x", "lamp=nan"):
+        code, _, error = run("listen", model, "room.wav", "--threshold", wrong)
+        assert code == 2 and "must be WORD=SCORE" in error
+    code, _, error = run("listen", model, "room.wav", "--threshold", "lump=1")
+    assert code == 2 and "no word 'lump' is taught; known: lamp, music" in error
+    code, _, error = run("listen", model, "room.wav", "--false-alarms-per-hour", 0)
+    assert code == 2 and "must be above 0" in error
+
+
+def test_what_cannot_be_listened_to_is_one_line(model, run):
+    Spotter("logmel").save("empty.tap")
+    for arguments, message in [
+        ([model], "give a sound file, - for a pipe, or --mic"),
+        ([model, "room.wav", "--mic"], "give a sound file, - for a pipe, or --mic"),
+        ([model, "room.wav"], "room.wav does not exist"),
+        ([model, "-", "--device", "usb"], "--device goes with --mic"),
+        ([model, "room.wav", "--rate", 8000], "--rate goes with -"),
+        ([model, "-", "--rate", 10], "--rate"),
+        (["none.tap", "-"], "no model file: none.tap does not exist"),
+        (["empty.tap", "-"], "empty.tap has no words yet"),
+    ]:
+        code, output, error = run("listen", *arguments)
+        assert (code, output) == (2, "") and message in error and error.count("\n") == 1
+
+
+def test_reject(model, run):
+    path = CLIPS / "lamp" / f"{ASKED[0]}_0.ogg"
+    far = CLIPS / "garage" / f"{ASKED[0]}_0.ogg"
+    answers = json.loads(run("predict", model, path, far, "--json")[1])
+    assert [answer["word"] for answer in answers] == ["lamp", None]
+    code, output, _ = run("reject", model, path)
+    assert code == 0
+    row = [cell.strip() for cell in output.splitlines()[-2].strip("│").split("│")]
+    assert row[1:] == ["lamp", "lamp", "-"]
+    assert Spotter.load(model).negatives == {"lamp": 1}
+    assert json.loads(run("predict", model, path, "--json")[1])[0]["word"] is None
+    [nearest] = json.loads(run("predict", model, path, "--json", "--closed")[1])
+    assert nearest["word"] == "lamp"
+    code, _, error = run("reject", "none.tap", path)
+    assert code == 2 and "none.tap does not exist" in error
+
+
+def test_calibrate_shows_thresholds(model, run):
+    threshold = Spotter.load(model).thresholds(2.0)["lamp"]
+    code, output, _ = run("calibrate", model, "--false-alarms-per-hour", 2)
+    assert code == 0 and output.count(f"{threshold:.3f}") == 2
+    shown = json.loads(run("calibrate", model, "--json", "--false-alarms-per-hour", 2)[1])
+    assert shown == pytest.approx({"lamp": threshold, "music": threshold})
+
+
+def test_calibrate_raises_thresholds_above_false_alarms(model, sound, run):
+    """The words themselves, as if they were not: nothing else reaches the thresholds so surely."""
+    soundfile.write("without.wav", np.concatenate([sound, noise(2.0)]), RATE)
+    before = Spotter.load(model)
+    code, output, _ = run("calibrate", model, "without.wav")
+    after = Spotter.load(model)
+    assert code == 0 and set(after.calibrated) == {"lamp", "music"}
+    assert "allow 0 false alarms" in output and "takes at least" in output
+    for word, limit in after.thresholds().items():
+        assert before.thresholds()[word] < limit < 1
+    assert run("listen", model, "without.wav", "--json")[1] == ""
+    # A calibration replaces the one before, and never goes below what is shipped.
+    soundfile.write("quiet.wav", noise(5.0), RATE)
+    assert run("calibrate", model, "quiet.wav")[0] == 0
+    assert Spotter.load(model).thresholds() == before.thresholds()
+
+
+def test_a_calibration_keeps_to_the_rate(model, sound):
+    spotter = Spotter.load(model)
+    loud = calibrate(spotter, [[sound], [sound]], 1e9)
+    assert sum(loud.alarms_before.values()) == 4 and loud.after == loud.before
+    hours = 2 * len(sound) / RATE / 3600
+    # At the thresholds of one rate, fewer and fewer are allowed.
+    for allowed in (2, 1, 0):
+        found = calibrate(spotter, [[sound], [sound]], (allowed + 0.5) / hours)
+        assert sum(found.alarms_after.values()) <= allowed
+        assert all(found.after[word] >= found.before[word] for word in found.before)
+        assert found.hours == pytest.approx(hours)
+        assert found.at_most_per_hour > sum(found.alarms_after.values()) / hours
+        events = []
+        for _ in range(2):
+            detector = Detector(spotter, thresholds=found.after)
+            events += detector(sound) + detector.flush()
+        assert len(events) == sum(found.alarms_after.values())
+    assert spotter.calibrated == {}
+    with pytest.raises(InputError, match="the recordings are empty"):
+        calibrate(spotter, [[]])
+    with pytest.raises(InputError, match="no words yet"):
+        calibrate(Spotter(), [[sound]])
+
+
+def test_rejected_sounds_are_no_false_alarms(model, sound):
+    spotter = Spotter.load(model)
+    assert calibrate(spotter, [[sound]]).alarms_before == {"lamp": 1, "music": 1}
+    spotter.reject(clip("lamp", ASKED[0]))
+    assert calibrate(spotter, [[sound]]).alarms_before == {"lamp": 0, "music": 1}
+
+
+def test_calibrate_on_real_speech(model, run):
+    path = shared("data", "negatives", "coffee_orders_20min.flac")
+    with soundfile.SoundFile(path) as file:
+        soundfile.write("minute.wav", file.read(60 * file.samplerate), file.samplerate)
+    found = json.loads(run("calibrate", model, "minute.wav", "--json")[1])
+    assert found["hours"] == pytest.approx(1 / 60) and sum(found["alarms_after"].values()) == 0
+    assert all(score is not None for score in found["highest"].values())
+
+
+def test_parts_without_known_thresholds_say_so(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spotter = Spotter("logmel", "avg", "ncm")
+    spotter.learn(tone(300), "low")
+    spotter.save("plain.tap")
+    soundfile.write("low.wav", padded(tone(300)), RATE)
+    for command in (["listen", "plain.tap", "low.wav"], ["calibrate", "plain.tap"]):
+        code, _, error = run(*command)
+        assert code == 2 and "not known for these parts" in error
+    given = ["--threshold", "low=-1e9", "--json"]
+    assert words(run("listen", "plain.tap", "low.wav", *given)[1]) == ["low"]

@@ -1,0 +1,194 @@
+"""The commands that serve a model, in processes of their own."""
+
+import asyncio
+import hashlib
+import json
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import tone
+from tests.serve.conftest import spoken, words_of
+
+pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
+pytest.importorskip("uvicorn", reason="needs the extra web: pip install 'tapword[web]'")
+pytest.importorskip("wyoming", reason="needs the extra wyoming: pip install 'tapword[wyoming]'")
+
+from tests.serve.test_wyoming import HOST, ask, clip, teach
+
+# The studio.
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "home.tap"
+
+
+def start(*arguments):
+    """Run the command; its process and the address it prints."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tapword", "studio", "--port", "0", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "Ctrl+C" in line:
+            break
+    found = re.findall(r"https?://\S+", "".join(lines))
+    assert found, "".join(lines)
+    return process, found, "".join(lines)
+
+
+def finish(process):
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 0, output
+    assert "The studio is closed." in output and "Traceback" not in output
+    return output
+
+
+def test_the_command_serves_with_token_and_tls(path):
+    pytest.importorskip("cryptography", reason="needs the extra web")
+    httpx = pytest.importorskip("httpx2")
+    process, urls, output = start(path, "--host", "0.0.0.0", "--tls-self-signed")
+    try:
+        local = next(url for url in urls if "localhost" in url)
+        address, token = local.split("/?token=")
+        port = int(address.rpartition(":")[2])
+        shown = ssl.get_server_certificate(("127.0.0.1", port))
+        digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(shown)).hexdigest().upper()
+        assert digest in output.replace(":", "")
+        context = ssl.create_default_context(cadata=shown)
+        context.check_hostname = True
+        with httpx.Client(base_url=address, verify=context) as client:
+            assert client.get("/").status_code == 401
+            # Nobody may speak for the client in a header.
+            forged = {"x-forwarded-proto": "http", "x-forwarded-host": "evil.example"}
+            assert client.get("/", headers=forged).status_code == 401
+            answer = client.get(f"/?token={token}", follow_redirects=True)
+            assert answer.status_code == 200 and "tapword" in answer.text
+            origin = {"origin": address}
+            answer = client.post(
+                "/api/learn?word=lamp", content=spoken(tone(300, 0.5)), headers=origin
+            )
+            assert words_of(answer.json()) == {"lamp": 1}
+            [cookie] = answer.request.headers["cookie"].split("; ")
+        from websockets.sync.client import connect
+
+        live_address = address.replace("https", "wss") + "/api/live"
+        with connect(
+            live_address, ssl=context, origin=address, additional_headers={"cookie": cookie}
+        ) as line:
+            assert words_of(json.loads(line.recv())) == {"lamp": 1}
+            line.send("nonsense")
+            with pytest.raises(Exception, match="1008"):
+                line.recv()
+        for headers, who in (({}, address), ({"cookie": cookie}, "https://evil.example")):
+            with (
+                pytest.raises(Exception, match="403"),
+                connect(live_address, ssl=context, origin=who, additional_headers=headers),
+            ):
+                pass
+    finally:
+        finish(process)
+
+
+def test_the_command_closes_while_a_page_is_open(path):
+    pytest.importorskip("websockets")
+    from websockets.sync.client import connect
+
+    process, [url], output = start(path)
+    assert "token" not in url and "secure pages only" not in output
+    address = url.rstrip("/")
+    with connect(address.replace("http", "ws") + "/api/live", origin=address) as line:
+        assert json.loads(line.recv())["type"] == "model"
+        finish(process)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--tls-cert", "a.pem"], "belong together"),
+        (["--tls-cert", "a.pem", "--tls-key", "b.pem", "--tls-self-signed"], "not both"),
+        (["--tls-cert", "a.pem", "--tls-key", "b.pem"], "cannot be used for TLS"),
+        (["nowhere/home.tap"], "its folder does not exist"),
+        (["bad.tap"], "bad.tap"),
+        (["--size", "huge"], "no size named 'huge'"),
+        (["--port", "70000"], "must lie in 0..65535"),
+    ],
+)
+def test_what_the_command_refuses(run, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    Path("bad.tap").write_text("nonsense")
+    code, _, error = run("studio", *arguments)
+    assert code == 2 and said in error and error.count("\n") == 1
+
+
+def test_the_command_names_the_extra(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    code, _, error = run("studio")
+    assert code == 2 and "pip install 'tapword[web]'" in error
+
+
+# The wake-word service.
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--threshold", "lamp"], "as in lamp=0.6"),
+        (["--threshold", "lamp=much"], "as in lamp=0.6"),
+        (["--false-alarms-per-hour", "0"], "must be above 0"),
+        (["--zeroconf", "home"], "this machine alone"),
+        (["nowhere/home.tap"], "its folder does not exist"),
+        (["{tests}/test_serve.py"], "not a tapword model"),
+        (["--uri", "tcp://127.0.0.1:{taken}"], "Address already in use; another"),
+        (["--uri", "tcp://nowhere.invalid:10400"], "cannot use port 10400 of nowhere.invalid"),
+    ],
+)
+def test_what_the_service_refuses(run, options, message, request):
+    with socket.create_server((HOST, 0)) as taken:
+        facts = {"taken": taken.getsockname()[1], "tests": request.path.parent}
+        code, _, error = run("wyoming", *(option.format(**facts) for option in options))
+    assert code == 2 and message in error
+
+
+def test_the_service_names_the_extra(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wyoming.server", None)
+    code, _, error = run("wyoming")
+    assert code == 2 and "pip install 'tapword[wyoming]'" in error
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to catch")
+def test_the_service_in_a_process(tmp_path):
+    taught = tmp_path / "home.tap"
+    teach(taught, {word: [clip(word, n) for n in range(0, 10, 2)] for word in ("lamp", "music")})
+    arguments = ["wyoming", str(taught), "--uri", "tcp://0.0.0.0:0"]
+    errors = tmp_path / "errors"
+    with (
+        open(errors, "w") as stderr,
+        subprocess.Popen(
+            [sys.executable, "-m", "tapword", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            cwd=tmp_path,
+        ) as process,
+    ):
+        assert process.stdout.readline() == f"{taught}: lamp, music\n", errors.read_text()
+        port = int(re.search(r"port (\d+)", process.stdout.readline()).group(1))
+        assert asyncio.run(ask(port)) == ["lamp", "music"]
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+    assert process.returncode == 0, errors.read_text()
+    assert "no passwords" in rest and rest.endswith("is closed.\n")

@@ -1,0 +1,395 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import typer.main
+
+import tapword
+from tapword import registry
+from tapword.assets import CLIPS
+from tapword.cli import app
+from tapword.spotter import modelfile
+from tests.conftest import tone
+
+NEW = ["--backbone", "logmel", "--pooling", "tap:R=2", "--learner", "ncm"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for word, pitch in [("low", 300), ("high", 1200)]:
+        (tmp_path / "clips" / word).mkdir(parents=True)
+        for take in range(3):
+            path = tmp_path / "clips" / word / f"{take}.wav"
+            soundfile.write(path, tone(pitch * (1 + 0.05 * take)), 16_000)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder, run):
+    assert run("learn", "home.tap", "clips", *NEW)[0] == 0
+    return Path("home.tap")
+
+
+def test_learning_from_noise_alone_is_warned_of(folder, run):
+    rng = np.random.default_rng(1)
+    soundfile.write("hiss.wav", 0.02 * rng.standard_normal(16_000), 16_000)
+    lamp = sorted((CLIPS / "lamp").glob("*.ogg"))[0]
+    code, output, errors = run("learn", "home.tap", "lamp", "hiss.wav", lamp)
+    assert code == 0 and "learned 2 clips" in output
+    assert "hiss.wav sounds like noise alone" in errors and errors.count("warning") == 1
+
+
+def test_learn_predict_info(folder, run):
+    code, output, _ = run("learn", "home.tap", "low", "clips/low", *NEW)
+    assert code == 0 and "learned 3 clips" in output
+    code, output, _ = run("learn", "home.tap", "high", "clips/high/0.wav", "clips/high/[12].wav")
+    assert code == 0 and "2 words, 6 samples" in output
+    code, output, _ = run("predict", "home.tap", "clips/high/1.wav", "clips/low", "--json")
+    answers = json.loads(output)
+    assert [answer["word"] for answer in answers] == ["high", "low", "low", "low"]
+    assert set(answers[0]) == {"file", "word", "score", "probabilities"}
+    assert answers[0]["file"] == "clips/high/1.wav"
+    assert set(answers[0]["probabilities"]) == {"low", "high"}
+    code, output, _ = run("predict", "home.tap", "clips/high/1.wav")
+    assert "high" in output and "next" in output
+    facts = json.loads(run("info", "home.tap", "--json")[1])
+    assert facts["words"] == {"low": 3, "high": 3}
+    assert facts["poolings"] == [{"name": "tap", "arguments": {"R": 2}}]
+    assert facts["state_bytes"]["total"] == 8 + 2 * (4 * 64 + 8)
+    assert facts["keeps_vectors"] is False
+    _, text, _ = run("info", "home.tap")
+    assert "never a recording" in text and "tap:R=2" in text
+
+
+def test_predict_with_nothing_taught(folder, run):
+    tapword.Spotter("logmel").save("empty.tap")
+    answers = json.loads(run("predict", "empty.tap", "clips/low/0.wav", "--json")[1])
+    assert answers == [
+        {"file": "clips/low/0.wav", "word": None, "score": None, "probabilities": {}}
+    ]
+    assert "no words yet" in run("predict", "empty.tap", "clips/low/0.wav")[1]
+    assert "no words yet" in run("info", "empty.tap")[1]
+
+
+def test_forget_rename_merge(folder, run, model):
+    assert run("rename", model, "low", "deep")[0] == 0
+    assert tapword.load(model).words == {"high": 3, "deep": 3}
+    assert run("forget", model, "high")[0] == 0
+    assert tapword.load(model).words == {"deep": 3}
+    run("learn", "other.tap", "high", "clips/high", *NEW)
+    assert run("merge", "both.tap", model, "other.tap")[0] == 0
+    assert tapword.load("both.tap").words == {"deep": 3, "high": 3}
+    code, _, error = run("merge", "both.tap", model, "other.tap")
+    assert code == 2 and "both.tap exists" in error
+
+
+def test_list(run):
+    for room in ("backbones", "poolings", "learners"):
+        parts = json.loads(run("list", room, "--json")[1])
+        assert all(set(part) == {"name", "arguments", "summary"} for part in parts)
+    assert {"name": "tap", "arguments": {"R": 5}}.items() <= next(
+        part for part in json.loads(run("list", "poolings", "--json")[1]) if part["name"] == "tap"
+    ).items()
+    assert "slda" in run("list", "learners")[1]
+
+
+@pytest.mark.parametrize("room", registry.ROOMS)
+def test_list_cuts_no_argument(run, room):
+    _, text, _ = run("list", room)
+    assert "…" not in text
+    for name, cls in registry.classes(room).items():
+        assert f"│ {name} " in text
+        for key, parameter in cls.parameters().items():
+            assert f"{key}={parameter.default}" in text
+
+
+@pytest.mark.parametrize("word", ["[/b]", ":lamp:", "[red]stop"])
+def test_words_are_shown_as_they_are(folder, run, word):
+    assert run("learn", "[m].tap", "low", "clips/low", *NEW)[0] == 0
+    assert run("learn", "[m].tap", word, "clips/high")[0] == 0
+    for command in (["info", "[m].tap"], ["predict", "[m].tap", "clips/high/0.wav"]):
+        code, output, _ = run(*command)
+        assert code == 0 and f"│ {word} " in output
+    code, output, _ = run("rename", "[m].tap", word, f"{word}2")
+    assert code == 0 and f"[m].tap: '{word}' is now '{word}2'" in output
+    code, output, _ = run("forget", "[m].tap", f"{word}2")
+    assert code == 0 and f"forgot '{word}2', 1 words left" in output
+    code, _, error = run("forget", "[m].tap", word)
+    assert code == 2 and f"no word '{word}' is taught" in error
+
+
+def test_words_are_checked_before_a_clip_is_heard(folder, run):
+    os.rename("clips/low", "clips/lo\tw")
+    Path("clips/high/0.wav").write_text("what would be said if it were read first")
+    for arguments in (
+        ["learn", "new.tap", "a\nb", "clips/high"],
+        ["learn", "new.tap", "clips"],
+    ):
+        code, _, error = run(*arguments, *NEW)
+        assert code == 2 and "printable characters" in error and error.count("\n") == 1
+
+
+def test_a_pooling_for_each_backbone(folder, run):
+    two = ["--backbone", "logmel", "--backbone", "logmel:pad_s=0.5", "--learner", "ncm"]
+    poolings = ["--pooling", "avg", "--pooling", "tap:R=2"]
+    assert run("learn", "two.tap", "low", "clips/low", *two, *poolings)[0] == 0
+    assert [pooling.spec for pooling in tapword.load("two.tap").encoder.poolings] == [
+        "avg",
+        "tap:R=2",
+    ]
+    assert run("learn", "one.tap", "low", "clips/low", *two, "--pooling", "max")[0] == 0
+    assert [pooling.spec for pooling in tapword.load("one.tap").encoder.poolings] == ["max", "max"]
+    code, _, error = run("learn", "no.tap", "low", "clips/low", *two, *poolings, "--pooling", "max")
+    assert code == 2 and "3 poolings for 2 backbones" in error
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-0.1", "10.5"])
+def test_silence_around_a_clip_has_bounds(folder, run, value):
+    given = ["--backbone", f"logmel:pad_s={value}"]
+    code, _, error = run("learn", "new.tap", "low", "clips/low", *given)
+    assert code == 2 and f"pad_s must lie in 0..10 seconds, got {value}" in error
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"learner": None},
+        {"learner": "ncm"},
+        {"learner": {"name": "ncm"}},
+        {"learner": {"name": 3, "arguments": {}}},
+        {"learner": {"name": "nmc", "arguments": {}}},
+        {"backbones": None},
+        {"backbones": []},
+        {"backbones": "logmel"},
+        {"backbones": {"name": "logmel", "arguments": {}}},
+        {"backbones": [{"name": ["logmel"], "arguments": {}}]},
+        {"poolings": [None]},
+        {"poolings": [{"name": "tap", "arguments": 2}]},
+    ],
+)
+@pytest.mark.parametrize("lacking", [False, True])
+def test_info_refuses_headers_without_parts(model, run, change, lacking):
+    header, arrays = modelfile.read(model)
+    header |= change
+    if lacking:
+        del header[next(iter(change))]
+    with modelfile.locked(model):
+        modelfile.write(model, header, arrays)
+    for arguments in (["info", model], ["info", model, "--json"]):
+        code, output, error = run(*arguments)
+        assert code == 2 and not output
+        assert "home.tap names parts that cannot be made" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (
+            ZeroDivisionError("by\nzero"),
+            2,
+            "tapword: unexpected error: ZeroDivisionError: by zero ",
+        ),
+        (KeyError("[/b]"), 2, "tapword: unexpected error: KeyError: '[/b]' (--debug shows where"),
+        (OSError(28, "No space left on device"), 2, "tapword: No space left on device\n"),
+        (PermissionError(13, "Permission denied", "x"), 2, "tapword: x: Permission denied\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_the_last_net(folder, run, monkeypatch, raised, code, said):
+    def fail(_):
+        raise raised
+
+    monkeypatch.setattr(modelfile, "read", fail)
+    found, output, error = run("info", "home.tap")
+    assert found == code and not output
+    assert error.startswith(said) and error.count("\n") == bool(said)
+    if code == 2:
+        monkeypatch.setattr(sys, "argv", ["tapword", "--debug", "info", "home.tap"])
+        with pytest.raises(type(raised)):
+            app.main()
+
+
+def test_interrupted_outside_a_command(run, monkeypatch):
+    def interrupt(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "app", interrupt)
+    assert run("info", "home.tap") == (130, "", "")
+
+
+def test_names_too_long_are_one_line(folder, run):
+    for arguments in (["info", "n" * 300], ["learn", "home.tap", "low", "n" * 300 + ".wav", *NEW]):
+        code, _, error = run(*arguments)
+        assert code == 2 and "File name too long" in error and error.count("\n") == 1
+        assert "Traceback" not in error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is text")
+def test_names_that_are_not_text_are_shown(folder, run, model):
+    name = os.fsdecode(b"caf\xe9.wav")
+    code, _, error = run("predict", model, name)
+    assert code == 2 and error == "tapword: caf\\udce9.wav does not exist\n"
+    Path(name).write_text("no sound")
+    code, _, error = run("predict", model, name, "--skip-bad")
+    assert code == 0 and error.startswith("skipped: caf\\udce9.wav is not audio")
+    os.replace("clips/low/0.wav", name)
+    code, output, _ = run("predict", model, name)
+    assert code == 0 and "caf\\udce9.wav" in output
+    [answer] = json.loads(run("predict", model, name, "--json")[1])
+    assert answer["file"] == name
+    os.replace(model, os.fsdecode(b"\xe9.tap"))
+    assert run("forget", os.fsdecode(b"\xe9.tap"), "low")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["predict", "gone.tap", "clips/low/0.wav"], "gone.tap does not exist"),
+        (["forget", "gone.tap", "low"], "gone.tap does not exist"),
+        (["forget", "home.tap", "medium"], "no word 'medium' is taught; known: high, low"),
+        (["rename", "home.tap", "low", "high"], "'high' is already taught"),
+        (["predict", "home.tap", "gone.wav"], "gone.wav does not exist"),
+        (["predict", "home.tap", "home.tap"], "is not audio"),
+        (["learn", "home.tap", "low", "nothing/*.wav"], "no sound files there"),
+        (["learn", "home.tap", "low", "empty"], "no sound files there"),
+        (["learn", "home.tap", "low", "clips/low", "--pooling", "avg"], "only for a new model"),
+        (["learn", "new.tap", "low", "clips/low", "--pooling", "men"], "no pooling named 'men'"),
+        (["learn", "no/new.tap", "low", "clips/low", *NEW], "does not exist"),
+        (["learn", "home.tap", "gone"], "give sound files of 'gone', or --mic"),
+        (["learn", "home.tap", "empty"], "no sound files in folders"),
+        (["list", "rooms"], "known: backbones, poolings, learners"),
+        (["learn"], "Missing argument 'MODEL'"),
+        (["lern", "home.tap"], "No such command 'lern'"),
+        (["predict", "home.tap", "clips/low/0.wav", "--jsn"], "No such option"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_2(folder, run, model, arguments, message):
+    (folder / "empty").mkdir()
+    before = model.read_bytes()
+    code, output, error = run(*arguments)
+    assert code == 2 and output == ""
+    assert message in error
+    assert error.startswith("tapword: ") and error.count("\n") == 1
+    assert model.read_bytes() == before
+    assert not Path("new.tap").exists()
+
+
+def test_bad_files_can_be_skipped(folder, run, model):
+    (folder / "clips/low/broken.wav").write_text("no sound")
+    code, _, error = run("learn", model, "low", "clips/low")
+    assert code == 2 and "broken.wav" in error
+    code, output, error = run("learn", model, "low", "clips/low", "--skip-bad")
+    assert code == 0 and "learned 3 clips" in output and "skipped" in error
+    (folder / "clips/bad").mkdir()
+    os.rename("clips/low/broken.wav", "clips/bad/broken.wav")
+    code, _, error = run("learn", model, "bad", "clips/bad", "--skip-bad")
+    assert code == 2 and "nothing was taught" in error
+
+
+def test_version_help_and_debug(run, folder):
+    assert run("--version")[1].strip() == tapword.__version__
+    for help_text in (run("--help")[1], run()[1]):
+        for command in ("learn", "predict", "merge", "demo", "--debug", "Teach and listen"):
+            assert command in help_text
+    process = subprocess.run(
+        [sys.executable, "-m", "tapword", "--debug", "info", "gone.tap"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 1 and "Traceback" in process.stderr
+    process = subprocess.run(
+        [sys.executable, "-m", "tapword", "info", "gone.tap"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 2 and "Traceback" not in process.stderr
+
+
+def test_demo_teaches_and_remembers(run):
+    code, output, error = run("demo")
+    assert code == 0, error
+    rows = re.findall(r"│ (\w+) +│ +(\d+) +│ +([\d.]+)%", output)
+    assert len(rows) >= 12
+    assert float(rows[-1][2]) >= 80
+    assert "no recording kept" in output
+
+
+def test_a_model_whose_weights_lie_elsewhere(folder, run):
+    """The path of a weight file is no part of a model; it is said again where it is needed."""
+    from tapword.backbones.speech_embedding import weights_path
+
+    copy = folder / "embedding.onnx"
+    copy.write_bytes(Path(weights_path(None)).read_bytes())
+    here = ["--backbone", f"speech_embedding:weights={copy}"]
+    assert run("learn", "m.tap", "low", "clips/low", *here)[0] == 0
+    assert run("learn", "m.tap", "high", "clips/high", *here)[0] == 0
+    code, output, _ = run("predict", "m.tap", "clips/high/0.wav", "--json", *here)
+    assert code == 0 and json.loads(output)[0]["word"] == "high"
+    code, _, error = run("predict", "m.tap", "clips/high/0.wav", "--backbone", "logmel")
+    assert code == 2 and "taught with another backbone: speech_embedding" in error
+
+
+def every_command():
+    return [name for name in typer.main.get_command(app.app).commands]
+
+
+@pytest.mark.parametrize("name", every_command())
+def test_help_is_whole_at_80_columns(name):
+    """Flags are never cut, words such as WORD are shown, and a flag is not called a bool."""
+    command = typer.main.get_command(app.app).commands[name]
+    process = subprocess.run(
+        [sys.executable, "-m", "tapword", name, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "80", "TERMINAL_WIDTH": "80"},
+    )
+    shown = process.stdout
+    for parameter in command.params:
+        for flag in parameter.opts if parameter.param_type_name == "option" else []:
+            assert f"{flag} " in shown, f"{flag} is cut"
+        assert parameter.param_type_name != "argument" or parameter.metavar.strip(".") in shown
+    assert "<bool>" not in shown and "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_model_comes_first_wherever_there_is_one():
+    for name, command in typer.main.get_command(app.app).commands.items():
+        arguments = [p.metavar for p in command.params if p.param_type_name == "argument"]
+        if any("MODEL" in metavar for metavar in arguments):
+            assert arguments[0] == "MODEL", name
+
+
+def test_tables_in_a_pipe_keep_whole_paths(folder, run, model):
+    deep = folder / ("a" * 100) / ("b" * 100)
+    deep.mkdir(parents=True)
+    path = deep / "clip.wav"
+    soundfile.write(path, tone(300), 16_000)
+    process = subprocess.run(
+        [sys.executable, "-m", "tapword", "predict", str(model), str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "80"},
+    )
+    assert str(path) in process.stdout
+
+
+def test_predict_may_say_none_of_them(folder, run):
+    lamp, music = (sorted((CLIPS / word).glob("*.ogg"))[:5] for word in ("lamp", "music"))
+    assert run("learn", "home.tap", "lamp", *lamp)[0] == 0
+    other = music[0]
+    [answer] = json.loads(run("predict", "home.tap", other, "--json")[1])
+    assert answer["word"] is None and answer["probabilities"] == {"lamp": 1.0}
+    assert "│ -    │ lamp" in run("predict", "home.tap", other)[1]
+    [answer] = json.loads(run("predict", "home.tap", other, "--json", "--closed")[1])
+    assert answer["word"] == "lamp"

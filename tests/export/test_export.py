@@ -1,0 +1,576 @@
+"""Exported ONNX files and C headers say what the model says."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import soundfile
+
+from tapword import Spotter
+from tapword.assets import CLIPS
+from tapword.audio import files
+from tapword.audio.align import align, fill
+from tapword.backbones.base import Backbone
+from tapword.backbones.logmel import log_mel
+from tapword.errors import InputError
+from tapword.export.c import header as c_header
+from tapword.export.c.reduced import reduced
+from tapword.export.c.tables import quote
+from tapword.export.onnx import file as onnx_file
+from tapword.export.onnx import frames as onnx_frames
+from tapword.export.onnx import scores as onnx_scores
+from tapword.export.onnx.check import Runner, compare
+from tapword.export.onnx.graph import Graph
+from tapword.export.onnx.quantize import quantize
+from tapword.registry import build
+from tapword.spotter.thresholds import said as said_word
+from tests.conftest import ROOT, shared
+
+WORDS = ("lamp", "music", "door", "right")
+WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+LOGMEL = {"backbone": "logmel", "pooling": "tap:R=3"}
+
+
+def clips_of(word: str, start: int = 0, stop: int | None = None) -> list[np.ndarray]:
+    return [files.read(path) for path in sorted((CLIPS / word).glob("*.ogg"))[start:stop]]
+
+
+def taught(words=WORDS, count: int = 3, **parts) -> Spotter:
+    spotter = Spotter(**parts)
+    for word in words:
+        spotter.learn_many(clips_of(word, stop=count), [word] * count)
+    return spotter
+
+
+@pytest.fixture(scope="module")
+def small() -> Spotter:
+    return taught()
+
+
+def run(graph: Graph, given: dict[str, np.ndarray], output: str) -> np.ndarray:
+    """Give what onnxruntime makes of a graph's tensor."""
+    import onnxruntime
+
+    kind = onnx.TensorProto.FLOAT
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph(
+            graph.nodes,
+            "part",
+            [onnx.helper.make_tensor_value_info(k, kind, v.shape) for k, v in given.items()],
+            [onnx.helper.make_tensor_value_info(output, kind, None)],
+            graph.constants,
+        ),
+        opset_imports=[onnx.helper.make_opsetid("", 13)],
+        ir_version=7,
+    )
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return session.run([output], given)[0]
+
+
+# ONNX.
+
+
+def sounds(seed: int) -> list[np.ndarray]:
+    """Noise of uneven loudness, of several lengths; some begin with silence."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for n in (1_600, 7_999, 16_000, 40_001):
+        envelope = np.repeat(rng.random(n // 400 + 1) ** rng.integers(1, 7), 400)[:n]
+        clip = (envelope * rng.standard_normal(n)).astype(np.float32)
+        clip[: rng.integers(n)] *= rng.integers(2)
+        made.append(clip)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_graph_aligns_as_audio_does(seed):
+    for clip in sounds(seed):
+        graph = Graph()
+        given = run(graph, {"audio": clip}, onnx_frames.align(graph, "audio"))
+        np.testing.assert_array_equal(given, align(clip, 1.0))
+
+
+def test_the_graph_aligns_sounds_at_the_edges():
+    for place in (slice(0, 300), slice(29_700, 30_000), slice(0, 30_000)):
+        clip = np.zeros(30_000, dtype=np.float32)
+        clip[place] = 0.5
+        graph = Graph()
+        given = run(graph, {"audio": clip}, onnx_frames.align(graph, "audio"))
+        np.testing.assert_array_equal(given, align(clip, 1.0))
+
+
+def test_the_graph_gives_the_same_log_mel_energies():
+    [clip] = clips_of("lamp", stop=1)
+    for pad in (0, 8_000):
+        graph = Graph()
+        given = run(graph, {"audio": clip}, onnx_frames.log_mel(graph, "audio", pad))
+        np.testing.assert_allclose(given[0], log_mel(np.pad(clip, pad)), atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    (
+        *("avg", "avgmax", "max", "mix:alpha=0.3", "tap", "tap:R=1", "tap:R=2", "tsdp", "tstp"),
+        *("middle", "middle:n=20", "middle:n=7"),
+    ),
+)
+@pytest.mark.parametrize("t", [1, 8, 13])
+def test_the_graph_pools_as_the_pooling_does(rng, name, t):
+    frames = (10 + rng.standard_normal((t, 5))).astype(np.float32)
+    frames[:, 2] = 3.3
+    frames[:, 3] = 1000
+    frames[::2, 3] = np.nextafter(frames[::2, 3], np.float32(np.inf))  # constant but for rounding
+    pooling, graph = build("poolings", name), Graph()
+    given = run(graph, {"frames": frames}, onnx_scores.pool(graph, pooling, "frames"))
+    np.testing.assert_allclose(given[0], pooling.pool(frames), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {"backbone": "speech_embedding", "pooling": "tap:R=2", "learner": "ridge"},
+        {"backbone": ["speech_embedding:layers=b51", "logmel"], "pooling": "avg", "learner": "ncm"},
+        {"backbone": "logmel:pad_s=0.1", "pooling": "tstp", "learner": "slda:prior=diagonal"},
+        {"backbone": "logmel", "pooling": "avgmax", "learner": "perceptron"},
+        {"backbone": "logmel", "pooling": "avgmax", "learner": "finetune"},
+    ],
+    ids=lambda parts: parts.get("learner", "small"),
+)
+def test_the_file_scores_as_the_model(parts):
+    spotter = taught(**parts)
+    runner = Runner(onnx_file.build(spotter).SerializeToString())
+    assert runner.words == list(spotter.words)
+    [short], [clip] = clips_of("door", 7, 8), clips_of("music", 9, 10)
+    for heard in (clip, short[:5_000], np.concatenate([np.zeros(20_000, np.float32), clip])):
+        wanted = spotter.learner.scores(spotter.vectors([heard]))[0]
+        scale = max(1.0, np.abs(wanted).max())
+        np.testing.assert_allclose(runner.scores(heard), wanted, atol=1e-3 * min(scale, 10))
+
+
+def test_real_recordings_score_as_the_model_scores_them(small):
+    folder = shared("data", "speech_commands_v0.01_subset")
+    paths = sorted(folder.glob("[a-z]*/*.wav"))[::400][:12]
+    content = onnx_file.build(small).SerializeToString()
+    seen = compare(small, content, [files.read(path) for path in paths], None)
+    assert seen.clips == len(paths) > 5
+    assert seen.difference < 1e-3
+
+
+def test_onnxruntime_alone_runs_the_file(small, tmp_path):
+    [clip] = clips_of("lamp", 5, 6)
+    (tmp_path / "home.onnx").write_bytes(onnx_file.build(small).SerializeToString())
+    clip.tofile(tmp_path / "clip.f32")
+    program = """if True:
+        import json, sys
+        import numpy, onnxruntime
+        session = onnxruntime.InferenceSession("home.onnx", providers=["CPUExecutionProvider"])
+        words = json.loads(session.get_modelmeta().custom_metadata_map["words"])
+        clip = numpy.fromfile("clip.f32", dtype=numpy.float32)
+        scores = session.run(["scores"], {"audio": clip})[0]
+        assert not any(name.startswith(("tapword", "onnx.")) for name in sys.modules)
+        print(json.dumps(dict(zip(words, scores.tolist()))))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    scores = json.loads(done.stdout)
+    prediction = small.predict(clip)
+    assert max(scores, key=scores.get) == prediction.word == "lamp"
+    assert scores["lamp"] == pytest.approx(prediction.score, abs=1e-3)
+
+
+def test_negatives_are_columns_behind_the_words():
+    spotter = taught(("lamp", "door"))
+    spotter.calibrated["door"] = 0.7
+    [noise] = clips_of("right", stop=1)
+    nearest = spotter.reject(noise)
+    spotter.learn_many(clips_of("music", stop=3), ["music"] * 3)
+    model = onnx_file.build(spotter)
+    about = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
+    assert about["words"] == ["lamp", "door", "music"]
+    assert about["negatives"] == [nearest]
+    assert about["thresholds"] == spotter.thresholds()
+    assert about["sample_rate"] == 16_000
+    runner = Runner(model.SerializeToString())
+    raw = runner.session.run(["scores"], {"audio": noise})[0]
+    wanted = np.hstack(spotter.learner.all_scores(spotter.vectors([noise])))[0]
+    np.testing.assert_allclose(raw, wanted, atol=1e-3)
+    assert raw[-1] > raw[:-1].max()
+
+
+def test_eight_bits_are_smaller_and_nearly_as_good(small):
+    model = onnx_file.build(small)
+    content = quantize(model, [clip for word in WORDS for clip in clips_of(word, 3, 5)])
+    assert len(content) < 0.6 * len(model.SerializeToString())
+    words = [word for word in WORDS for _ in range(3)]
+    clips = [clip for word in WORDS for clip in clips_of(word, 10, 13)]
+    seen = compare(small, content, clips, words)
+    assert 1e-6 < seen.difference < 0.15
+    assert seen.file_right >= seen.model_right - 1
+    with pytest.raises(InputError, match="nothing to quantise"):
+        quantize(onnx_file.build(taught(**LOGMEL, learner="ncm")), clips[:1])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"learner": "snb"}, "learner snb cannot be exported as ONNX"),
+        ({"learner": "sovr"}, "learner sovr cannot be exported as ONNX"),
+        ({"pooling": "flat"}, "pooling flat cannot be exported as ONNX"),
+        ({"pooling": "maxw"}, "pooling maxw cannot be exported as ONNX"),
+    ],
+)
+def test_parts_that_cannot_be_exported_are_named(parts, message):
+    spotter = taught(("lamp",), **({"backbone": "logmel", "pooling": "avg"} | parts))
+    with pytest.raises(InputError, match=message):
+        onnx_file.build(spotter)
+
+
+def test_other_backbones_are_refused():
+    class Other(Backbone):
+        dims, params = (1,), 0
+
+        def _extract(self, audio):
+            return [audio[:, :, None]]
+
+    with pytest.raises(InputError, match="backbone test_export cannot be exported"):
+        onnx_frames.exported(Other())
+
+
+# C.
+
+
+class Device:
+    """An exported header, compiled; orders are given all at once and answered in their order."""
+
+    def __init__(self, spotter: Spotter, folder: Path, **options):
+        compiler = shutil.which("gcc")
+        if compiler is None:
+            pytest.skip("needs gcc")
+        self.header = c_header.build(spotter, **options)
+        (folder / "model.h").write_text(self.header.text, encoding="utf-8")
+        self.program = folder / "device"
+        driver = Path(__file__).with_name("export_driver.c")
+        subprocess.run(
+            [compiler, *WARNINGS, "-O1", f"-I{folder}", driver, "-o", self.program, "-lm"],
+            check=True,
+        )
+        self.orders, self.answer, self.place = b"", b"", 0
+
+    def order(self, letter: str, *parts) -> None:
+        """Numbers go as float32 behind their count; texts behind their length."""
+        self.orders += letter.encode()
+        for part in parts:
+            if isinstance(part, str):
+                part = part.encode()
+                self.orders += len(part).to_bytes(4, "little") + part
+            else:
+                self.orders += np.ascontiguousarray(part).tobytes()
+
+    def run(self) -> None:
+        done = subprocess.run([self.program], input=self.orders, capture_output=True, check=True)
+        self.orders, self.answer, self.place = b"", done.stdout, 0
+
+    def take(self, count: int, dtype="<f4") -> np.ndarray:
+        result = np.frombuffer(self.answer, dtype, count, self.place)
+        self.place += result.nbytes
+        return result
+
+    def number(self) -> int:
+        return int(self.take(1, "<i4")[0])
+
+
+def counted(array: np.ndarray) -> list:
+    return [np.uint32(len(array)), array.astype(np.float32)]
+
+
+def test_the_header_hears_as_the_model(tmp_path):
+    small = taught()
+    small.learner = reduced(small.learner, "block")
+    device = Device(small, tmp_path)
+    [backbone], dim = small.backbones, small.learner.dim
+    clips = [clips_of("door", 9, 10)[0], np.pad(clips_of("lamp", 9, 10)[0], (21_000, 777))]
+    for clip in clips:
+        aligned = align(clip, 1.0)
+        device.order("a", *counted(clip))
+        device.order("m", *counted(aligned))
+        blocks = backbone.frames(aligned)
+        device.order("v", *[part for block in blocks for part in counted(block)])
+    noises = [clip for seed in range(5) for clip in sounds(seed)]
+    for clip in noises:
+        device.order("a", *counted(clip))
+    device.order("a", *counted(np.zeros(300 * 160 + 1)))
+    device.order("z")
+    device.run()
+    for clip in clips:
+        assert device.number() == 0
+        np.testing.assert_array_equal(device.take(16_000), align(clip, 1.0))
+        mel = log_mel(np.pad(align(clip, 1.0), 8_000))
+        assert device.number() == len(mel) == 198
+        np.testing.assert_allclose(device.take(mel.size).reshape(mel.shape), mel, atol=1e-4)
+        wanted = small.vectors([clip])[0]
+        np.testing.assert_allclose(device.take(dim), wanted, rtol=1e-3, atol=1e-4)
+    for clip in noises:
+        assert device.number() == 0
+        np.testing.assert_array_equal(device.take(16_000), align(clip, 1.0))
+    assert device.number() == -4
+    device.take(16_000)
+    assert device.number() == device.header.ram_bytes
+    assert device.number() == device.header.flash_bytes
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        "cosine:covariance=full",
+        "cosine:covariance=block,block=40",
+        "cosine:covariance=diagonal",
+        "slda:prior=diagonal",
+        "slda:variant=reference,covariance=block,block=32",
+        "ridge",
+        "ridge:lam=2.5,balanced=false",
+        "ncm",
+    ],
+)
+def test_the_device_learns_as_the_model(tmp_path, learner):
+    spotter = taught(**LOGMEL, learner=learner)
+    device = Device(spotter, tmp_path, max_words=6)
+    fresh = [(clip, word) for word in ("timer", "blinds") for clip in clips_of(word, stop=20)]
+    fresh += [(clip, "lamp") for clip in clips_of("lamp", 3, 13)]
+    vectors = spotter.vectors([clip for clip, _ in fresh])
+    asked = spotter.vectors([clips_of(word, 20, 21)[0] for word in (*WORDS, "timer", "blinds")])
+
+    def ask() -> None:
+        for x in asked:
+            device.order("s", x)
+
+    def answered() -> None:
+        wanted = spotter.learner.scores(asked)
+        for row in wanted:
+            assert device.number() == 0
+            assert device.number() == len(row)
+            scores = device.take(len(row))
+            np.testing.assert_allclose(scores, row, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+            assert device.number() == row.argmax()
+            device.number()
+
+    ask()
+    for x, (_, word) in zip(vectors, fresh, strict=True):
+        device.order("l", x, word)
+    device.order("d")
+    ask()
+    device.order("l", vectors[0], "one too many")
+    device.order("l", vectors[0], "")
+    device.order("l", vectors[0], "x" * 64)
+    device.order("l", np.full_like(vectors[0], np.nan), "lamp")
+    device.order("f", "music")
+    device.order("f", "music")
+    ask()
+    device.run()
+
+    answered()
+    for x, (_, word) in zip(vectors, fresh, strict=True):
+        spotter.learner.learn_one(x, word)
+        assert device.number() == list(spotter.learner.words).index(word)
+    state = spotter.learner.state()
+    assert device.number() == len(state["counts"]) == 6
+    assert device.number() == state["n_scatter"][0]
+    np.testing.assert_array_equal(device.take(6, "<u4"), state["counts"])
+    means = device.take(state["means"].size).reshape(state["means"].shape)
+    np.testing.assert_allclose(means, state["means"], rtol=1e-5, atol=1e-5)
+    if "scatter" in state:
+        scatter = device.take(state["scatter"].size)
+        limit = 1e-5 * np.abs(state["scatter"]).max()
+        np.testing.assert_allclose(scatter, state["scatter"], rtol=1e-5, atol=limit)
+    answered()
+    assert [device.number() for _ in range(6)] == [-1, -2, -2, -3, 0, -5]
+    spotter.learner.forget("music")
+    answered()
+
+
+def test_the_device_rejects_as_the_model(tmp_path):
+    words = ('say "a*/b\\n??/', "Küche 厨房 🏠")
+    spotter = Spotter()
+    for word, name in zip(words, ("lamp", "door"), strict=True):
+        spotter.learn_many(clips_of(name, stop=4), [word] * 4)
+    nearest = spotter.reject(clips_of("right", stop=1)[0])
+    # Now nothing but what was rejected can say that it was not this word.
+    spotter.calibrated[nearest] = -1.0
+    spotter.learner = reduced(spotter.learner, "diagonal")
+    device = Device(spotter, tmp_path)
+    vectors = spotter.vectors(
+        [
+            clips_of(name, at, at + 1)[0]
+            for name in ("lamp", "door", "right", "timer")
+            for at in (0, 9)
+        ]
+    )
+    for x in vectors:
+        device.order("s", x)
+    device.order("n")
+    device.run()
+    said = set()
+    rows, thresholds = spotter.learner.rows, spotter.thresholds()
+    for x in vectors:
+        device.number(), device.take(device.number())
+        best, decided = device.number(), device.number()
+        assert rows[best] == (spotter.predict_vectors(x[None], closed=True)[0].word, False)
+        # The header does not know that noise is no word.
+        wanted = said_word(spotter.score_vectors(x[None])[0], thresholds)
+        assert (rows[decided].word if decided >= 0 else None) == wanted
+        said.add(wanted)
+    assert {None, *words} == said
+    room = device.take(device.number() * 64, "u1").tobytes()
+    found = [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
+    assert found == [c_header.NOT + row.word if row.negative else row.word for row in rows]
+
+
+@pytest.mark.parametrize(
+    "pooling", ["avg", "max", "middle:n=7", "middle:n=301", "tap:R=5", "tsdp", "tstp"]
+)
+def test_the_header_pools_as_the_pooling_does(tmp_path, pooling):
+    spotter = taught(backbone="logmel", pooling=pooling, learner="ncm")
+    device = Device(spotter, tmp_path)
+    [clip] = clips_of("door", 4, 5)
+    [block] = spotter.backbones[0].frames(fill(clip, 1.0))
+    block[:, 3] = -2.2
+    block[:, 4] = 1000
+    block[::2, 4] = np.nextafter(block[::2, 4], np.float32(np.inf))  # constant but for rounding
+    device.order("v", *counted(block))
+    device.run()
+    wanted = spotter.encoder.poolings[0].pool(block)
+    np.testing.assert_allclose(device.take(len(wanted)), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_the_frames_file_is_the_backbone_from_log_mel_on(small):
+    import onnxruntime
+
+    clip = align(clips_of("lamp", stop=1)[0], 1.0)
+    session = onnxruntime.InferenceSession(
+        onnx_file.build_frames(small).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    given = session.run(None, {"mel": log_mel(np.pad(clip, 8_000))})
+    for block, wanted in zip(given, small.backbones[0].frames(clip), strict=True):
+        np.testing.assert_allclose(block, wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["block", "diagonal"])
+def test_a_reduced_learner_is_one_taught_so_from_the_start(form):
+    full, wanted = (
+        taught(**LOGMEL, learner=f"cosine:block=40,covariance={kept}") for kept in ("full", form)
+    )
+    made = reduced(full.learner, form)
+    for key, array in wanted.learner.state().items():
+        np.testing.assert_allclose(made.state()[key], array, rtol=1e-4, atol=1e-4)
+    assert made.words == wanted.words
+
+
+@pytest.mark.parametrize(
+    ("parts", "options", "message"),
+    [
+        ({"learner": "snb"}, {}, "learner snb cannot be exported to C"),
+        ({"learner": "cosine:covariance=lowrank"}, {}, "lowrank"),
+        ({"learner": "slda:scatter=per-word"}, {}, "per word"),
+        ({"pooling": "mix"}, {}, "pooling mix cannot be exported to C"),
+        ({"backbone": ["logmel", "logmel"]}, {}, "takes one backbone, the model has 2"),
+        ({}, {"max_words": 1}, "max_words must be at least 2"),
+    ],
+)
+def test_what_c_does_not_know_is_named(parts, options, message):
+    spotter = taught(
+        ("lamp", "door"), **({"backbone": "logmel", "pooling": "avg", "learner": "ncm"} | parts)
+    )
+    with pytest.raises(InputError, match=message):
+        c_header.build(spotter, **options)
+
+
+def test_words_cannot_leave_their_string():
+    assert quote('a";\\?\n*/é') == r'"a\042\073\134\077\012\052\057\303\251"'
+
+
+# The documentation, and the command.
+
+
+def example(language: str) -> str:
+    text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    [found] = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    return found
+
+
+def test_the_python_that_is_shown_runs(small, tmp_path):
+    [clip] = clips_of("lamp", 5, 6)
+    (tmp_path / "home.onnx").write_bytes(onnx_file.build(small).SerializeToString())
+    soundfile.write(tmp_path / "new.wav", clip, 16_000)
+    done = subprocess.run(
+        [sys.executable, "-c", example("python")], cwd=tmp_path, capture_output=True, check=True
+    )
+    assert done.stdout.startswith(b"lamp 0.")
+
+
+def test_the_c_that_is_shown_compiles(tmp_path):
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("needs gcc")
+    spotter = taught(("lamp",))
+    spotter.learner = reduced(spotter.learner, "diagonal")
+    (tmp_path / "home.h").write_text(c_header.build(spotter).text, encoding="utf-8")
+    (tmp_path / "home.c").write_text(example("c"))
+    subprocess.run([compiler, *WARNINGS, "-c", "home.c"], cwd=tmp_path, check=True)
+
+
+@pytest.fixture
+def model(tmp_path) -> Path:
+    path = tmp_path / "home.tap"
+    taught(("lamp", "door"), **LOGMEL, learner="ridge").save(path)
+    return path
+
+
+def test_the_command_writes_and_measures(run, model, tmp_path):
+    for word in ("lamp", "door"):
+        (tmp_path / "clips" / word).mkdir(parents=True)
+        for path in sorted((CLIPS / word).glob("*.ogg"))[5:7]:
+            shutil.copy(path, tmp_path / "clips" / word)
+    target = tmp_path / "home.onnx"
+    code, out, _ = run("export", model, target, "--check", tmp_path / "clips")
+    assert code == 0 and "on 4 clips" in out and "% by the file" in out
+    assert Runner(target.read_bytes()).words == ["lamp", "door"]
+    header = tmp_path / "home.h"
+    code, out, _ = run("export", model, header, "--max-words", 7)
+    assert code == 0 and "room for 7" in out and "memory" in out
+    assert "#define TAPWORD_MAX_WORDS 7" in header.read_text()
+    assert "Nothing is outside" in header.read_text()
+
+
+def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
+    taken = tmp_path / "taken.onnx"
+    taken.write_text("mine")
+    empty = tmp_path / "empty.tap"
+    Spotter(**LOGMEL, learner="ncm").save(empty)
+    for arguments, message in (
+        ((model, tmp_path / "out.tflite"), "must end in .onnx or .h"),
+        ((model, taken), "exists; give a new file"),
+        ((model, tmp_path / "nowhere" / "a.h"), "folder does not exist"),
+        ((model, tmp_path / "a.h", "--quantize"), "--quantize goes with OUT.onnx"),
+        ((model, tmp_path / "a.onnx", "--max-words", 9), "--max-words goes with OUT.h"),
+        ((model, tmp_path / "a.onnx", "--quantize"), "nothing to quantise"),
+        ((model, tmp_path / "a.onnx", "--check", tmp_path), "no sound files"),
+        ((model, tmp_path / "a.h", "--covariance", "block"), "no covariance"),
+        ((model, tmp_path / "a.h", "--frames", tmp_path / "b.onnx"), "no network"),
+        ((empty, tmp_path / "a.onnx"), "no words yet"),
+        ((empty, tmp_path / "a.h"), "no words yet"),
+    ):
+        code, _, err = run("export", *arguments)
+        assert code == 2 and message in err, arguments
+        assert not (tmp_path / "a.h").exists() and not (tmp_path / "a.onnx").exists()
+    assert taken.read_text() == "mine"
+    assert run("export", model, taken, "--force")[0] == 0
+    assert taken.read_bytes() != b"mine"

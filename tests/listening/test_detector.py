@@ -1,0 +1,404 @@
+"""Streams of sound: the same events however they are cut, and only where a word is said."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from tapword import Detector, InputError, Spotter
+from tapword.audio import files
+from tapword.audio.align import align
+from tapword.listening.detector import Candidate, Decider, replay
+from tapword.listening.segmenter import SEARCH, Segmenter
+from tapword.spotter import presets
+from tapword.spotter.encoder import group_lengths
+from tapword.spotter.thresholds import Scores
+from tapword.spotter.whitening import Whitening, vector_kind
+from tests.conftest import tone
+from tests.sounds import ASKED, RATE, TAUGHT, VOICES, clip, noise, padded, silence, speech
+
+WORDS = ["coffee", "lamp", "music", "stop", "window"]
+OTHERS = ["blinds", "garage", "heater", "timer"]
+NEVER, ALWAYS = dict.fromkeys(WORDS, np.inf), dict.fromkeys(WORDS, -np.inf)
+# These tests do not hang on the shipped thresholds.
+USUAL = dict.fromkeys(WORDS, 0.46)
+NOWHERE_CROWDED = dataclasses.replace(SEARCH, alone_db=math.inf)
+
+
+def hear(detector, sound, size=None):
+    size = len(sound) if size is None else size
+    events = []
+    for start in range(0, len(sound), size):
+        events += detector(sound[start : start + size])
+    return events + detector.flush()
+
+
+@pytest.fixture(scope="module")
+def spotter():
+    made = Spotter()
+    clips = [(clip(word, voice), word) for word in WORDS for voice in TAUGHT[:5]]
+    made.learn_many(*zip(*clips, strict=True))
+    return made
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Words in a noisy room, 6 s, and where each starts and ends."""
+    sound, spans = noise(6.0), []
+    for index, word in enumerate(["lamp", "garage", "coffee", "stop"]):
+        said = speech(word, ASKED[index])
+        start = round((0.4 + 1.4 * index) * RATE)
+        sound[start : start + len(said)] += said
+        spans.append((word, start / RATE, (start + len(said)) / RATE))
+    return sound, spans
+
+
+@pytest.mark.parametrize("size", [1, 7, 160, 1280, 5000])
+def test_events_do_not_depend_on_the_chunks(spotter, scene, size):
+    whole = hear(Detector(spotter, thresholds=USUAL), scene[0])
+    assert [event.word for event in whole] == ["lamp", "coffee", "stop"]
+    assert hear(Detector(spotter, thresholds=USUAL), scene[0], size) == whole
+
+
+def test_16_bit_samples_are_as_good_as_float(spotter, scene):
+    whole = (scene[0] * 32768).clip(-32768, 32767).astype(np.int16)
+    events = hear(Detector(spotter, thresholds=USUAL), whole, 1280)
+    assert events == hear(
+        Detector(spotter, thresholds=USUAL), whole.astype(np.float32) / 32768, 1280
+    )
+    assert [event.word for event in events] == ["lamp", "coffee", "stop"]
+
+
+def test_events_lie_where_the_words_are(spotter, scene):
+    spans = {word: span for word, *span in scene[1]}
+    for event in hear(Detector(spotter, thresholds=USUAL), scene[0]):
+        start_s, end_s = spans[event.word]
+        assert abs(event.start_s - start_s) < 0.15 and abs(event.end_s - end_s) < 0.15
+        assert all(type(value) is float for value in event[1:])
+
+
+def check_equal_to_predict(spotter, sound):
+    wanted = spotter.predict(padded(sound), closed=True)
+    thresholds = dict.fromkeys(spotter.words, -np.inf)
+    events = hear(Detector(spotter, thresholds=thresholds, refractory_s=0), padded(sound), 1280)
+    assert any(
+        event.word == wanted.word and abs(event.score - wanted.score) < 1e-4 for event in events
+    ), (events, wanted)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_clip_in_a_stream_scores_as_predict_has_it(spotter, word):
+    for voice in ASKED[:4]:
+        check_equal_to_predict(spotter, clip(word, voice))
+
+
+def test_a_real_clip_in_a_stream_scores_as_predict_has_it(speech_commands):
+    spotter = Spotter()
+    for word in ["marvin", "yes"]:
+        paths = sorted((speech_commands / word).glob("*.wav"))
+        spotter.learn_many(paths[:5], [word] * 5)
+        for path in paths[5:10]:
+            check_equal_to_predict(spotter, files.read(path))
+
+
+def test_one_event_an_utterance(spotter):
+    for word in WORDS:
+        for voice in ASKED[:4]:
+            events = hear(Detector(spotter, thresholds=USUAL), padded(clip(word, voice)), 1280)
+            assert [event.word for event in events] == [word]
+
+
+# Words so close pull each other's centre between them: docs/listening.md has the measure.
+@pytest.mark.parametrize(("gap_s", "share"), [(0.1, 0.4), (0.2, 0.8), (0.3, 0.8)])
+def test_a_word_said_twice_gives_two_events(spotter, gap_s, share):
+    right = []
+    for word in WORDS:
+        for voice in ASKED[:4]:
+            said = speech(word, voice)
+            sound = padded(np.concatenate([said, silence(gap_s), said]))
+            events = hear(Detector(spotter, thresholds=USUAL), sound, 1280)
+            right.append([event.word for event in events] == [word, word])
+    assert np.mean(right) >= share
+
+
+def test_a_word_at_the_very_end_needs_a_flush(spotter):
+    detector = Detector(spotter, thresholds=USUAL)
+    assert detector(np.concatenate([silence(0.5), speech("lamp", ASKED[0])])) == []
+    assert [event.word for event in detector.flush()] == ["lamp"]
+
+
+def test_two_words_at_the_very_end_need_no_more_than_that(spotter):
+    both = [speech("lamp", ASKED[0]), silence(0.1), speech("stop", ASKED[0])]
+    sound = np.concatenate([silence(0.5), *both])
+    later = hear(Detector(spotter, thresholds=USUAL), np.concatenate([sound, silence(2.0)]))
+    assert hear(Detector(spotter, thresholds=USUAL), sound) == later
+    assert [event.word for event in later] == ["lamp", "stop"]
+
+
+def test_reset_starts_anew(spotter, scene):
+    detector = Detector(spotter, thresholds=USUAL)
+    first = hear(detector, scene[0])
+    detector(scene[0][: 3 * RATE // 2])
+    detector.reset()
+    assert detector.scores == {}
+    assert hear(detector, scene[0]) == first
+
+
+def test_no_event_goes_across_a_gap(spotter):
+    sound = padded(clip("lamp", ASKED[0]))
+    middle = len(sound) // 2
+    detector = Detector(spotter, thresholds=USUAL)
+    assert [event.word for event in hear(detector, sound)] == ["lamp"]
+    detector.reset()
+    events = detector(sound[:middle])
+    detector.gap()
+    assert detector.scores == {}
+    assert events + hear(detector, sound[middle:]) == []
+
+
+def test_times_go_on_after_a_gap(spotter):
+    sound = padded(clip("lamp", ASKED[0]))
+    detector = Detector(spotter, thresholds=USUAL)
+    [first] = hear(detector, sound)
+    heard_s = (len(sound) + Segmenter().flush_samples) / RATE
+    detector.gap(3.0)
+    [second] = hear(detector, sound)
+    assert second.start_s == pytest.approx(first.start_s + heard_s + 3.0, abs=0.02)
+    assert second.score == pytest.approx(first.score, abs=1e-5)
+
+
+def test_one_event_at_most_in_the_refractory_time(spotter):
+    sound = np.concatenate([silence(0.5), *[speech("lamp", ASKED[0]), silence(0.3)] * 3])
+    every = hear(Detector(spotter, thresholds=ALWAYS), sound)
+    seldom = hear(Detector(spotter, thresholds=ALWAYS, refractory_s=1.2), sound)
+    assert len(every) >= 3 and len(seldom) == 2
+
+
+def test_thresholds_of_a_detector(spotter):
+    assert Detector(spotter).thresholds == spotter.thresholds(0.5)
+    given = Detector(spotter, thresholds={"lamp": 0.9}, false_alarms_per_hour=5).thresholds
+    assert given == spotter.thresholds(5) | {"lamp": 0.9}
+    with pytest.raises(InputError, match="no word 'lump' is taught; known: coffee, lamp"):
+        Detector(spotter, thresholds={"lump": 0.9})
+    with pytest.raises(InputError, match="false_alarms_per_hour must be above 0"):
+        Detector(spotter, false_alarms_per_hour=0)
+    with pytest.raises(InputError, match="refractory_s must be at least 0"):
+        Detector(spotter, refractory_s=-1)
+
+
+def test_given_thresholds_are_enough_where_none_are_known():
+    spotter = Spotter(backbone="logmel", pooling="avg", learner="ncm")
+    spotter.learn(tone(300), "low")
+    with pytest.raises(InputError, match="not known for these parts"):
+        Detector(spotter)
+    detector = Detector(spotter, thresholds={"low": -1e9})
+    assert [event.word for event in hear(detector, padded(tone(300)))] == ["low"]
+    # Words come and go while the detector listens.
+    detector.spotter = Spotter(backbone="logmel", pooling="avg", learner="ncm")
+    assert detector.thresholds == {} and hear(detector, padded(tone(300))) == []
+
+
+@pytest.mark.parametrize(
+    ("chunk", "message"),
+    [
+        ([0.0] * 10, r"must be an array of shape \(n,\), got list"),
+        (np.zeros((2, 10), dtype=np.float32), r"got \(2, 10\)"),
+        (np.zeros(10), "must be float32 or int16 samples, not float64"),
+        (np.zeros(10, dtype=np.int32), "not int32"),
+        (np.full(10, np.nan, dtype=np.float32), "NaN or infinite"),
+    ],
+)
+def test_bad_chunks_are_refused(spotter, chunk, message):
+    detector = Detector(spotter, thresholds=NEVER)
+    with pytest.raises(InputError, match=message):
+        detector(chunk)
+    assert detector(np.zeros(0, dtype=np.float32)) == []
+
+
+def test_a_rejected_sound_is_not_heard_again():
+    spotter = Spotter()
+    spotter.learn_many([clip("stop", voice) for voice in TAUGHT[:3]], ["stop"] * 3)
+    sound, usual = padded(clip("stop", ASKED[0])), {"stop": 0.46}
+    assert [event.word for event in hear(Detector(spotter, thresholds=usual), sound)] == ["stop"]
+    assert spotter.reject(clip("stop", ASKED[0])) == "stop"
+    assert spotter.negatives == {"stop": 1}
+    assert hear(Detector(spotter, thresholds=usual), sound) == []
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Spotter of two backbones with whitenings fitted on the spot; the first one proposes."""
+    parts = Spotter(["logmel", "speech_embedding"], "tap:R=2", "ncm", align=True)
+    words = [word for word in OTHERS for _ in VOICES]
+    clips = [align(clip(word, voice), 1.0) for word in OTHERS for voice in VOICES]
+    vectors, whitenings = parts.encoder.encode(clips), []
+    for backbone, pooling in parts.encoder.parts:
+        groups = group_lengths(backbone, pooling)
+        own, vectors = np.split(vectors, [sum(groups)], axis=1)
+        about = vector_kind(backbone, pooling, True) | {"source": "these tests"}
+        whitenings.append(Whitening.fit(own, words, groups, about))
+    made = Spotter(
+        parts.backbones,
+        parts.encoder.poolings,
+        "cosine:prior=shipped,covariance=full",
+        align=True,
+        whitening=whitenings,
+    )
+    for word in WORDS:
+        made.learn_many([clip(word, voice) for voice in TAUGHT[:5]], [word] * 5)
+    return made
+
+
+def test_what_the_first_backbone_rules_out_could_not_have_fired(pair):
+    """Scores below every threshold may be the first backbone's alone; the events are the same."""
+    words = [*WORDS, "fan", "door", "oven", "right"]
+    sounds = [padded(clip(word, voice)) for word in words for voice in ASKED[:3]]
+    thresholds = dict.fromkeys(WORDS, 0.6)
+    ruled_out = 0
+    for sound in sounds:
+        window = align(sound, 1.0)
+        exact, quick = pair.score_window(window), pair.score_window(window, thresholds)
+        if exact != quick:
+            ruled_out += 1
+            assert max(exact.words.values()) < 0.6
+    assert 0 < ruled_out < len(sounds)
+    stream, candidates = np.concatenate(sounds), []
+    quick = hear(Detector(pair, thresholds=thresholds), stream, 1280)
+    exact = hear(Detector(pair, thresholds=thresholds, observe=candidates.append), stream, 1280)
+    assert quick and quick == exact == replay(candidates, thresholds)
+
+
+def test_noise_has_no_scores_whoever_is_asked(pair):
+    for thresholds in (None, dict.fromkeys(WORDS, 0.0)):
+        assert pair.score_window(noise(1.0, 0.05, seed=3), thresholds) is None
+
+
+def crowd(word, voice, others):
+    """A word between two others, close enough to move its centre."""
+    before, after = (speech(other, ASKED[2]) for other in others)
+    said = [silence(0.7), before, silence(0.1), speech(word, voice), silence(0.1), after]
+    return np.concatenate(said)
+
+
+def test_a_clip_alone_is_scored_once_and_one_in_a_crowd_around(spotter):
+    candidates = []
+
+    def count(sound, threshold, search=SEARCH):
+        candidates.clear()
+        thresholds = dict.fromkeys(WORDS, threshold)
+        observed = Detector(
+            spotter, thresholds=thresholds, observe=candidates.append, search=search
+        )
+        hear(observed, sound)
+        return len(candidates)
+
+    assert count(padded(speech("lamp", ASKED[1])), 0.9) == 1
+    among = crowd("lamp", ASKED[1], ("garage", "garage"))
+    assert count(among, 0.6) >= count(among, 0.6, NOWHERE_CROWDED) + 3
+
+
+def test_words_between_others_are_looked_for(spotter):
+    """Neighbours move a word's centre; without looking around, more of these are missed."""
+
+    def count(search):
+        found = 0
+        for word in WORDS:
+            for index, voice in enumerate(ASKED[:6]):
+                sound = crowd(word, voice, (OTHERS[index % 4], OTHERS[(index + 1) % 4]))
+                detector = Detector(spotter, thresholds=dict.fromkeys(WORDS, 0.45), search=search)
+                found += word in [event.word for event in hear(detector, sound)]
+        return found
+
+    assert count(SEARCH) >= count(NOWHERE_CROWDED) + 4
+
+
+def test_noise_is_no_word_even_of_one_taught_from_noise():
+    hum = noise(1.0) * 20
+    spotter = Spotter()
+    spotter.learn_many([hum, clip("lamp", TAUGHT[0])], ["hum", "lamp"])
+    other = noise(3.0, seed=5) * 8
+    other[: RATE // 2] = other[-RATE // 2 :] = 0
+    nearest = spotter.predict(other, closed=True)
+    assert nearest.word == "hum" and nearest.score > 0.6
+    assert spotter.predict(other).word is None
+    assert hear(Detector(spotter), other) == []
+
+
+def test_noise_has_no_score_on_any_scale():
+    """Distances are negative: a made-up score of noise could pass for a good one."""
+    small = presets.preset("small")
+    spotter = Spotter(small.backbones, small.poolings, "ncm", align=True, whitening="shipped")
+    spotter.learn_many([clip("lamp", TAUGHT[0]), clip("stop", TAUGHT[0])], ["lamp", "stop"])
+    thresholds = dict.fromkeys(spotter.words, -1500.0)
+    assert hear(Detector(spotter, thresholds=thresholds), padded(clip("lamp", TAUGHT[0])))
+    detector = Detector(spotter, thresholds=thresholds)
+    assert hear(detector, padded(noise(0.75, 0.05))) == [] and detector.scores == {}
+
+
+def test_without_a_pause_a_word_is_still_said_once(spotter):
+    """Of the windows beside a centre, the first that says a word is enough."""
+    said = [speech("garage", ASKED[2]), speech("lamp", ASKED[0]), speech("timer", ASKED[2])]
+    limit = dict.fromkeys(spotter.words, 0.4)
+    detector = Detector(spotter, thresholds=limit, refractory_s=0.0)
+    starts = [event.start_s for event in hear(detector, np.concatenate([silence(0.7), *said]))]
+    assert len(starts) == len(set(starts))
+
+
+def candidate(centre, **scores):
+    return Candidate(centre, centre / RATE, centre / RATE + 0.5, Scores(scores, {}))
+
+
+def test_a_decider_pauses_after_an_event():
+    decide, thresholds = Decider(0.5), {"lamp": 0.5}
+    assert decide(candidate(0, lamp=0.4), thresholds) is None
+    assert decide(candidate(100, lamp=0.6), thresholds) == (
+        "lamp",
+        100 / RATE,
+        100 / RATE + 0.5,
+        0.6,
+    )
+    assert decide(candidate(100 + 7_999, lamp=0.9), thresholds) is None
+    assert decide(candidate(100 + 8_000, lamp=0.9), thresholds).score == 0.9
+    without = Decider(0.0)
+    assert without(candidate(5, lamp=0.6), thresholds) and not without(
+        candidate(5, lamp=0.9), thresholds
+    )
+
+
+def test_an_observer_changes_no_event(spotter, scene):
+    candidates = []
+    plain = hear(Detector(spotter, thresholds=USUAL), scene[0], 1280)
+    observed = Detector(spotter, thresholds=USUAL, observe=candidates.append)
+    assert hear(observed, scene[0], 1280) == plain == replay(candidates, USUAL)
+    assert len(candidates) > len(plain)
+
+
+def test_a_detector_says_what_it_listens_for(spotter):
+    shown = repr(Detector(spotter, thresholds=USUAL))
+    assert shown == (
+        "<Detector of coffee from 0.460, lamp from 0.460, music from 0.460, stop from 0.460, "
+        "window from 0.460, pause 0.4 s>"
+    )
+
+
+def test_what_goes_wrong_once_does_not_repeat_itself(scene):
+    """An error while a window is scored is raised once, and the stream goes on behind it."""
+
+    class Fragile(Spotter):
+        broken = True
+
+        def score_window(self, clip, thresholds=None):
+            if self.broken:
+                self.broken = False
+                raise MemoryError
+            return super().score_window(clip, thresholds)
+
+    spotter = Fragile()
+    for word in WORDS:
+        spotter.learn_many([clip(word, voice) for voice in TAUGHT[:5]], [word] * 5)
+    detector = Detector(spotter, thresholds=USUAL)
+    with pytest.raises(MemoryError):
+        detector(scene[0])
+    events = detector(silence(0.1)) + detector.flush()
+    assert [event.word for event in events][-2:] == ["coffee", "stop"]

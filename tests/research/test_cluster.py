@@ -1,0 +1,371 @@
+"""The Ray engine on a real cluster of two worker processes, beside one machine's results."""
+
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapword
+from tapword import registry
+from tapword.assets import CLIPS
+from tapword.errors import InputError, MissingExtra, TapwordError
+from tapword.research.cache import Cache
+from tapword.research.cluster import (
+    BATCH,
+    Cluster,
+    Tasks,
+    connect,
+    encode,
+    open_engine,
+    pack,
+    require_seen,
+    settled,
+    unpack,
+)
+from tapword.research.datasets.folder import Folder
+from tapword.research.evaluate import evaluate
+from tapword.spotter import modelfile
+from tapword.spotter.encoder import group_lengths
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.whitening import Whitening, vector_kind
+
+pytestmark = [
+    # Two clusters at once would fight for the same cores.
+    pytest.mark.xdist_group("ray"),
+    # Ray leaves sockets and processes of its own to the system when it stops.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+WORDS = ("lamp", "music", "oven", "stop", "timer", "window")
+PARTS = ("speech_embedding", "tap:R=2")
+FAST = ["--backbone", "logmel", "--pooling", "tap:R=2"]
+# Few clips make several tasks.
+SMALL = Tasks(fewest=32, fan=2)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    ray = pytest.importorskip("ray", reason="needs ray: pip install 'tapword[ray]'")
+    with connect(cpus=2):
+        yield Cluster(SMALL)
+    assert not ray.is_initialized(), "a cluster of our own is stopped at the end"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Six words of 28 clips, one of them broken."""
+    for word in WORDS:
+        shutil.copytree(CLIPS / word, tmp_path / "clips" / word)
+    sorted((tmp_path / "clips" / "oven").iterdir())[3].write_text("broken")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "clips"
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """Clips, and a function that makes a spotter with any learner taught them on one machine."""
+    clips = demo_clips()[:192]
+    encoder = Spotter(*PARTS, align=True)
+    paths = [path for path, _ in clips]
+    batches = range(0, len(clips), BATCH)
+    vectors = [encoder.vectors(paths[i : i + BATCH], learning=True) for i in batches]
+
+    def teach(learner):
+        spotter = Spotter(*PARTS, learner, align=True)
+        spotter.learn_vectors(np.concatenate(vectors), [word for _, word in clips])
+        return spotter
+
+    return clips, teach
+
+
+def demo_clips():
+    return [(path, path.parent.name) for path in sorted(CLIPS.glob("*/*.ogg"))]
+
+
+def taught_here(spotter, clips):
+    for start in range(0, len(clips), BATCH):
+        paths, words = zip(*clips[start : start + BATCH], strict=True)
+        spotter.learn_many(paths, words)
+    return spotter
+
+
+def taught_there(cluster, spotter, clips, **options):
+    with cluster.listen(spotter, clips, **options) as lesson:
+        lesson.teach(spotter)
+    return spotter
+
+
+def assert_same(one, other):
+    assert list(one.words.items()) == list(other.words.items()), "counts, and the order of words"
+    state = other.learner.state()
+    for name, array in one.learner.state().items():
+        tolerance = 1e-6 * np.abs(array).max()
+        np.testing.assert_allclose(state[name], array, rtol=1e-5, atol=tolerance, err_msg=name)
+
+
+def test_statistics_and_labels_are_those_of_one_machine(cluster, taught):
+    clips, teach = taught
+    here = teach("ridge")
+    there = taught_there(cluster, Spotter(*PARTS, "ridge", align=True), clips)
+    assert_same(here, there)
+    vectors = here.vectors([path for path, _ in clips[::5]])
+    answers = here.predict_vectors(vectors)
+    assert [a.word for a in there.predict_vectors(vectors)] == [a.word for a in answers]
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "cbcl", "snb", "sqda"])
+def test_learners_of_every_kind(cluster, learner):
+    clips = demo_clips()[:200]
+    parts = ("logmel", "avg", learner)
+    assert_same(
+        taught_here(Spotter(*parts), clips), taught_there(cluster, Spotter(*parts), iter(clips))
+    )
+
+
+@pytest.mark.parametrize("learner", ["ncm", "perceptron"])
+def test_alignment_and_whitening_reach_the_workers(cluster, learner):
+    clips = demo_clips()[:100]
+    raw = Spotter("logmel", "avg", "ncm", align=True, whitening="none")
+    vectors = raw.vectors([path for path, _ in clips])
+    [(backbone, pooling)] = raw.encoder.parts
+    about = vector_kind(backbone, pooling, align=True) | {"source": "the clips themselves"}
+    groups = group_lengths(backbone, pooling)
+    whitening = Whitening.fit(vectors, [word for _, word in clips], groups, about)
+    here, there, plain = (
+        Spotter("logmel", "avg", learner, align=True, whitening=chosen)
+        for chosen in ([whitening], [whitening], "none")
+    )
+    assert_same(taught_here(here, clips), taught_there(cluster, there, clips))
+    with pytest.raises(AssertionError):
+        assert_same(taught_here(plain, clips), there)
+
+
+def busy_workers(task):
+    """Processes of our own cluster that are at `task` now."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, command = int(status.parent.name), (status.parent / "cmdline").read_bytes()
+            parent = pid
+            while parent > 1 and parent != os.getpid():
+                parent = int(Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == os.getpid() and command.startswith(f"ray::{task}".encode()):
+            found.append(pid)
+    return found
+
+
+def kill_workers(task):
+    found = busy_workers(task)
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+@pytest.mark.parametrize("learner", ["ridge", "perceptron"])
+def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(cluster, taught, learner):
+    clips, teach = taught
+    spotter = Spotter(*PARTS, learner, align=True)
+    killed = []
+
+    def kill(done):
+        if len(killed) < 2:
+            killed.extend(kill_workers("learn" if spotter.learner.mergeable else "encode"))
+
+    taught_there(cluster, spotter, clips, progress=kill)
+    assert killed
+    assert_same(teach(learner), spotter)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_a_cluster_that_keeps_failing_names_the_clips(cluster, taught):
+    clips, _ = taught
+    spotter = Spotter(*PARTS, "perceptron", align=True)
+    once = Cluster(Tasks(fewest=32, retries=0))
+    with pytest.raises(TapwordError, match=r"on the clips from .*\.ogg on, tried 1 times"):
+        taught_there(once, spotter, clips, progress=lambda done: kill_workers("encode"))
+
+
+def test_clips_are_walked_as_workers_get_free(cluster):
+    tasks = Tasks(fewest=32, ahead=1)
+    walked, ahead = [], []
+
+    def walk():
+        for clip in demo_clips():
+            walked.append(clip)
+            yield clip
+
+    spotter = Spotter("logmel", "avg", "ncm")
+    taught_there(
+        Cluster(tasks), spotter, walk(), progress=lambda done: ahead.append(len(walked) - done)
+    )
+    assert sum(spotter.words.values()) == len(walked)
+    assert max(ahead) <= 2 * tasks.fewest
+
+
+def test_a_process_makes_its_parts_once_and_uses_one_core(cluster):
+    import ray
+
+    parcel = pack(backbones=[registry.build("backbones", "speech_embedding:threads=4")])
+
+    def look(_):
+        import threadpoolctl
+
+        with settled(parcel) as parts:
+            [backbone] = parts["backbones"]
+        threads = {pool["num_threads"] for pool in threadpoolctl.threadpool_info()}
+        return os.getpid(), id(backbone), backbone.threads, max(threads)
+
+    seen = ray.get([ray.remote(look).remote(number) for number in range(20)])
+    assert len({(pid, made) for pid, made, _, _ in seen}) == len({pid for pid, *_ in seen}) <= 2
+    assert {one[2:] for one in seen} == {(1, 1)}
+
+
+def test_learning_a_folder_says_the_same_of_a_broken_clip(cluster, folder, run):
+    given = {engine: ["clips", "--engine", engine, *FAST] for engine in ("local", "ray")}
+    stopped = {engine: run("learn", "no.tap", *given[engine]) for engine in given}
+    assert stopped["ray"] == stopped["local"]
+    assert stopped["ray"][0] == 2 and "clips/oven" in stopped["ray"][2]
+    assert not Path("no.tap").exists()
+    skipped = {
+        engine: run("learn", f"{engine}.tap", *given[engine], "--skip-bad") for engine in given
+    }
+    assert skipped["ray"][0] == 0 and "learned 167 clips" in skipped["ray"][1]
+    assert skipped["ray"][1].replace("ray.tap", "local.tap") == skipped["local"][1]
+    assert skipped["ray"][2] == skipped["local"][2] and "skipped: clips/oven" in skipped["ray"][2]
+    assert_same(tapword.load("local.tap"), tapword.load("ray.tap"))
+
+
+def test_learning_a_folder_adds_to_a_model_that_exists(cluster, folder, run):
+    for engine in ("local", "ray"):
+        taught = taught_here(Spotter("logmel", "tap:R=2"), demo_clips()[:40])
+        taught.save(f"{engine}.tap")
+        command = ("learn", f"{engine}.tap", "clips", "--skip-bad", "--engine", engine)
+        assert run(*command)[0] == 0
+    assert_same(tapword.load("local.tap"), tapword.load("ray.tap"))
+    assert modelfile.read("ray.tap").header["generation"] == 2
+
+
+def test_evaluate_gives_the_records_of_one_machine(cluster, folder):
+    def run(place, strict=False, **options):
+        cache = Cache(place, shard=20)
+        parts = (["logmel"], ["tap:R=2", "max"], ["ncm"])
+        dataset = Folder("clips")
+        return evaluate(dataset, *parts, cache=cache, strict=strict, orderings=1, jobs=1, **options)
+
+    here, there = run("local"), run("ray", store=cluster.store)
+    assert there.config.skipped == here.config.skipped == 1
+    assert [(one.pooling, one.acc) for one in there.results] == [
+        (one.pooling, one.acc) for one in here.results
+    ]
+    shards = sorted(path.relative_to("local") for path in Path("local").glob("*/*.npz"))
+    assert len(shards) > 12
+    for shard in shards:
+        with np.load(Path("local", shard)) as mine, np.load(Path("ray", shard)) as theirs:
+            np.testing.assert_array_equal(mine["kept"], theirs["kept"])
+            np.testing.assert_allclose(mine["vectors"], theirs["vectors"], rtol=1e-5)
+    with pytest.raises(InputError, match="clips/oven") as mine:
+        run("local", strict=True)
+    with pytest.raises(InputError, match="clips/oven") as theirs:
+        run("ray", strict=True, store=cluster.store)
+    assert str(theirs.value) == str(mine.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:9", "answers at 127.0.0.1:9 .* ray start --head --port=9"),
+        ("127.0.0.1:99999", "no Ray cluster answers"),
+        ("headnode", "wants HOST:PORT"),
+        ("ray://127.0.0.1:10001", "wants HOST:PORT"),
+    ],
+)
+def test_an_address_where_nobody_answers(cluster, address, message):
+    with pytest.raises(InputError, match=message), open_engine("ray", address):
+        pass
+
+
+def test_engines_by_name():
+    with open_engine("local", None) as nothing:
+        assert nothing is None
+    with pytest.raises(InputError, match="known: local, ray"), open_engine("spark", None):
+        pass
+    with pytest.raises(InputError, match="goes with --engine ray"), open_engine("local", "x:1"):
+        pass
+
+
+def test_the_commands_that_take_an_engine(folder, run):
+    for command in (["learn", "no.tap", "clips"], ["evaluate", "--data", "clips"]):
+        code, _, error = run(*command, "--engine", "ray", "--address", "headnode")
+        assert code == 2 and "wants HOST:PORT" in error and len(error.splitlines()) == 1
+    code, _, error = run("evaluate", "--features", "vectors.npz", "--engine", "ray")
+    assert code == 2 and "vectors are ready" in error
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'tapword\[ray\]'"), connect():
+        pass
+
+
+def test_a_machine_that_differs_is_refused(monkeypatch, tmp_path):
+    backbone = registry.build("backbones", "logmel")
+    parcel = pack(backbones=[backbone], poolings=[], learners=[])
+    monkeypatch.setattr(socket, "gethostname", lambda: "node7")
+    there, gone = tmp_path / "there.wav", tmp_path / "gone.wav"
+    there.write_bytes(b"")
+    require_seen(parcel, [str(there)])
+    with pytest.raises(InputError, match=r"gone\.wav is not there: every machine"):
+        require_seen(parcel, [str(there), str(gone)])
+    parts = {"poolings": [registry.build("poolings", "avg")]}
+    other = replace(pack(backbones=[backbone], **parts), host="node1")
+    with pytest.raises(InputError, match=r"^on machine node7: .*gone\.wav is not there"):
+        encode(other, [], [(str(gone), "word")], skip_bad=True)
+    other = replace(parcel, version="0.0.1")
+    with (
+        pytest.raises(InputError, match=r"node7 has tapword .* 0\.0\.1 asks"),
+        settled(other),
+    ):
+        pass
+    other = replace(parcel, weights=("logmel abc float16",))
+    with pytest.raises(InputError, match=r"wanted logmel abc float16, there is logmel"):
+        unpack(other)
+
+
+@pytest.mark.soak
+def test_a_machine_that_goes_down_loses_nothing(taught):
+    ray = pytest.importorskip("ray", reason="needs ray: pip install 'tapword[ray]'")
+    if ray.is_initialized():
+        pytest.skip("this process is connected to another cluster; run it with -m soak")
+    from ray.cluster_utils import Cluster as Machines
+
+    clips, teach = taught
+    machines = Machines(True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    second = machines.add_node(num_cpus=1)
+    spotter = Spotter(*PARTS, "ridge", align=True)
+
+    def switch_off(done):
+        if done == 3 * SMALL.fewest:
+            machines.remove_node(second, allow_graceful=False)
+
+    try:
+        with connect(machines.address):
+            assert ray.cluster_resources()["CPU"] == 2
+            taught_there(Cluster(SMALL), spotter, clips, progress=switch_off)
+            # The cluster counts its machines a little later.
+            deadline = time.monotonic() + 60
+            while ray.cluster_resources()["CPU"] == 2 and time.monotonic() < deadline:
+                time.sleep(0.2)
+            assert ray.cluster_resources()["CPU"] == 1
+        assert not ray.is_initialized()
+    finally:
+        machines.shutdown()
+    assert_same(teach("ridge"), spotter)

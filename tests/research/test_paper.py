@@ -1,0 +1,374 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+import soundfile
+import threadpoolctl
+
+from tapword import registry
+from tapword.backbones.base import Unavailable
+from tapword.backbones.logmel import Logmel
+from tapword.errors import InputError
+from tapword.research import evaluate
+from tapword.research.cache import Cache
+from tapword.research.datasets.speech_commands import SpeechCommands
+from tapword.research.paper import TABLES, Settings, claims, console_tables, names, page, reproduce
+from tapword.research.paper import published as paper
+from tapword.research.paper.bench import Bench, Need
+from tapword.research.paper.comparison import Cell, Comparison, Group
+from tapword.research.records import Result
+from tests.conftest import shared, tone
+
+WORDS = {"up": 300.0, "go": 600.0, "on": 1200.0, "off": 2400.0}
+TRAIN, TEST = 6, 3
+# So that flat vectors of logmel, 3136 numbers, are too large for slda, and all others are not.
+MAX_GB = 0.015
+
+
+def sound(word: str, take: int, rng: np.random.Generator) -> np.ndarray:
+    noise = 0.02 * rng.standard_normal(16_000).astype(np.float32)
+    return tone(WORDS[word] * (1 + 0.04 * take)) + noise
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Speech Commands in little, and two sizes of one language of MSWC beside it."""
+    root = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    commands, language = root / "commands", root / "mswc" / "de"
+    rows = [["SET", "LINK", "WORD", "VALID", "SPEAKER", "GENDER"]]
+    for word in WORDS:
+        (commands / word).mkdir(parents=True)
+        (language / "clips" / word).mkdir(parents=True)
+        for take in range(TRAIN + TEST):
+            name = f"{take:08x}_nohash_0.wav"
+            for folder in (commands, language / "clips"):
+                soundfile.write(folder / word / name, sound(word, take, rng), 16_000)
+            split = "TRAIN" if take < TRAIN else "TEST"
+            rows.append([split, f"{word}/{name}", word, "True", f"s{take}", "NAN"])
+    held_out = [f"{w}/{i:08x}_nohash_0.wav\n" for w in WORDS for i in range(TRAIN, TRAIN + TEST)]
+    (commands / "testing_list.txt").write_text("".join(held_out))
+    (commands / "validation_list.txt").write_text("")
+    with (language / "de_splits.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    # Threads that wait for each other make tiny products very slow on a busy machine.
+    with threadpoolctl.threadpool_limits(1):
+        yield
+
+
+@pytest.fixture
+def settings(data):
+    def make(**changes):
+        options = {
+            "mswc": data / "mswc",
+            "backbones": ("logmel",),
+            "orderings": 2,
+            "n_words": (2, 4, 100),
+            "timed_clips": 4,
+            "max_gb": MAX_GB,
+            "cache": Cache(data / "cache"),
+        }
+        return Settings(data / "commands", **(options | changes))
+
+    return make
+
+
+def by_hand(data, pooling: str, learner: str, **protocol) -> Result:
+    dataset = registry.build("datasets", "speech_commands", root=str(data / "commands"))
+    records = evaluate.evaluate(
+        dataset,
+        ["logmel"],
+        [pooling],
+        [learner],
+        cache=Cache(data / "cache"),
+        jobs=1,
+        orderings=2,
+        **protocol,
+    )
+    return records.results[0]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_runs(table, settings):
+    outcome = reproduce(table, settings())
+    [made] = outcome.tables
+    assert made.name == table and made.notes
+    assert all(comparison.rows for comparison in made.comparisons)
+    cells = [c for shown in made.comparisons for _, row in shown.rows for c in row]
+    assert any(cell.ours is not None for cell in cells)
+    assert any(cell.difference is not None for cell in cells) or table == "table5"
+    text = json.dumps(outcome.as_json()["tables"], allow_nan=False)
+    assert json.loads(text)[0]["tables"][0]["rows"][0]["cells"][0].keys() >= {"ours", "paper"}
+    html = page(outcome)
+    assert made.title in html and "http" not in html.replace("http-equiv", "")
+    assert ("<svg" in html) == (table in ("figure3", "wasserstein"))
+
+
+def test_everything_at_once_shares_one_run(settings):
+    steps = []
+    outcome = reproduce("all", settings(orderings=1, progress=lambda *step: steps.append(step)))
+    assert [one.name for one in outcome.tables] == list(TABLES)
+    results = [one for part in outcome.as_json()["records"] for one in part["results"]]
+    streams = [step for step in steps if step[0] == "streams"]
+    assert len(streams) == len([one for one in results if not one["error"]])
+    slda = [one["order"] for one in results if one["paper_name"] == "SLDA" and not one["error"]]
+    # 12 poolings of table 3 and 9 more of tables 4 and 7 but flat; two in random order; two sizes
+    # of figure 3 with two poolings.
+    assert len(slda) == 12 + 9 + 2 + 4
+    assert slda.count("iid") == 2
+    assert outcome.banner[0].startswith("NOT THE PAPER'S DATA. Ours: speech_commands: 4 words")
+    assert "24 training and 12 test clips" in outcome.banner[0]
+    assert "NOT THE PAPER'S LANGUAGES" in outcome.banner[1]
+
+
+def test_all_leaves_figure3_out_where_there_is_no_mswc(settings):
+    with pytest.raises(InputError, match="figure3 needs MSWC"):
+        reproduce("figure3", settings(mswc=None))
+    outcome = reproduce("all", settings(mswc=None, orderings=1))
+    assert [one.name for one in outcome.tables] == [name for name in TABLES if name != "figure3"]
+    assert "figure3 is left out" in outcome.banner[-1]
+
+
+def test_numbers_land_in_the_right_cells(data, settings):
+    [table1] = reproduce("table1", settings()).tables
+    [shown] = table1.comparisons
+    expected = by_hand(data, "avg", "snb:variant=reference")
+    for title, key in [("Acc", "acc"), ("BwT", "bwt"), ("Forg", "forg"), ("Pla", "pla")]:
+        assert shown.cell("SNB", title).ours == getattr(expected, key)
+    assert shown.cell("SNB", "Acc").paper == 27.0
+    assert shown.cell("TAP-SLDA").ours == by_hand(data, "tap", "slda:variant=reference").acc
+    [table3] = reproduce("table3", settings()).tables
+    expected = by_hand(data, "max", "slda:variant=reference", matrix=False).acc
+    assert table3.comparisons[0].cell("MAX") == Cell(expected, 81.2)
+    [table6] = reproduce("table6", settings()).tables
+    mixed = by_hand(data, "tap", "ncm", order="iid").acc
+    by_class = by_hand(data, "tap", "ncm").acc
+    assert table6.comparisons[0].cell("TAP-NCM") == Cell(mixed, 64.5)
+    assert table6.comparisons[1].cell("TAP-NCM").ours == mixed - by_class
+    [table2] = reproduce("table2", settings()).tables
+    accuracy, gain = table2.comparisons
+    avg = by_hand(data, "avg", "ncm").acc
+    assert accuracy.cell("NCM").ours == by_class
+    assert gain.cell("NCM") == Cell(by_class - avg, 8.0)
+
+
+def test_measuring_once_gives_the_same_accuracy_as_the_matrix(data):
+    whole = by_hand(data, "avg", "slda")
+    short = by_hand(data, "avg", "slda", matrix=False)
+    assert short.acc == whole.acc and short.matrix is None and short.bwt is None
+
+
+class Unread(SpeechCommands):
+    public_name = "speech_commands"
+
+    def read(self, clip):
+        raise AssertionError(f"{clip} was read")
+
+
+def test_too_large_is_said_before_a_clip_is_read(settings, data):
+    [made] = reproduce("table7", settings(orderings=1)).tables
+    [shown] = made.comparisons
+    cell = shown.cell("FLAT")
+    assert cell.ours is None and cell.text == "too large" and cell.paper == 78.2
+    assert shown.groups[0].cells(cell) == ["too large", "78.2", "—"]
+    assert shown.cell("FLAT", "Δfs") == Cell(98.0, 535.0)
+    [note] = [note for note in made.notes if "max_gb" in note]
+    assert "flat" in note and "0.0 GB" in note and "3136 numbers" in note
+    bench = Bench(Unread(str(data / "commands")), settings(cache=Cache(data / "empty")))
+    bench.run(Logmel(), [Need("flat", "SLDA")])
+    assert "max_gb" in bench.get(Logmel(), Need("flat", "SLDA")).error
+    with pytest.raises(AssertionError, match="was read"):
+        bench.run(Logmel(), [Need("avg", "SLDA")])
+
+
+def test_padding_makes_flat_longer(settings):
+    [made] = reproduce("table7", settings(orderings=1, pad_to_s=2.0)).tables
+    assert made.comparisons[0].cell("FLAT", "Δfs").ours == 198
+    assert made.comparisons[0].cell("RAP 10%", "Δfs").ours == 20
+    with pytest.raises(InputError, match="pad-to-s"):
+        reproduce("table7", settings(pad_to_s=0.5))
+
+
+def test_exact_switches_the_rules(settings):
+    for exact in (False, True):
+        outcome = reproduce("table1", settings(exact=exact, orderings=1)).as_json()
+        used = {r["paper_name"]: r["learner"] for r in outcome["records"][0]["results"]}
+        assert list(used) == list(names.LEARNERS)
+        changed = {name for name, spec in used.items() if ":" in spec}
+        assert changed == (set() if exact else {"FT", "SNB", "CBCL", "SLDA", "SQDA", "iCaRL"})
+    assert names.learner("FT", False, ["go", "up"]) == "finetune:vocabulary=go+up"
+    assert names.learner("FT", False, ["a,b", "up"]) == "finetune"
+
+
+class Untrained(Logmel):
+    """As the paper's backbones are: trained weights are not here, random ones always."""
+
+    public_name = "wav2vec2_base"
+
+    def __init__(self, weights: str = "pretrained"):
+        super().__init__()
+        self.weights = weights
+
+    def arguments(self):
+        return {"weights": self.weights}
+
+    def _extract(self, audio):
+        if self.weights != "random":
+            raise Unavailable("wav2vec2_base: its file is not here")
+        return [-block for block in super()._extract(audio)]
+
+
+def test_random_weights_stand_beside_the_papers_own(settings):
+    outcome = reproduce("table5", settings(backbones=(Untrained(), "logmel"), orderings=1))
+    assert outcome.lacking == {"wav2vec2_base": "wav2vec2_base: its file is not here"}
+    ours, stranger = outcome.tables[0].comparisons
+    assert ours.cell("SLDA", "random").paper == 42.3 and ours.cell("SLDA", "trained").paper == 82.4
+    assert ours.cell("SLDA", "random").ours is not None
+    assert ours.cell("SLDA", "trained").ours is None
+    assert stranger.cell("NCM", "random") == Cell(None, 13.5)
+    assert stranger.cell("NCM", "trained").ours is not None
+    with pytest.raises(InputError, match=r"none of the backbones.*not here"):
+        reproduce("table3", settings(backbones=(Untrained(),)))
+    asked = settings(backbones=(Untrained(), "logmel"), weights="random", orderings=1)
+    outcome = reproduce("table3", asked)
+    assert outcome.config["backbones"] == ["wav2vec2_base:weights=random", "logmel"]
+    [shown] = outcome.tables[0].comparisons
+    assert shown.cell("TAP", 0).paper == 90.0 and shown.cell("TAP", 1).paper == 85.5
+    both = [shown.cell("TAP", index).ours for index in range(2)]
+    assert shown.cell("TAP", "mean of ours").ours == pytest.approx(np.mean(both))
+    assert any("untrained" in note for note in outcome.tables[0].notes)
+    with pytest.raises(InputError, match="must be pretrained or random, got 'rnadom'"):
+        reproduce("table3", settings(weights="rnadom"))
+
+
+def test_claims_by_hand():
+    slda, tap_slda = Need("avg", "SLDA"), Need("tap", "SLDA")
+    values = {slda: 80.0, tap_slda: 85.0, Need("avgmax", "SLDA"): 84.0}
+    values |= {Need("avg", "NCM"): 50.0, Need("tap", "NCM"): 40.0}
+    source = claims.Source([values.get], values.get)
+    assert source.gain(slda, tap_slda) == 25
+    assert source.over_the_best() == 6.25
+    assert source.exceptions() == 50
+    assert source.gain(Need("avg", "FT"), Need("tap", "FT")) is None
+
+
+def test_claims_follow_from_the_papers_own_tables():
+    given = {c.text: c.recompute(claims.paper_source(c.only)) for c in claims.CLAIMS}
+    said = {claim.text: claim.figure for claim in claims.CLAIMS}
+    strange = {
+        "abstract: over competitors, average": 10.5,
+        "introduction: over the best competitor": 10.5,
+        "the same on Emf-B over SLDA": 35.9,
+        "cases that TAP makes worse, % of all": 100 * 8 / 54,
+    }
+    for text, value in given.items():
+        assert value == pytest.approx(strange.get(text, said[text]), abs=0.06), text
+
+
+def test_figure3_says_what_cannot_be_had(settings):
+    [made] = reproduce("figure3", settings(orderings=1)).tables
+    [shown] = made.comparisons
+    rows = [name for name, _ in shown.rows]
+    assert rows == ["de, 2", "de, 4", "de, mean", "mean of all"]
+    assert shown.cell("de, mean", "FT").paper == 1.5
+    [absent] = [note for note in made.notes if "100 words" in note]
+    assert "has 4 words" in absent
+    assert made.drawings[0].count("<rect") == 6
+
+
+def test_the_papers_figures_are_its_tables():
+    tables = json.loads(shared("paper", "tables.json").read_text())
+    assert tuple(tables["backbones"]) == paper.COLUMNS
+
+    def flat(rows, *keys):
+        def dig(value):
+            for key in keys:
+                value = value[key]
+            return value
+
+        return {row: [dig(v[b]) for b in paper.COLUMNS if b in v] for row, v in rows.items()}
+
+    def averages(figures):
+        return {row: figures.at(row, None) for row in figures.rows}
+
+    table1 = {key: dict(figures.rows) for key, figures in paper.TABLE1.items()}
+    assert all(rows.pop("CBCL") == rows["NCM"] for rows in table1.values())
+    for key in ("acc", "bwt", "forg", "pla"):
+        assert flat(tables["table1_methods_avg_pooling"], key) == table1[key]
+    assert tables["table1_std_of_acc"] == table1["acc_std"]
+    assert flat(tables["table2_methods_with_tap"]) == paper.TABLE2.rows
+    assert flat(tables["table3_poolings_with_slda"]) == paper.TABLE3.rows
+    assert flat(tables["table7_feature_size"]) == paper.TABLE7.rows
+    for ours, theirs in (("acc", "acc"), ("delta_p", "delta_p_percent")):
+        rows = tables["table4_moment_order_mean_over_backbones"].items()
+        assert {r: [c[theirs] for c in v.values()] for r, v in rows} == paper.TABLE4[ours]
+    for column, rows in tables["table5_random_vs_pretrained"].items():
+        for row, figures in rows.items():
+            for weights, number in figures.items():
+                assert paper.TABLE5[weights].at(row, column) == number
+    for column, rows in tables["table6_iid"].items():
+        assert {row: paper.TABLE6.at(row, column) for row in rows} == rows
+    sizes = {row: value["delta_fs"] for row, value in tables["table7_feature_size"].items()}
+    assert sizes == paper.TABLE7_DELTA_FS
+    printed = {row: value["avg"] for row, value in tables["table7_feature_size"].items()}
+    assert printed == averages(paper.TABLE7)
+    printed = tables["averages"]
+    gains = averages(paper.TABLE2_GAIN)
+    both = {row: [value, gains[row]] for row, value in averages(paper.TABLE2).items()}
+    assert list(both.values()) == list(printed["table2 (gain)"].values())
+    assert printed["table3"] == averages(paper.TABLE3)
+    assert printed["table6"] == averages(paper.TABLE6)
+    assert list(paper.CLAIMS.values()) == list(tables["claims_relative_gain_percent"].values())
+    assert list(paper.FIGURE3_FT.values()) == tables["claims_other"]["figure3 FT acc per language"]
+    assert paper.EXCEPTIONS == 100 * 7 / 54 and paper.ICARL_AVERAGE == 72.3
+    text = tables["text"]
+    assert text["tap_time_overhead_percent"] == paper.OVERHEAD
+    moments = [text["wasserstein_moment_1"], text["wasserstein_moments_2_to_5"]]
+    assert list(map(list, paper.WASSERSTEIN.values())) == moments
+
+
+def test_command_prints_and_writes(data, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    target = tmp_path / "t.json", tmp_path / "t.html"
+    where = ["--data", data / "commands", "--cache", data / "cache", "--jobs", 1]
+    options = [*where, "--backbones", "logmel", "--orderings", 1]
+    code, output, error = run(
+        "reproduce", "table3", *options, "--out", target[0], "--out", target[1]
+    )
+    assert code == 0 and not error
+    assert "NOT THE PAPER'S DATA" in output and "mean of 6" in output and "iSQRT-COV" in output
+    stored = json.loads(target[0].read_text())
+    assert stored["tables"][0]["name"] == "table3"
+    assert len(stored["records"][0]["results"]) == 12
+    assert target[1].read_text().startswith("<!DOCTYPE html>")
+
+
+def test_errors_are_one_line(data, run, tmp_path):
+    where = ["--data", data / "commands", "--cache", data / "cache"]
+    for arguments, said in [
+        (["table8", *where], r"no table named 'table8'; known: table1, table2,"),
+        (["table3", *where, "--backbones", "logmle"], "no backbone named 'logmle'"),
+        (["table3", *where, "--out", tmp_path / "no" / "x.json"], "its folder does not exist"),
+        (["figure3", *where, "--n-words", "many"], "--n-words wants whole numbers"),
+        (["table3", "--data", tmp_path / "gone", *where[2:]], "gone does not exist"),
+    ]:
+        code, output, error = run("reproduce", *arguments)
+        assert code == 2 and not output
+        assert said in error and error.count("\n") == 1
+
+
+def test_wide_tables_are_cut_into_groups():
+    shown = Comparison("t", "row", [Group(f"backbone {i}") for i in range(6)])
+    shown.add("a", [Cell(1.0, -0.04)] * 6)
+    assert len(list(console_tables(shown, width=60))) == 3
+    assert len(list(console_tables(shown, width=300))) == 1
+    assert shown.groups[0].cells(Cell(0.0, 0.04)) == ["0.0", "0.0", "+0.0"]
+    assert shown.groups[0].cells(Cell(-0.01, 0.3)) == ["0.0", "0.3", "-0.3"]
+    with pytest.raises(ValueError, match="1 cells for 6 groups"):
+        shown.add("b", [Cell(1.0)])

@@ -1,0 +1,279 @@
+"""Guests of the servers under load: those who keep to the protocol, and those who do not.
+
+Each is called as guest(port, dice), over and over; `dice` is a seeded random generator. An OSError
+means that the server hung up.
+"""
+
+import base64
+import contextlib
+import functools
+import json
+import os
+import socket
+import struct
+import time
+
+import numpy as np
+
+from tapword.assets import CLIPS
+from tapword.audio import files as audio
+
+WORDS = ("coffee", "lamp", "music")
+# 503: the studio has no place left.
+BUSY = 503
+
+
+def clip(word: str, number: int) -> np.ndarray:
+    return audio.read(sorted((CLIPS / word).glob("*.ogg"))[number])
+
+
+@functools.cache
+def samples(*words: str) -> bytes:
+    """Words with pauses around them and a little noise, s16le."""
+    quiet = np.zeros(11_200, dtype=np.float32)
+    sound = np.concatenate([quiet, *(part for word in words for part in (clip(word, 11), quiet))])
+    sound = sound + np.random.default_rng(0).normal(0, 1e-3, len(sound))
+    return (np.clip(sound, -1, 1) * 32767).astype("<i2").tobytes()
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+def reset(line: socket.socket) -> None:
+    """Let the connection break off rather than end."""
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def begin_many(port: int, first: bytes) -> None:
+    """Begin on many connections, end on none; half of them are reset."""
+    with contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(connect(port)) for _ in range(20)]
+        for line in lines:
+            line.sendall(first)
+        time.sleep(0.5)
+        for line in lines[::2]:
+            reset(line)
+
+
+# The studio.
+
+
+def request(
+    port: int, method: str, path: str, body: bytes = b"", length: int | None = None
+) -> tuple[int, bytes]:
+    """Ask the studio; give the status and the body."""
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+        f"Content-Length: {len(body) if length is None else length}\r\nConnection: close\r\n\r\n"
+    )
+    with connect(port) as line:
+        line.sendall(head.encode() + body)
+        answer = b""
+        while part := line.recv(1 << 16):
+            answer += part
+    head, _, content = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), content
+
+
+def web_page(port, dice):
+    status, content = request(port, "GET", dice.choice(("/", "/api/state", "/static/main.js")))
+    assert status in (200, BUSY) and content
+
+
+def web_teach(port, dice):
+    status, _ = request(port, "POST", f"/api/learn?word={dice.choice(WORDS)}", samples("lamp"))
+    assert status in (200, BUSY)
+
+
+def web_too_large(port, dice):
+    """Send more than is taken; the studio may hang up before all of it was sent."""
+    with contextlib.suppress(ConnectionError):
+        claim = dice.choice((None, 10**12))
+        status, content = request(port, "POST", "/api/learn?word=x", bytes(1 << 20), claim)
+        assert status in (413, BUSY) and content
+
+
+def web_slow(port, dice):
+    """Send a request letter by letter, and go without a word."""
+    with connect(port) as line:
+        for letter in b"POST /api/learn?word=lamp HTTP/1.1\r\nHost: 127":
+            line.sendall(bytes([letter]))
+            time.sleep(0.05)
+
+
+def web_half_open(port, dice):
+    begin_many(port, b"GET /api/state HTTP/1.1\r\nHost: ")
+
+
+def web_unread(port, dice):
+    """Ask for the model many times and read none of it."""
+    with connect(port) as line:
+        line.sendall(20 * f"GET /api/model HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        time.sleep(0.5)
+
+
+@contextlib.contextmanager
+def live(port: int):
+    """Open the studio's live line, by hand: what follows need not be WebSocket frames."""
+    key = base64.b64encode(os.urandom(16)).decode()
+    with connect(port) as line:
+        line.sendall(
+            f"GET /api/live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+            f"Origin: http://127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode()
+        )
+        if b" 101 " not in line.recv(4096):
+            raise ConnectionError("no place")
+        yield line
+
+
+def frame(content: bytes, first: int = 0x82, length: int | None = None) -> bytes:
+    """Make a masked WebSocket frame: the mask is zero, the length what is claimed."""
+    size = len(content) if length is None else length
+    return struct.pack(">BBQ", first, 0xFF, size) + bytes(4) + content
+
+
+def web_listen(port, dice):
+    """Send sound as a page does; read what comes, or nothing of it."""
+    sound, reads = samples("lamp", "music"), dice.random() < 0.5
+    with live(port) as line:
+        line.sendall(frame(b'{"type": "listen"}', 0x81))
+        for start in range(0, len(sound), 2560):
+            line.sendall(frame(sound[start : start + 2560]))
+            if reads:
+                line.recv(1 << 16)
+
+
+def web_record(port, dice):
+    """Record a take as a page does; keep it, throw it away, or leave in the middle."""
+    sound = samples("lamp")
+    with live(port) as line:
+        line.sendall(frame(b'{"type": "record", "id": 1}', 0x81))
+        for start in range(0, len(sound), 2560):
+            line.sendall(frame(sound[start : start + 2560]))
+        wish = dice.choice(
+            (b'{"type": "cancel"}', b'{"type": "keep", "id": 1, "word": "lamp"}', b"")
+        )
+        if wish:
+            line.sendall(frame(wish, 0x81))
+            line.recv(1 << 16)
+
+
+def web_broken_frames(port, dice):
+    with live(port) as line:
+        line.sendall(
+            dice.choice(
+                (
+                    dice.randbytes(500),
+                    frame(b"abc"),
+                    frame(b"\xff\xfe", 0x81),
+                    frame(b"[" * 1900, 0x81),
+                    frame(b'{"type": "correct", "id": 9, "word": null}', 0x81),
+                    frame(bytes(1 << 16)),
+                    frame(b"", length=1 << 62),
+                    frame(b"part", 0x02),
+                    frame(b"reserved", 0xF5),
+                    b"\x82\x04open",
+                )
+            )
+        )
+        line.settimeout(0.5)
+        while line.recv(1 << 16):
+            pass
+
+
+STUDIO = [
+    *(web_page, web_page, web_teach, web_too_large, web_slow, web_half_open, web_unread),
+    *(web_listen, web_listen, web_record, web_broken_frames, web_broken_frames),
+]
+
+# The Wyoming service: a line of JSON, then as many bytes of data and payload as it says.
+
+
+def event(kind: object, payload: bytes = b"", **more: object) -> bytes:
+    header = {"type": kind, "payload_length": len(payload)} | more
+    return json.dumps(header).encode() + b"\n" + payload
+
+
+def chunk(sound: bytes) -> bytes:
+    return event("audio-chunk", sound, data={"rate": 16_000, "width": 2, "channels": 1})
+
+
+def described(port: int) -> list[str]:
+    """Ask the service for its words."""
+    with connect(port) as line, line.makefile("rb") as answer:
+        line.sendall(event("describe"))
+        header = json.loads(answer.readline() or b"{}")
+        if not header:
+            raise ConnectionError("no place")
+        data = json.loads(answer.read(header["data_length"]))
+    return [word["name"] for word in data["wake"][0]["models"]]
+
+
+def wake_describe(port, dice):
+    assert set(described(port)) == set(WORDS)
+
+
+def wake_listen(port, dice):
+    """Send a word and wait until it is heard."""
+    word = dice.choice(WORDS)
+    sound = samples(word)
+    with connect(port) as line, line.makefile("rb") as answers:
+        line.sendall(event("audio-start", data={"rate": 16_000, "width": 2, "channels": 1}))
+        for start in range(0, len(sound), 2560):
+            line.sendall(chunk(sound[start : start + 2560]))
+        line.sendall(event("audio-stop"))
+        header = json.loads(answers.readline() or b"{}")
+        if header:
+            data = json.loads(answers.read(header.get("data_length") or 0) or b"{}")
+            assert (header["type"], data.get("name")) == ("detection", word)
+
+
+def wake_garbage(port, dice):
+    with connect(port) as line:
+        line.sendall(
+            dice.choice(
+                (
+                    dice.randbytes(2000),
+                    b"GET / HTTP/1.1\r\n\r\n",
+                    b"{" * 100_000,
+                    b"[" * 5_000 + b"\n",
+                    event(7),
+                    event("audio-chunk", data=[1]),
+                    event("audio-chunk", b"odd", data={"rate": 16_000, "width": 2, "channels": 1}),
+                    event("audio-start", data={"rate": -1, "width": 99, "channels": "many"}),
+                    event("detect", data={"names": 3}),
+                    event("describe", payload_length=1 << 40),
+                    event("describe", payload_length=-5, data_length="x"),
+                )
+            )
+        )
+        line.settimeout(0.5)
+        while line.recv(1 << 16):
+            pass
+
+
+def wake_half_open(port, dice):
+    begin_many(port, event("audio-chunk", payload_length=2560) + bytes(100))
+
+
+def wake_unread(port, dice):
+    """Ask without ever reading, then go."""
+    with connect(port) as line:
+        line.settimeout(1)
+        for _ in range(2_000):
+            line.sendall(event("describe"))
+
+
+def wake_slow(port, dice):
+    with connect(port) as line:
+        for letter in event("describe"):
+            line.sendall(bytes([letter]))
+            time.sleep(0.05)
+
+
+WYOMING = [
+    *(wake_describe, wake_listen, wake_listen, wake_listen, wake_garbage, wake_garbage),
+    *(wake_half_open, wake_unread, wake_slow),
+]

@@ -1,0 +1,400 @@
+"""The studio's requests: what it teaches, what it refuses, what it never does."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import filelock
+import numpy as np
+import pytest
+
+import tapword
+from tapword.assets import CLIPS
+from tapword.audio.files import read
+from tapword.backbones.logmel import Logmel
+from tapword.spotter import modelfile
+from tests.conftest import tone
+from tests.serve.conftest import (
+    HOME,
+    LIVE,
+    SMALL,
+    client_of,
+    learn,
+    next_of,
+    spoken,
+    wait_for_words,
+    words_of,
+)
+
+pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
+pytest.importorskip("uvicorn", reason="needs the extra web: pip install 'tapword[web]'")
+pytest.importorskip("httpx2", reason="needs httpx2, which the test client is made of")
+
+from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.serve.studio.model import StudioModel
+
+# Teaching.
+
+
+def test_teach_rename_forget(client, path):
+    assert client.get("/api/state").json()["words"] == []
+    assert not path.exists()
+    for pitch in (300, 310, 320):
+        assert learn(client, " lamp ", pitch).status_code == 200
+    answer = learn(client, "музыка", 1200)
+    assert words_of(answer.json()) == {"lamp": 3, "музыка": 1} == tapword.load(path).words
+    renamed = client.post("/api/rename", json={"old": "музыка", "new": "radio"})
+    assert words_of(renamed.json()) == {"lamp": 3, "radio": 1}
+    forgotten = client.post("/api/forget", json={"word": "lamp"})
+    assert words_of(forgotten.json()) == {"radio": 1}
+    assert tapword.load(path).words == {"radio": 1}
+
+
+def test_bad_recordings_are_refused(client, path):
+    for sound, said in (
+        (spoken(tone(300, 0.5))[2 * 9600 :], "cut off"),
+        (spoken(np.zeros(8000)), "no speech"),
+    ):
+        answer = client.post("/api/learn", content=sound, params={"word": "lamp"})
+        assert answer.status_code == 422 and said in answer.json()["error"]
+    assert not path.exists()
+
+
+def test_warnings_come_with_what_was_learned(path):
+    """The same word under another name: three recordings are enough to say so."""
+    model = StudioModel(
+        path, {"backbone": "speech_embedding", "pooling": "tap", "learner": "ridge"}
+    )
+    clips = [read(file) for file in sorted((CLIPS / "lamp").glob("*.ogg"))[:10]]
+    for word in ("music", "window"):
+        for file in sorted((CLIPS / word).glob("*.ogg"))[:4]:
+            assert model.learn(read(file), word) == []
+    assert [model.learn(clip, "lamp") for clip in clips[:5]] == [[]] * 5
+    said = [model.learn(clip, "light") for clip in clips[5:8]]
+    assert said[:2] == [[]] * 2 and '"light" sounds close to "lamp"' in said[2][0]
+    model.forget("lamp")
+    assert model.learn(clips[8], "light") == []
+
+
+@pytest.mark.parametrize("word", ["", "  ", "a\nb", "x" * 201])
+def test_words_that_cannot_be_shown_are_refused(client, word):
+    answer = learn(client, word)
+    assert answer.status_code == 422 and "printable characters" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path_", "body", "status", "said"),
+    [
+        ("/api/forget", {"word": "lamp"}, 422, "nothing is taught yet"),
+        ("/api/rename", {"old": "lamp", "new": "x"}, 422, "nothing is taught yet"),
+        ("/api/forget", {"word": 3}, 422, "must be JSON with the texts word"),
+        ("/api/rename", ["lamp"], 422, "must be JSON with the texts old, new"),
+        ("/api/nothing", {}, 404, "Not Found"),
+    ],
+)
+def test_requests_that_cannot_be_met(client, path_, body, status, said):
+    answer = client.post(path_, json=body)
+    assert answer.status_code == status and said in answer.json()["error"]
+    assert client.get("/api/model").status_code == 422
+
+
+def test_unknown_words(client):
+    learn(client, "lamp")
+    for path_, body in (
+        ("/api/forget", {"word": "lam"}),
+        ("/api/rename", {"old": "lam", "new": "x"}),
+    ):
+        answer = client.post(path_, json=body)
+        assert answer.status_code == 422 and "no word 'lam' is taught" in answer.json()["error"]
+
+
+# The model file, shared with others.
+
+
+def test_others_change_the_file(client, path):
+    learn(client, "lamp")
+    with client.websocket_connect(LIVE, headers=HOME) as line:
+        wait_for_words(line, {"lamp": 1})
+        with tapword.Spotter.edit(path) as other:
+            other.learn(tone(1200), "music")
+        news = wait_for_words(line, {"lamp": 1, "music": 1})
+        assert news["revision"] == modelfile.revision(path)
+        learn(client, "lamp")
+        wait_for_words(line, {"lamp": 2, "music": 1})
+        path.unlink()
+        while (message := next_of(line, "model"))["problem"] is None:
+            pass
+        assert "is gone; its words stay in use" in message["problem"]
+        assert words_of(message) == {"lamp": 2, "music": 1}
+
+
+def test_two_tabs_and_a_program_lose_nothing(client, path):
+    learn(client, "start")
+    turns = 8
+
+    def teach_elsewhere():
+        code = (
+            "import numpy as np, sys, tapword\n"
+            f"for turn in range({turns}):\n"
+            "    with tapword.Spotter.edit(sys.argv[1]) as spotter:\n"
+            "        spotter.learn(np.sin(np.arange(8000) * 0.3).astype('f4'), 'elsewhere')\n"
+        )
+        subprocess.run([sys.executable, "-c", code, path], check=True)
+
+    def teach_here(word):
+        for _ in range(turns):
+            assert learn(client, word).status_code == 200
+
+    threads = [
+        threading.Thread(target=teach_elsewhere),
+        threading.Thread(target=teach_here, args=("one",)),
+        threading.Thread(target=teach_here, args=("two",)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert tapword.load(path).words == {"start": 1, "elsewhere": turns, "one": turns, "two": turns}
+
+
+def test_a_file_that_turns_bad_is_told_of_and_its_words_stay(client, path):
+    learn(client, "lamp")
+    good = path.read_bytes()
+
+    def told():
+        # A file may still be on its way: what is broken at the second look is broken.
+        client.get("/api/state")
+        state = client.get("/api/state").json()
+        assert words_of(state) == {"lamp": 1}
+        return state["problem"]
+
+    path.write_bytes(good[:-100])
+    assert "is not a tapword model" in told()
+    path.write_bytes(re.sub(rb'(\\"format\\": )\d', rb"\g<1>9", good))
+    assert "in format 9" in told()
+    answer = learn(client, "lamp")
+    assert answer.status_code == 409 and "upgrade" in answer.json()["error"]
+    path.write_bytes(good)
+    assert told() is None
+    path.unlink()
+    assert "is gone" in told()
+    assert words_of(learn(client, "music", 1200).json()) == {"lamp": 1, "music": 1}
+    assert tapword.load(path).words == {"lamp": 1, "music": 1}
+
+
+class Noting(Logmel):
+    """A backbone that notes whether the model file is locked while it is asked."""
+
+    public_name = "logmel"
+    path = None
+
+    def __init__(self):
+        super().__init__()
+        self.asked_while_locked = []
+
+    def frames_many(self, audios):
+        lock = filelock.FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=0)
+        try:
+            with lock:
+                self.asked_while_locked.append(False)
+        except filelock.Timeout:
+            self.asked_while_locked.append(True)
+        return super().frames_many(audios)
+
+
+def test_the_file_is_not_locked_while_clips_are_encoded(path):
+    backbone = Noting()
+    backbone.path = path
+    model = StudioModel(path, SMALL | {"backbone": backbone})
+    model.learn(tone(300), "lamp")
+    model.learn(tone(1200), "music")
+    model.reject(tone(900))
+    assert len(backbone.asked_while_locked) >= 4 and not any(backbone.asked_while_locked)
+    assert model.spotter.words == {"lamp": 1, "music": 1}
+    assert sum(model.spotter.negatives.values()) == 1
+    # Taught through the spotter itself, it would have been.
+    with model.edit() as spotter:
+        spotter.learn(tone(300), "lamp")
+    assert backbone.asked_while_locked[-1]
+
+
+def test_other_parts_that_came_meanwhile_encode_the_clip_anew(path, tmp_path):
+    """Somebody replaces the model between the encoding of a clip and the lock."""
+    other = tapword.Spotter("logmel", "avg", "ncm")
+    other.learn(tone(1200), "music")
+
+    class Overtaken(StudioModel):
+        @contextlib.contextmanager
+        def edit(self):
+            other.save(path, overwrite=True)
+            with super().edit() as spotter:
+                yield spotter
+
+    model = Overtaken(path, SMALL)
+    model.learn(tone(300), "lamp")
+    assert tapword.load(path).words == {"music": 1, "lamp": 1}
+    other.learn(tone(1200), "music")
+    model.spotter = tapword.Spotter(**SMALL)
+    model.reject(tone(1200))
+    assert tapword.load(path).negatives == {"music": 1}
+
+
+def test_download_and_upload(client, path, tmp_path):
+    learn(client, "lamp")
+    answer = client.get("/api/model")
+    assert answer.content == path.read_bytes()
+    assert "filename*=UTF-8''home.tap" in answer.headers["content-disposition"]
+    other = tapword.Spotter(**SMALL)
+    other.learn(tone(1200), "music")
+    other.save(tmp_path / "other.tap")
+    content = (tmp_path / "other.tap").read_bytes()
+    added = client.post("/api/model", content=content, params={"how": "add"})
+    assert words_of(added.json()) == {"lamp": 1, "music": 1}
+    seen = added.json()["revision"]
+    learn(client, "lamp")
+    stale = {"how": "replace", "revision": seen}
+    answer = client.post("/api/model", content=content, params=stale)
+    assert answer.status_code == 409 and "changed meanwhile" in answer.json()["error"]
+    assert tapword.load(path).words == {"lamp": 2, "music": 1}
+    fresh = {"how": "replace", "revision": client.get("/api/state").json()["revision"]}
+    replaced = client.post("/api/model", content=content, params=fresh)
+    assert words_of(replaced.json()) == {"music": 1}
+    assert tapword.load(path).words == {"music": 1}
+
+
+def test_an_upload_makes_a_model_where_there_is_none(client, path, tmp_path):
+    other = tapword.Spotter(**SMALL)
+    other.learn(tone(1200), "music")
+    other.save(tmp_path / "other.tap")
+    content = (tmp_path / "other.tap").read_bytes()
+    answer = client.post("/api/model", content=content, params={"how": "replace"})
+    assert words_of(answer.json()) == {"music": 1}
+
+
+def test_uploads_that_cannot_be_used(client, path, tmp_path):
+    learn(client, "lamp")
+    before = path.read_bytes()
+    other = tapword.Spotter("logmel:pad_s=0.1", "tap:R=2", "ridge")
+    other.learn(tone(1200), "music")
+    other.save(tmp_path / "other.tap")
+    revision = {"revision": modelfile.revision(path)}
+    for content, how, said in (
+        (b"", "add", "not a tapword model"),
+        (b"nonsense" * 100, "replace", "the uploaded file is not a tapword model"),
+        ((tmp_path / "other.tap").read_bytes(), "replace", "another backbone"),
+        (before, "both", "how must be add or replace"),
+    ):
+        answer = client.post("/api/model", content=content, params={"how": how} | revision)
+        assert answer.status_code in (409, 422) and said in answer.json()["error"]
+        assert str(tempfile.gettempdir()) not in answer.json()["error"]
+    assert path.read_bytes() == before
+
+
+# What it refuses to swallow.
+
+
+def test_large_bodies(client, path):
+    too_long = np.zeros(round((LIMITS.clip_s + 0.1) * 16_000), dtype="<i2").tobytes()
+    answer = client.post("/api/learn?word=x", content=too_long)
+    assert answer.status_code == 413 and "10 s of sound" in answer.json()["error"]
+    # A body that does not say how large it is.
+    answer = client.post("/api/learn?word=x", content=(bytes(100_000) for _ in range(10)))
+    assert answer.status_code == 413
+    answer = client.post("/api/forget", content=b'{"word": "' + b"x" * 10_000 + b'"}')
+    assert answer.status_code == 413
+    answer = client.post("/api/learn?word=x", content=b"123")
+    assert answer.status_code == 422 and "16-bit" in answer.json()["error"]
+    answer = client.post("/api/learn?word=x", content=b"")
+    assert answer.status_code == 422 and "shorter than 100 ms" in answer.json()["error"]
+
+
+def test_a_large_model_is_refused(model):
+    with client_of(model, limits=Limits(model_bytes=1000)) as client:
+        answer = client.post("/api/model?how=add", content=bytes(1001))
+    assert answer.status_code == 413 and "1,000 bytes" in answer.json()["error"]
+
+
+# What it keeps.
+
+_written: list[str] | None = None
+
+
+def _note_writing(event, arguments):
+    if event == "open" and _written is not None:
+        path, mode, flags = arguments
+        writes = any(letter in (mode or "") for letter in "wax+")
+        writes = writes or bool((flags or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        if writes and not isinstance(path, int):
+            _written.append(os.fsdecode(path))
+
+
+@pytest.fixture
+def written(monkeypatch, tmp_path):
+    """Every path that this process opens for writing, seen by the interpreter itself."""
+    global _written
+    if not hasattr(_note_writing, "added"):
+        sys.addaudithook(_note_writing)
+        _note_writing.added = True
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    _written = []
+    yield _written
+    _written = None
+    assert not list(scratch.iterdir())
+
+
+def test_sound_is_never_written(path, written):
+    with client_of(StudioModel(path)) as client:
+        teach_and_listen(client, path)
+    assert {Path(name).parent for name in written} == {path.parent}
+    assert all(Path(name).name.startswith(".home.tap") for name in written), written
+    assert {file.name for file in path.parent.iterdir()} <= {"home.tap", ".home.tap.lock"}
+
+
+def teach_and_listen(client, path):
+    sounds = [spoken(tone(pitch, 0.5), 0.7) for pitch in (300, 320, 340, 1000, 1100, 1200)]
+    with client.websocket_connect(LIVE, headers=HOME) as line:
+        for index, sound in enumerate(sounds):
+            word = "low" if index < 3 else "high"
+            line.send_json({"type": "record", "id": index})
+            send(line, sound)
+            assert next_of(line, "take")["problem"] is None
+            line.send_json({"type": "keep", "id": index, "word": word})
+            assert "error" not in next_of(line, "keep")
+        assert learn(client, "low").status_code == 200
+        line.send_json({"type": "listen"})
+        for sound in sounds:
+            send(line, sound)
+        line.send_json({"type": "missed", "word": "high"})
+        assert "error" not in next_of(line, "missed")
+    assert tapword.load(path).words == {"low": 4, "high": 4}
+
+
+def send(line, sound):
+    for start in range(0, len(sound) - 2560, 2560):
+        line.send_bytes(sound[start : start + 2560])
+
+
+def test_the_file_holds_statistics_only(client, path):
+    sounds = [spoken(tone(pitch, 0.5)) for pitch in (300, 320, 340, 360)]
+    sizes = []
+    for sound in sounds:
+        client.post("/api/learn", content=sound, params={"word": "low"})
+        sizes.append(path.stat().st_size)
+    # Header fields like the number of writings may grow by a digit; a clip would be 16,000 bytes.
+    assert max(sizes) - min(sizes) < 64
+    content = path.read_bytes()
+    for sound in sounds:
+        samples = np.frombuffer(sound, dtype="<i2")
+        for kind in ("<i2", "<f4", "<f8"):
+            scaled = samples if kind == "<i2" else samples / 32768
+            middle = scaled.astype(kind)[8000:12000]
+            assert not any(middle[at : at + 8].tobytes() in content for at in range(0, 3992, 97))
+    _, arrays = modelfile.read(path)
+    assert max(array.shape[0] for name, array in arrays.items() if name != "scatter") < 1000

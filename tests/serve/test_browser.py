@@ -1,0 +1,369 @@
+"""The studio in a real browser, with a microphone made of the demo's clips."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+import soundfile
+
+import tapword
+from tapword.assets import CLIPS
+from tapword.audio import files as audio
+from tests.serve.conftest import running
+
+pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
+pytest.importorskip("playwright", reason="needs playwright: pip install playwright")
+
+from playwright.sync_api import sync_playwright
+
+from tapword.serve.studio.model import StudioModel
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PHONE = {"width": 390, "height": 844}
+VOICE = "flite-rms"
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture(scope="module")
+def microphone(tmp_path_factory):
+    """File that the browser takes for its microphone; read anew whenever a page opens it."""
+    return tmp_path_factory.mktemp("microphone") / "sound.wav"
+
+
+@pytest.fixture(scope="module")
+def browser(microphone):
+    executable = next(filter(None, map(shutil.which, NAMES)), None)
+    if executable is None:
+        pytest.skip(f"needs a browser: none of {', '.join(NAMES)} is installed")
+    speak(microphone, ["lamp"])
+    with sync_playwright() as library:
+        browser = library.chromium.launch(
+            executable_path=executable,
+            args=[
+                "--no-sandbox",
+                "--use-fake-ui-for-media-stream",
+                "--use-fake-device-for-media-stream",
+                f"--use-file-for-fake-audio-capture={microphone}",
+            ],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def url(path):
+    with running(StudioModel(path)) as (origin, _, _):
+        yield origin
+
+
+@pytest.fixture
+def open_page(browser, url):
+    """Open the studio in a tab of its own; every error the page met fails the test."""
+    contexts, errors = [], []
+
+    def note(message):
+        # The browser tells of every refused request; the page shows those itself.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            errors.append(message.text)
+
+    def open_page(script=None, **options):
+        context = browser.new_context(
+            permissions=["microphone"], reduced_motion="reduce", locale="en-GB", **options
+        )
+        contexts.append(context)
+        context.set_default_timeout(30_000)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", note)
+        if script:
+            page.add_init_script(script)
+        page.goto(url)
+        page.locator("#model:not(:empty)").wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def speak(path, words, gap_s=0.9):
+    """Put words of one voice on the microphone, over and over, in a quiet room."""
+    parts = []
+    for word in words:
+        for take in (0, 1):
+            clip = audio.read(CLIPS / word / f"{VOICE}_{take}.ogg")
+            parts += [0.5 * clip / np.abs(clip).max(), np.zeros(round(gap_s * 16_000))]
+    samples = np.concatenate(parts)
+    samples += np.random.default_rng(0).normal(0, 5e-4, len(samples))
+    soundfile.write(path, samples, 16_000, subtype="PCM_16")
+
+
+def teach(page, word, takes):
+    """Teach by voice with the keyboard alone: every step has the focus where it is needed."""
+    page.locator("#word").focus()
+    page.keyboard.type(word)
+    kept = 0
+    for _ in range(3 * takes):
+        page.keyboard.press("Enter")
+        page.locator("#take-actions:visible").wait_for()
+        if "good" in page.locator("#verdict").get_attribute("class"):
+            kept += 1
+            page.keyboard.press("Enter")
+            page.locator("#record.idle:focus").wait_for()
+        if kept == takes:
+            return
+    pytest.fail(f"no {takes} good takes: {page.locator('#verdict').inner_text()}")
+
+
+def test_teach_listen_correct_reload(microphone, open_page, path):
+    for word in ("lamp", "kitchen"):
+        speak(microphone, [word])
+        page = open_page()
+        teach(page, word, 3)
+        assert "is ready" in page.locator("#verdict").inner_text()
+        page.context.close()
+    assert tapword.load(path).words == {"lamp": 3, "kitchen": 3}
+
+    speak(microphone, ["kitchen"], gap_s=1.5)
+    page = open_page()
+    page.locator("#listen-button").click()
+    event = page.locator("#events li").first
+    event.wait_for()
+    assert event.locator(".heard").inner_text() == "kitchen"
+    page.locator("#listen-button").click()
+    assert page.locator("#listen-button").get_attribute("aria-pressed") == "false"
+
+    first = page.locator("#events li").last
+    first.get_by_label("I said another word than kitchen").select_option("lamp")
+    first.locator(".verdict.good").wait_for()
+    assert "Learned as “lamp”" in first.inner_text()
+    assert tapword.load(path).words == {"lamp": 4, "kitchen": 3}
+    page.reload()
+    page.locator("#word-list li").first.wait_for()
+    shown = page.locator("#word-list li").all_inner_texts()
+    assert [re.sub(r"\s+", " ", text).strip() for text in shown] == [
+        "lamp 4 takes",
+        "kitchen 3 takes",
+    ]
+
+
+def test_the_studio_says_when_a_take_is_over(microphone, open_page, path):
+    """Stop, Escape, a word that is over, and nobody speaking; while listening goes on as well."""
+    with tapword.Spotter.edit(path) as spotter:
+        for take in (0, 1):
+            spotter.learn(CLIPS / "music" / f"{VOICE}_{take}.ogg", "music")
+    speak(microphone, ["lamp"])
+    page = open_page()
+    sent, frames = [], []
+    page.on("request", lambda request: sent.append(request.url))
+    page.on("websocket", lambda line: line.on("framesent", lambda sent: frames.append(sent)))
+    page.reload()
+    page.locator("#model:not(:empty)").wait_for()
+    page.locator("#word").fill("lamp")
+    page.locator("#listen-button").click()
+    page.locator("#listen-button.live").wait_for()
+    page.locator("#record").click()
+    page.locator("#record.recording").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#record.idle").wait_for()
+    assert page.locator("#verdict").inner_text() == ""
+    page.locator("#record").click()
+    page.locator("#record.recording").wait_for()
+    page.locator("#record").click()
+    page.locator("#take-actions:visible").wait_for()
+    page.locator("#again").click()
+    page.locator("#record.recording").wait_for()
+    page.locator("#take-actions:visible").wait_for()
+    page.locator("#keep").click()
+    page.locator("#record.idle:focus").wait_for()
+    assert tapword.load(path).words == {"music": 2, "lamp": 1}
+    assert page.locator("#listen-button").get_attribute("aria-pressed") == "true"
+    # The sound went over the line, each chunk once; no request carried it.
+    chunks = [frame for frame in frames if isinstance(frame, bytes)]
+    assert len(set(chunks)) == len(chunks) > 10
+    assert not [url for url in sent if "learn" in url]
+    page.context.close()
+
+    soundfile.write(microphone, np.random.default_rng(0).normal(0, 5e-4, 16_000 * 8), 16_000)
+    page = open_page(viewport=PHONE)
+    page.locator("#word").fill("lamp")
+    page.locator("#record").click()
+    page.locator("#verdict", has_text="No speech was heard").wait_for()
+    assert not page.locator("#keep").is_visible() and page.locator("#again").is_visible()
+
+
+def test_a_warning_stands_with_what_was_kept(open_page, path):
+    """The same word under another name, from several voices."""
+    clips = {word: sorted((CLIPS / word).glob("*.ogg")) for word in ("lamp", "music", "window")}
+    with tapword.Spotter.edit(path, backbone="speech_embedding", learner="ridge") as spotter:
+        for word, files in clips.items():
+            spotter.learn_many(files[:5], [word] * 5)
+    page = open_page()
+    page.locator("#word").fill("light")
+    page.locator("#files").set_input_files(clips["lamp"][5:10])
+    page.locator("#file-list li").last.get_by_text("recordings of").wait_for()
+    warned = page.locator("#file-list li.bad").all_inner_texts()
+    assert any('"light" sounds close to "lamp"' in text and "Kept." in text for text in warned)
+
+
+def test_that_was_wrong(microphone, open_page, path):
+    with tapword.Spotter.edit(path) as spotter:
+        for word in ("lamp", "kitchen"):
+            for take in (0, 1):
+                spotter.learn(CLIPS / word / f"{VOICE}_{take}.ogg", word)
+    before = path.read_bytes()
+    speak(microphone, ["lamp"], gap_s=1.5)
+    page = open_page()
+    page.locator("#listen-button").click()
+    event = page.locator("#events li").last
+    event.wait_for()
+    event.get_by_role("button", name="That was wrong").click()
+    event.locator(".verdict.good").wait_for()
+    assert "none of your words" in event.inner_text()
+    assert tapword.load(path).words == {"lamp": 2, "kitchen": 2}
+    assert path.read_bytes() != before
+
+
+def test_files_words_and_two_tabs(open_page, path):
+    page, other = open_page(), open_page(viewport=PHONE)
+    clips = sorted((CLIPS / "lamp").glob("flite-*.ogg"))
+    page.locator("#files").set_input_files([*clips, CLIPS / "README.md"])
+    page.locator("#file-list li").last.get_by_text("recordings of").wait_for()
+    said = page.locator("#file-list").inner_text()
+    assert said.count("Kept") + said.count("cut off") == len(clips), said
+    assert "Not a recording that this browser can read" in said
+    kept = tapword.load(path).words["flite-awb"]
+    assert kept == said.count("Kept") > 2
+    # The word was guessed from the first file's name; it gets a better one, on the phone.
+    other.get_by_role("button", name="Rename: flite-awb").click()
+    other.get_by_label("New name").fill("<b>lamp</b>")
+    other.keyboard.press("Enter")
+    page.locator("#word-list .name", has_text="<b>lamp</b>").wait_for()
+    assert tapword.load(path).words == {"<b>lamp</b>": kept}
+    page.get_by_role("button", name="Forget: <b>lamp</b>").click()
+    page.get_by_role("button", name="Cancel").click()
+    assert tapword.load(path).words == {"<b>lamp</b>": kept}
+    page.get_by_role("button", name="Forget: <b>lamp</b>").click()
+    page.get_by_role("button", name="Forget", exact=True).click()
+    other.get_by_text("No words yet").wait_for()
+    assert tapword.load(path).words == {}
+
+
+def test_model_down_and_up(open_page, path, tmp_path):
+    other = tmp_path / "other.tap"
+    for file, word in ((path, "lamp"), (other, "music")):
+        with tapword.Spotter.edit(file) as spotter:
+            spotter.learn(CLIPS / word / f"{VOICE}_0.ogg", word)
+    page = open_page()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download model").click()
+    assert download.value.suggested_filename == "home.tap"
+    assert tapword.load(download.value.path()).words == {"lamp": 1}
+    for choice, words in (
+        ("Add its words", {"lamp": 1, "music": 1}),
+        ("Replace all", {"music": 1}),
+    ):
+        page.locator("#upload-file").set_input_files(other)
+        page.get_by_role("button", name=choice).click()
+        page.locator("#dialog").wait_for(state="hidden")
+        page.locator(f"#word-list:has(li:nth-child({len(words)}):last-child)").wait_for()
+        assert tapword.load(path).words == words
+        if choice == "Add its words":
+            page.locator("#map-picture svg").wait_for()
+            rows = page.locator("#map-table tr").all_text_contents()
+            assert [row.startswith(word) for row, word in zip(rows, words, strict=True)]
+    page.locator("#upload-file").set_input_files(CLIPS / "README.md")
+    page.get_by_role("button", name="Replace all").click()
+    page.get_by_text("is not a tapword model").wait_for()
+    assert tapword.load(path).words == {"music": 1}
+
+
+REFUSALS = {
+    "NotAllowedError": "Allow it for this page",
+    "NotFoundError": "No microphone was found",
+    "NotReadableError": "in use by another program",
+}
+
+
+def test_without_a_microphone(open_page):
+    page = open_page()
+    page.locator("#record").click()
+    assert "Type the word first" in page.locator("#verdict").inner_text()
+    page.locator("#word").fill("lamp")
+    for name, said in REFUSALS.items():
+        page.evaluate(
+            "name => { navigator.mediaDevices.getUserMedia = "
+            "() => Promise.reject(new DOMException('', name)); }",
+            name,
+        )
+        page.locator("#record").click()
+        page.locator("#verdict", has_text=said).wait_for()
+    page.evaluate("() => { delete window.AudioWorkletNode; }")
+    page.locator("#record").click()
+    page.locator("#verdict", has_text="lacks AudioWorklet").wait_for()
+
+
+def test_a_browser_that_does_not_resample(microphone, open_page, path):
+    speak(microphone, ["lamp"])
+    page = open_page(
+        script="""
+        window.AudioContext = class extends AudioContext {
+          constructor(options) {
+            if (options?.sampleRate) throw new DOMException('', 'NotSupportedError');
+            super(options);
+          }
+        };"""
+    )
+    teach(page, "lamp", 1)
+    assert tapword.load(path).words == {"lamp": 1}
+
+
+def test_the_worklet_resamples(open_page):
+    """A tone keeps its level at any rate of the device; what 16 kHz cannot hold is gone."""
+    levels = open_page().evaluate(
+        """async () => {
+          const levels = {};
+          for (const rate of [16000, 44100, 48000]) for (const hertz of [1000, 6000, 10000]) {
+            const context = new OfflineAudioContext(1, rate, rate);
+            await context.audioWorklet.addModule('/static/capture.js');
+            const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
+            const chunks = [];
+            const enough = new Promise(done => {
+              node.port.onmessage = ({data}) => { if (chunks.push(data) === 12) done(); };
+            });
+            const tone = new OscillatorNode(context, {frequency: hertz});
+            tone.connect(new GainNode(context, {gain: 0.5})).connect(node);
+            tone.start();
+            await context.startRendering();
+            await enough;
+            const samples = chunks.slice(2, -1).flatMap(chunk => [...chunk]);
+            const square = samples.reduce((sum, sample) => sum + sample ** 2, 0) / samples.length;
+            levels[`${rate} ${hertz}`] = Math.sqrt(square) / 32768;
+          }
+          return levels;
+        }"""
+    )
+    for name, level in levels.items():
+        wanted = 0 if name.endswith(" 10000") else 0.5 / np.sqrt(2)
+        assert level == pytest.approx(wanted, abs=0.002), name
+
+
+def test_every_control_has_a_name_and_nothing_is_cut_off(open_page, path):
+    with tapword.Spotter.edit(path) as spotter:
+        for word in ("lamp", "a word that is rather long for the width of a telephone"):
+            spotter.learn(CLIPS / "lamp" / f"{VOICE}_0.ogg", word)
+    page = open_page(viewport=PHONE)
+    page.locator("#word-list li").first.wait_for()
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll('button, a, input, select, canvas, svg[role]')]
+          .filter(e => e.checkVisibility() && !(e.getAttribute('aria-label') || e.labels?.length
+            || e.textContent.trim()))
+          .map(e => e.outerHTML)"""
+    )
+    assert nameless == []
+    for width in (320, 390, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

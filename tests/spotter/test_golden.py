@@ -1,0 +1,43 @@
+"""Model files of every format load for ever, and mean what they meant."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tapword import Spotter
+from tapword.assets import CLIPS
+from tapword.learners.base import Row
+from tests.conftest import ROOT
+
+GOLDEN = ROOT / "tests" / "golden"
+# Written by the last version that kept negatives among the words, with a sign before them.
+EXPECTED = json.loads((GOLDEN / "expected.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["small", "slda", "cbcl"])
+def test_a_file_of_format_1_knows_what_it_knew(name):
+    wanted = EXPECTED[name]
+    spotter = Spotter.load(GOLDEN / f"{name}.tap")
+    rows = [Row(row.removeprefix("¬"), row.startswith("¬")) for row in wanted["rows"]]
+    assert spotter.learner.rows == rows
+    assert spotter.words == wanted["words"] and spotter.negatives == wanted["rejected"]
+    assert spotter.calibrated == wanted["calibrated"]
+    vectors = spotter.vectors([CLIPS / file for file in wanted["files"]])
+    words, negatives = spotter.learner.all_scores(vectors)
+    scores, negative = np.array(wanted["scores"]), np.array([row.negative for row in rows])
+    np.testing.assert_allclose(words, scores[:, ~negative], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(negatives, scores[:, negative], rtol=1e-4, atol=1e-4)
+    closed = spotter.predict_vectors(vectors, closed=True)
+    assert [answer.word for answer in closed] == wanted["nearest"]
+    if "said" in wanted:
+        assert [answer.word for answer in spotter.predict_vectors(vectors)] == wanted["said"]
+
+
+def test_it_goes_on_in_the_format_of_today(tmp_path):
+    spotter = Spotter.load(GOLDEN / "small.tap")
+    spotter.learn(CLIPS / "stop" / "espeak-en-us_0.ogg", "stop")
+    spotter.save(tmp_path / "new.tap")
+    again = Spotter.load(tmp_path / "new.tap")
+    assert again.learner.rows == spotter.learner.rows and again.words["stop"] == 1
+    assert again.negatives == {"lamp": 1, "door": 1}

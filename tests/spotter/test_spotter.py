@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+
+from tapword import Spotter
+from tapword.backbones.logmel import Logmel
+from tapword.errors import InputError, ModelFileError
+from tapword.learners.ncm import Ncm
+from tapword.spotter import presets
+from tests.conftest import tone
+
+PARTS = {"backbone": "logmel", "pooling": "tap:R=2", "learner": "slda"}
+WORDS = ["low", "mid", "high"] * 4
+
+
+def clips(rng):
+    pitch = {"low": 300, "mid": 600, "high": 1200}
+    return [tone(pitch[word] * rng.uniform(0.9, 1.1), rng.uniform(0.4, 1.2)) for word in WORDS]
+
+
+def test_an_untaught_spotter_answers_none():
+    assert Spotter(**PARTS).predict(tone(300)) == (None, None, {})
+    assert Spotter().predict(tone(300)) == (None, None, {})
+
+
+def test_prediction_ranks_every_taught_word(rng):
+    spotter = Spotter(**PARTS)
+    spotter.learn_many(clips(rng), WORDS)
+    answer = spotter.predict(tone(310))
+    assert answer.word == "low" and next(iter(answer.probabilities)) == "low"
+    assert set(answer.probabilities) == {"low", "mid", "high"}
+    assert sum(answer.probabilities.values()) == pytest.approx(1)
+    assert answer.score == spotter.learner.scores(spotter.vectors([tone(310)])).max()
+
+
+def test_learn_many_takes_all_or_none(rng):
+    spotter = Spotter(**PARTS)
+    with pytest.raises(InputError):
+        spotter.learn_many([tone(300), np.zeros(16_000, np.float32)], ["low", "low"])
+    with pytest.raises(InputError, match="got 1 clips for 2 words"):
+        spotter.learn_many([tone(300)], ["low", "low"])
+    with pytest.raises(InputError, match="printable"):
+        spotter.learn_many([tone(300), tone(400)], ["low", "\n"])
+    assert spotter.words == {}
+
+
+def test_merging_different_parts_is_refused():
+    with pytest.raises(InputError, match="different pooling"):
+        Spotter(**PARTS).merge(Spotter(**PARTS | {"pooling": "avg"}))
+
+
+def test_forget_and_rename(rng):
+    spotter = Spotter(**PARTS)
+    spotter.learn_many(clips(rng), WORDS)
+    spotter.rename("low", "deep")
+    assert list(spotter.words) == ["deep", "mid", "high"]
+    assert spotter.predict(tone(300)).word == "deep"
+    with pytest.raises(InputError, match="already taught"):
+        spotter.rename("deep", "mid")
+    spotter.forget("deep")
+    assert spotter.predict(tone(300)).word in ("mid", "high")
+    with pytest.raises(InputError, match="no word 'deep' is taught; known: mid, high"):
+        spotter.forget("deep")
+    spotter.learn(tone(300), "deep")
+    assert spotter.words == {"mid": 4, "high": 4, "deep": 1}
+
+
+def test_a_state_that_went_wrong_is_not_saved(tmp_path):
+    spotter = Spotter("logmel", "avg", "finetune:lr=1e30")
+    with np.errstate(all="ignore"):
+        for _ in range(5):
+            spotter.learn(tone(300), "low")
+            spotter.learn(tone(900), "high")
+    with pytest.raises(ModelFileError, match=r"not saved: .* NaN or infinite"):
+        spotter.save(tmp_path / "model.tap")
+    assert not (tmp_path / "model.tap").exists()
+
+
+def test_words_are_cleaned():
+    spotter = Spotter(**PARTS)
+    spotter.learn(tone(300), " cafe\u0301 ")
+    spotter.learn(tone(300), "caf\u00e9")
+    assert spotter.words == {"caf\u00e9": 2}
+    spotter.rename("cafe\u0301", "coffee")
+    spotter.forget(" coffee ")
+    assert spotter.words == {}
+    for word in ("", "  ", "a\nb", "x" * 201, 7):
+        with pytest.raises(InputError, match="a word must be"):
+            spotter.learn(tone(300), word)
+
+
+def test_several_backbones_stand_side_by_side():
+    one = Spotter(backbone="logmel", pooling="avg").vectors([tone(300)])
+    two = Spotter(backbone=["logmel", Logmel(pad_s=0.5)], pooling="avg").vectors([tone(300)])
+    assert two.shape == (1, 64)
+    np.testing.assert_array_equal(two[:, :32], one)
+    assert not np.allclose(two[:, 32:], one)
+
+
+def test_parts_are_names_or_objects():
+    assert Spotter(learner=Ncm()).learner.name == "ncm"
+    assert "tap:R=2" in repr(Spotter(**PARTS))
+    with pytest.raises(InputError, match="expected a learner or its name, got 3"):
+        Spotter(learner=3)
+    with pytest.raises(InputError, match="at least one backbone"):
+        Spotter(backbone=[])
+
+
+def test_presets_are_parts_chosen_for_you():
+    assert repr(Spotter()) == repr(Spotter(size="small"))
+    small = presets.preset("small")
+    vector = f"{small.backbones[0]} -> {small.poolings[0]} -> whitening"
+    wanted = f"align -> augment -> {vector} -> {small.learner}"
+    assert repr(Spotter()) == f"<Spotter {wanted}, 0 words>"
+    assert small.poolings == ("blocks:poolings=tap:R=2+tap:R=2+middle",)
+    assert small.learner.startswith("cosine:prior=shipped")
+    with pytest.raises(InputError, match="no size named 'tiny'; known: small, medium, large"):
+        Spotter(size="tiny")
+    with pytest.raises(InputError, match="either size='small' or parts"):
+        Spotter(size="small", pooling="avg")
+    with pytest.raises(InputError, match="no whitening at hand"):
+        Spotter(size="small", align=False)
+
+
+def test_parts_that_are_not_named_are_the_presets():
+    whole, bare = Spotter(), Spotter("speech_embedding")
+    assert repr(bare) == repr(whole)
+    slda = Spotter(learner="slda")
+    assert slda.encoder.parts[0][1].spec == whole.encoder.parts[0][1].spec
+    assert slda.encoder.preparation == whole.encoder.preparation and not slda.encoder.whitenings
+    assert repr(Spotter(pooling="avg")) == (
+        "<Spotter speech_embedding -> avg -> cosine:covariance=full, 0 words>"
+    )
+    assert repr(Spotter("logmel")) == "<Spotter logmel -> tap -> cosine:covariance=full, 0 words>"
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_an_aligned_spotter_hears_the_word_wherever_it_lies(align):
+    """In a clip of 3 s, whose middle frames hold the word in one place alone."""
+    spotter = Spotter("logmel", "blocks:poolings=middle", "ncm", align=align)
+    word = tone(300, 0.4)
+    clips = [np.pad(word, (start, 41_600 - start)) for start in (0, 20_800, 40_000)]
+    vectors = spotter.vectors(clips)
+    assert (np.ptp(vectors, axis=0) < 1e-5).all() == align
+
+
+def test_blocks_go_through_a_model_file(tmp_path):
+    spec = "blocks:poolings=tap:R=2+tap:R=2+middle"
+    spotter = Spotter("speech_embedding:layers=b64+emb+emb", spec, "ncm", align=True)
+    spotter.learn(tone(300), "low")
+    spotter.save(tmp_path / "model.tap")
+    loaded = Spotter.load(tmp_path / "model.tap")
+    assert loaded.encoder.poolings[0].spec == spec and loaded.encoder.preparation.align
+    np.testing.assert_array_equal(loaded.vectors([tone(400)]), spotter.vectors([tone(400)]))
+    with pytest.raises(InputError, match="got 3 poolings for 2 blocks"):
+        Spotter("speech_embedding:layers=b64+emb", spec, "ncm").vectors([tone(300)])
+
+
+def test_each_backbone_may_have_its_own_pooling():
+    spotter = Spotter(["logmel", "logmel:pad_s=0.5"], ["avg", "tap:R=3"], "ncm")
+    assert spotter.vectors([tone(300)]).shape == (1, 32 + 3 * 32)
+    with pytest.raises(InputError, match="got 2 poolings for 1 backbones"):
+        Spotter("logmel", ["avg", "tap"])
+
+
+def test_rates_and_files(tmp_path):
+    import soundfile
+
+    spotter = Spotter(**PARTS)
+    soundfile.write(tmp_path / "clip.wav", tone(300, rate=48_000), 48_000, subtype="FLOAT")
+    from_file = spotter.vectors([tmp_path / "clip.wav"])
+    from_array = spotter.vectors([tone(300, rate=48_000)], sample_rate=48_000)
+    np.testing.assert_allclose(from_file, from_array, atol=1e-3)

@@ -1,0 +1,61 @@
+"""What is said of clips before they are taught."""
+
+import numpy as np
+import pytest
+
+import tapword
+from tapword.assets import CLIPS
+from tapword.spotter.teaching import FEWEST, NOISE, Lesson, close_word, warnings
+
+
+def vectors(spotter, word, start, end):
+    clips = sorted((CLIPS / word).glob("*.ogg"))[start:end]
+    return spotter.vectors(clips, learning=True)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    spotter = tapword.Spotter("speech_embedding", "tap", "ridge")
+    for word in ("lamp", "music", "window"):
+        found = vectors(spotter, word, 0, 4)
+        spotter.learn_vectors(found, [word] * len(found))
+    return spotter
+
+
+def test_the_same_word_by_another_name_is_close(taught):
+    takes, before = vectors(taught, "lamp", 4, 9), taught.words
+    assert close_word(taught, takes, "light") == "lamp"
+    assert close_word(taught, takes, "lamp") is None
+    assert close_word(taught, takes[: FEWEST - 1], "light") is None
+    [said] = warnings(taught, takes, "light")
+    assert said.startswith('"light" sounds close to "lamp"')
+    assert taught.words == before
+
+
+@pytest.mark.parametrize("word", ["coffee", "garage", "kitchen", "timer"])
+def test_other_words_are_not_close(taught, word):
+    assert warnings(taught, vectors(taught, word, 4, 9), word) == []
+
+
+def test_nothing_is_close_to_nothing():
+    spotter = tapword.Spotter("logmel", "avg", "ncm")
+    assert close_word(spotter, vectors(spotter, "lamp", 0, 3), "lamp") is None
+
+
+def test_noise_is_told_by_name():
+    spotter = tapword.Spotter()
+    noise = 0.1 * np.random.default_rng(0).standard_normal(16_000).astype(np.float32)
+    clip = sorted((CLIPS / "lamp").glob("*.ogg"))[0]
+    found = spotter.vectors([noise, clip], learning=True)
+    assert warnings(spotter, found, "lamp", ["hiss.wav", "lamp.wav"]) == [f"hiss.wav {NOISE}"]
+    assert warnings(spotter, found, "lamp") == [f"take 1 {NOISE}"]
+    assert Lesson(spotter, "lamp").warnings(found[0]) == [f"this take {NOISE}"]
+
+
+def test_a_lesson_looks_at_its_clips_together(taught):
+    """Clip by clip, it says what would be said of all of them so far."""
+    takes = vectors(taught, "lamp", 4, 9)
+    lesson = Lesson(taught, "light")
+    said = [lesson.warnings(take) for take in takes]
+    assert said == [warnings(taught, takes[:n], "light") for n in range(1, len(takes) + 1)]
+    assert said[0] == said[1] == [] != said[2]

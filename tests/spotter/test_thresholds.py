@@ -1,0 +1,195 @@
+"""What is none of the words: thresholds, negatives, and what a file keeps of them."""
+
+import numpy as np
+import pytest
+
+from tapword import Detector, Spotter
+from tapword.assets import CLIPS
+from tapword.errors import InputError, ModelFileError
+from tapword.spotter import modelfile
+from tapword.spotter.thresholds import Scores, parse_threshold, said, shipped_threshold
+from tests.conftest import tone
+
+
+@pytest.fixture
+def spotter(rng):
+    made = Spotter()
+    for word, pitch in (("low", 300), ("high", 1200)):
+        for _ in range(3):
+            made.learn(tone(pitch * rng.uniform(0.95, 1.05)), word)
+    return made
+
+
+def test_fewer_false_alarms_ask_for_higher_scores(spotter):
+    strict, lenient = spotter.thresholds(0.1), spotter.thresholds(10)
+    assert all(strict[word] > lenient[word] for word in ("low", "high"))
+    one = Spotter()
+    one.learn(tone(300), "low")
+    # The rate is for all words together, so each of several has less of it.
+    assert one.thresholds()["low"] < spotter.thresholds()["low"]
+
+
+@pytest.mark.parametrize("rate", [0, -1, np.inf, np.nan])
+def test_a_rate_must_be_above_zero(spotter, rate):
+    with pytest.raises(InputError, match="false_alarms_per_hour must be above 0"):
+        spotter.thresholds(rate)
+
+
+def test_beyond_what_was_measured_thresholds_go_on_rising(spotter):
+    hashes = [one.sha256 for one in spotter.encoder.whitenings]
+    scores = [shipped_threshold(hashes, rate) for rate in (1e3, 1, 1e-2, 1e-4, 1e-6)]
+    assert scores == sorted(scores) and np.isfinite(scores).all()
+    assert shipped_threshold(["unknown"], 1.0) is None
+
+
+@pytest.mark.parametrize("learner", ["slda:prior=shipped", "ridge", "ncm"])
+def test_thresholds_are_for_the_learner_they_were_measured_with(learner):
+    small = Spotter()
+    parts = small.backbones, small.encoder.poolings
+    other = Spotter(*parts, learner, align=True, whitening="shipped")
+    other.learn(tone(300), "low")
+    with pytest.raises(InputError, match="not known for these parts"):
+        other.thresholds()
+    with pytest.raises(InputError, match="not known for these parts"):
+        Detector(other)
+    assert Detector(other, thresholds={"low": 0.5}).thresholds == {"low": 0.5}
+
+
+def test_words_that_were_not_taught_are_none_of_them():
+    def clips(word):
+        return sorted((CLIPS / word).glob("*.ogg"))
+
+    spotter = Spotter()
+    for word in ("coffee", "blinds"):
+        spotter.learn_many(clips(word)[::4], [word] * len(clips(word)[::4]))
+    right = [spotter.predict(clip).word for clip in clips("coffee")[1::4]]
+    assert right.count("coffee") > 0.6 * len(right) and "blinds" not in right
+    other = [spotter.predict(clip) for clip in clips("garage") + clips("music")]
+    assert sum(answer.word is None for answer in other) > 0.9 * len(other)
+    assert all(answer.score is not None for answer in other)
+    music = clips("music")[0]
+    assert spotter.predict(music, closed=True).word in spotter.words
+    low = dict.fromkeys(spotter.words, -1.0)
+    assert spotter.predict(music, thresholds=low).word in spotter.words
+    assert spotter.predict(music, thresholds={}).word is None
+
+
+def test_the_best_word_that_reaches_its_threshold_is_said():
+    scores = Scores({"a": 0.5, "b": 0.7, "c": 0.9}, {})
+    assert said(scores, {"a": 0.5, "b": 0.5, "c": 0.95}) == "b"
+    assert said(scores, {"a": 0.5}) == "a"
+    assert said(scores, {"a": 0.51}) is None
+    assert said(Scores({"a": 0.5}, {"a": 0.5}), {"a": 0.1}) is None
+    assert said(Scores({"a": 0.5, "b": 0.4}, {"a": 0.6, "b": 0.3}), {"a": 0.1, "b": 0.1}) == "b"
+
+
+def test_a_rejected_sound_is_not_taken_for_any_word_again():
+    parts = {"backbone": "logmel", "pooling": "avg", "learner": "ncm"}
+    spotter = Spotter(**parts)
+    spotter.learn(tone(300), "low")
+    spotter.learn(tone(1200), "high")
+    sound, everything = tone(500), dict.fromkeys(("low", "high"), -np.inf)
+    taken = spotter.predict(sound, thresholds=everything).word
+    assert spotter.reject(sound) == taken
+    # Now it falls to the other word; rejecting it again is about that one.
+    second = spotter.predict(sound, thresholds=everything).word
+    assert second is not None and second != taken
+    assert spotter.reject(sound) == second
+    assert spotter.predict(sound, thresholds=everything).word is None
+    assert spotter.words == {"low": 1, "high": 1}
+    assert spotter.negatives == {"low": 1, "high": 1}
+    assert spotter.predict(tone(300), thresholds=everything).word == "low"
+
+
+def test_rejected_sounds_follow_their_word(tmp_path, rng):
+    spotter = Spotter("logmel", "avg", "ncm")
+    spotter.learn(tone(300), "low")
+    spotter.reject(tone(500))
+    spotter.rename("low", "deep")
+    assert spotter.negatives == {"deep": 1}
+    spotter.save(tmp_path / "model.tap")
+    assert Spotter.load(tmp_path / "model.tap").negatives == {"deep": 1}
+    spotter.forget("deep")
+    assert spotter.words == spotter.negatives == {} and spotter.learner.rows == []
+    assert spotter.reject(tone(300)) is None
+
+
+def test_a_calibration_only_raises_thresholds_and_goes_with_the_words(spotter, tmp_path):
+    shipped = spotter.thresholds()
+    spotter.calibrated = {"low": shipped["low"] + 0.1, "high": 0.0}
+    assert spotter.thresholds() == {"low": shipped["low"] + 0.1, "high": shipped["high"]}
+    # A stricter rate asks for more than what was once calibrated.
+    assert spotter.thresholds(1e-4)["low"] > shipped["low"] + 0.1
+    path = tmp_path / "model.tap"
+    spotter.save(path)
+    assert Spotter.load(path).calibrated == spotter.calibrated
+    merged = Spotter()
+    merged.calibrated = {"low": 0.0}
+    merged.merge(spotter)
+    assert merged.calibrated == spotter.calibrated
+    spotter.calibrated["gone"] = 0.9
+    assert "gone" not in spotter.thresholds()
+    spotter.forget("low")
+    assert "low" not in spotter.calibrated
+
+
+@pytest.mark.parametrize("calibrated", [{"low": "x"}, {"low": float("nan")}, {"other": 0.5}, [1]])
+def test_thresholds_of_a_file_must_make_sense(spotter, tmp_path, calibrated):
+    path = tmp_path / "model.tap"
+    spotter.save(path)
+    header, arrays = modelfile.read(path)
+    modelfile.write(path, header | {"calibrated": calibrated}, arrays)
+    with pytest.raises(ModelFileError):
+        Spotter.load(path)
+
+
+def test_a_whitening_for_a_file_without_one_is_refused(spotter, tmp_path):
+    path = tmp_path / "model.tap"
+    other = Spotter("logmel", "avg", "ncm")
+    other.learn(tone(300), "low")
+    other.save(path)
+    with (
+        pytest.raises(InputError, match="taught without a whitening"),
+        Spotter.edit(path, whitening=spotter.encoder.whitenings),
+    ):
+        pass
+
+
+def test_times_count_every_sample_that_was_lost(spotter):
+    detector = Detector(spotter, thresholds=dict.fromkeys(spotter.words, -1.0))
+    sound = np.concatenate([np.zeros(8_000), np.hanning(16_000) * tone(300), np.zeros(16_000)])
+    sound = sound.astype(np.float32)
+    [first] = detector(sound)
+    for _ in range(100):
+        detector(np.zeros(1_119, dtype=np.float32))
+        detector.gap(0.004)
+    lost_s = len(sound) / 16_000 + 100 * (1_119 / 16_000 + 0.004)
+    [second] = detector(sound)
+    assert second.start_s - first.start_s == pytest.approx(lost_s, abs=1e-3)
+
+
+# WORD=SCORE as options give it.
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("lamp=0.6", ("lamp", 0.6)),
+        (" kitchen light =1e-1", ("kitchen light", 0.1)),
+        ("cafe\u0301=-1", ("caf\u00e9", -1.0)),
+        ("2+2=4=0.5", ("2+2=4", 0.5)),
+    ],
+)
+def test_a_threshold_is_a_word_and_a_score(text, wanted):
+    assert parse_threshold(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "lamp", "0.6", "lamp=", "lamp=much", "=0.6", " =1", "a=nan"])
+def test_what_is_no_threshold(text):
+    with pytest.raises(InputError, match=r"must be WORD=SCORE, as in lamp=0\.6; got"):
+        parse_threshold(text)
+
+
+def test_a_threshold_of_a_word_that_cannot_be_shown():
+    with pytest.raises(InputError, match="printable"):
+        parse_threshold("a\nb=0.6")

@@ -1,0 +1,17 @@
+"""The properties that hypothesis searches, searched longer."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+@pytest.mark.soak
+def test_the_same_searched_longer():
+    files = sorted(map(str, ROOT.glob("tests/*/test_*search.py")))
+    assert len(files) == 3
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
+    subprocess.run(command, env=os.environ | {"HYPOTHESIS_PROFILE": "soak"}, check=True)

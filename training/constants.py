@@ -1,0 +1,127 @@
+"""Measure constants of the encoder on real recordings: where their numbers come from.
+
+    python training/constants.py DIR ARABIC
+
+DIR is a Speech Commands folder with `_background_noise_`; ARABIC the folder that
+training/whitening.py takes. Printed are, for the preset small, the cosines to white noise of noise
+recordings, of words and of words in noise of 10 dB (`encoder.NOISE_COSINE` lies between them); the
+accuracy of a few clips a word for several factors on the diagonal of the whitening's covariance
+(`whitening.DIAGONAL`); and for medium and large what the other backbones add to a right word's
+score, as a share of the most they could (`encoder.REST_SHARE`).
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tapword import Spotter, registry
+from tapword.audio import files
+from tapword.audio.align import align
+from tapword.audio.files import SAMPLE_RATE
+from tapword.spotter.encoder import group_lengths
+from tapword.spotter.whitening import Whitening, join, vector_kind
+
+SNR_DB = 10.0
+WORDS, SAMPLES, ASKED = 10, 5, 20
+DIAGONALS, SHOTS = (1.0, 1.5, 2.0, 3.0, 4.0), (1, 5)
+
+
+def main(root: str, arabic: str) -> None:
+    """Print all of them."""
+    clips: dict[str, list[np.ndarray]] = {}
+    for clip in registry.build("datasets", "speech_commands", root=root).clips("train"):
+        if len(clips.setdefault(clip.word, [])) < SAMPLES + ASKED:
+            clips[clip.word].append(files.read(clip.path))
+    noises = {
+        path.stem: [sound for sound in _seconds(path)]
+        for path in sorted(Path(root, "_background_noise_").glob("*.wav"))
+    }
+    noise_cosines(clips, noises)
+    diagonals(clips, arabic)
+    for size in ("medium", "large"):
+        rest_shares(size, clips)
+
+
+def noise_cosines(clips: dict[str, list[np.ndarray]], noises: dict[str, list[np.ndarray]]) -> None:
+    """Print how close to white noise recordings of noise and of words are."""
+    encoder = Spotter().encoder
+    white = np.random.default_rng(0).standard_normal(SAMPLE_RATE, dtype=np.float32) * 0.05
+    direction = encoder.encode([white])[0]
+    direction /= np.linalg.norm(direction)
+
+    def show(name: str, sounds: list[np.ndarray]) -> None:
+        vectors = encoder.encode([align(sound, 1.0) for sound in sounds])
+        cosines = vectors @ direction / np.linalg.norm(vectors, axis=1)
+        low, median, high = np.quantile(cosines, (0.02, 0.5, 0.98))
+        print(f"{name:22} 2% below {low:.2f}, median {median:.2f}, 2% above {high:.2f}")
+
+    for name, sounds in noises.items():
+        show(name, sounds)
+    words = [clip for some in clips.values() for clip in some]
+    show("words", words)
+    rng = np.random.default_rng(0)
+    everything = [sound for sounds in noises.values() for sound in sounds]
+    noisy = []
+    for word in words:
+        noise = everything[rng.integers(len(everything))][: len(word)]
+        word = word[: len(noise)]
+        factor = np.sqrt(np.mean(word**2) / np.mean(noise**2)) * 10 ** (-SNR_DB / 20)
+        noisy.append(word + noise * np.float32(factor))
+    show(f"words at {SNR_DB:g} dB", noisy)
+
+
+def diagonals(clips: dict[str, list[np.ndarray]], arabic: str) -> None:
+    """Print how many clips are right where the diagonal counts so often, words by few clips."""
+    plain = Spotter(*Spotter().encoder.parts[0], "ncm", align=True)
+    others = registry.build("datasets", "mswc:language=ar", root=arabic).clips("train")
+    X = plain.vectors([clip.path for clip in others])
+    groups = group_lengths(*plain.encoder.parts[0])
+    about = vector_kind(*plain.encoder.parts[0], align=True) | {"source": "trial"}
+    vectors = {word: plain.vectors(some) for word, some in clips.items()}
+    for diagonal in DIAGONALS:
+        whitening = Whitening.fit(X, [clip.word for clip in others], groups, about, diagonal)
+        shares = []
+        for shots in SHOTS:
+            right = []
+            for start in range(0, SAMPLES + ASKED, shots)[:5]:
+                learner = registry.build("learners", "cosine:prior=shipped,covariance=full")
+                asked, truth = [], []
+                for word, found in vectors.items():
+                    found = join([found], [whitening])
+                    taught = np.arange(start, start + shots) % len(found)
+                    learner.learn_many(found[taught], [word] * shots)
+                    asked.append(np.delete(found, taught, axis=0))
+                    truth += [word] * len(asked[-1])
+                answers = learner.predict(np.concatenate(asked))
+                right.append(np.mean([a == b for a, b in zip(answers, truth, strict=True)]))
+            shares.append(100 * np.mean(right))
+        told = ", ".join(f"{share:.1f}% at {n}" for n, share in zip(SHOTS, shares, strict=True))
+        print(f"diagonal {diagonal:g} times: {told} clips a word")
+
+
+def rest_shares(size: str, clips: dict[str, list[np.ndarray]]) -> None:
+    """Print what other backbones add to a right word's score, over the most they could add."""
+    spotter = Spotter(size=size)
+    words = sorted(clips)[:WORDS]
+    for word in words:
+        spotter.learn_many(clips[word][:SAMPLES], [word] * SAMPLES)
+    first = len(spotter.encoder.encode_first(align(clips[words[0]][0], 1.0)))
+    weights, _ = spotter.learner.linear()
+    longest = spotter.encoder.longest_rest()
+    shares = []
+    for row, word in enumerate(words):
+        vectors = spotter.vectors(clips[word][SAMPLES:])
+        most = np.linalg.norm(weights[row, first:]) * longest
+        shares += list(vectors[:, first:] @ weights[row, first:] / most)
+    quantiles = ", ".join(f"{np.quantile(shares, q):.2f}" for q in (0.5, 0.9, 0.99, 1.0))
+    print(f"{size}: share of the most at 50, 90, 99, 100%: {quantiles} ({len(shares)} clips)")
+
+
+def _seconds(path: Path) -> list[np.ndarray]:
+    sound = np.concatenate(list(files.blocks(path)))
+    return [sound[i : i + SAMPLE_RATE] for i in range(0, len(sound) - SAMPLE_RATE, SAMPLE_RATE)]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
