@@ -1,6 +1,7 @@
 """What ONNX networks share: sessions, parameter counts, files inside installed packages."""
 
 import importlib.metadata
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,19 @@ from tapword.backbones.base import Unavailable
 from tapword.errors import MissingExtra
 
 
-def open_session(model: bytes | str, threads: int = 1) -> Any:
-    """Open an ONNX file, by content or path, on the CPU: the one place that sets up onnxruntime."""
-    import onnxruntime
+def onnx_runtime() -> Any:
+    """Import onnxruntime, here alone, and without its telemetry.
 
+    Left to itself it looks up a host of its makers and keeps a device's id and a list of events in
+    the user's cache from its import on; `disable_telemetry_events` comes too late.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    return importlib.import_module("onnxruntime")
+
+
+def open_session(model: bytes | str, threads: int = 1) -> Any:
+    """Open an ONNX file, by content or path, on the CPU."""
+    onnxruntime = onnx_runtime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

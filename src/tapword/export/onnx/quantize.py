@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tapword.backbones.sessions import onnx_runtime
 from tapword.errors import InputError
 
 # By this entry onnxruntime knows that a model needs no preparing before it is quantised.
@@ -33,6 +34,8 @@ def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
         in another noise.
     """
     import onnx
+
+    onnx_runtime()
     from onnxruntime import quantization
 
     nodes = [node.name for node in model.graph.node if node.op_type == "Conv"]

@@ -1,0 +1,99 @@
+"""No command talks to anybody or writes anywhere it was not told to, by a dependency either."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from tapword.assets import CLIPS
+from tests.conftest import tone
+
+CALLS = "connect,sendto,sendmsg,open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink"
+LAMP, MUSIC = (sorted((CLIPS / word).glob("*_0.ogg"))[:4] for word in ("lamp", "music"))
+# A model's life; whatever is written lies beside it.
+COMMANDS = [
+    ["learn", "home.tap", "lamp", *LAMP],
+    ["learn", "home.tap", "words"],
+    ["predict", "home.tap", MUSIC[0]],
+    ["reject", "home.tap", MUSIC[0]],
+    ["info", "home.tap"],
+    ["calibrate", "home.tap", "room.wav"],
+    ["listen", "home.tap", "room.wav"],
+    ["rename", "home.tap", "lamp", "light"],
+    ["merge", "both.tap", "home.tap"],
+    ["forget", "home.tap", "light"],
+    ["export", "both.tap", "both.onnx", "--quantize"],
+    ["export", "both.tap", "both.h"],
+    [
+        "evaluate",
+        "--data",
+        "words",
+        "--shots",
+        "1",
+        "--draws",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        "r.html",
+    ],
+    ["list", "backbones"],
+    ["--help"],
+]
+
+
+def traced(folder: Path, arguments: list) -> list[str]:
+    """System calls of a command that speak to a network or change the disk outside of a folder."""
+    log = folder.parent / "trace"
+    command = ["strace", "-f", "-qq", "-e", f"trace={CALLS}", "-o", str(log)]
+    command += [sys.executable, "-m", "tapword", *map(str, arguments)]
+    home = {"HOME": str(folder / "home"), "XDG_CACHE_HOME": str(folder / "cache")}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | home | {"TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-1000:]
+    found = []
+    for line in log.read_text(errors="replace").splitlines():
+        # A socket that nothing is sent through, as uuid uses one to read an address, is no speech.
+        network = re.search(r"\b(connect|sendto|sendmsg)\(.*(AF_INET|nscd)", line)
+        written = re.search(r"O_WRONLY|O_RDWR|O_CREAT|\b(creat|mkdir\w*|rename\w*|unlink)\(", line)
+        inside = re.search(rf'"({re.escape(str(folder))}|/dev/|/proc/self/|[^/"])', line)
+        if network or (written and not inside and " = -1 " not in line):
+            found.append(line)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A place to work in, with clips in it; the user's own folders lie below it."""
+    if (
+        shutil.which("strace") is None
+        or subprocess.run(["strace", "-o", "/dev/null", "true"]).returncode
+    ):
+        pytest.skip("needs strace, and to be allowed to trace")
+    made = tmp_path_factory.mktemp("private") / "work"
+    for word, paths in (("lamp", LAMP), ("music", MUSIC)):
+        (made / "words" / word).mkdir(parents=True)
+        for path in paths:
+            shutil.copy(path, made / "words" / word)
+    (made / "home").mkdir()
+    soundfile.write(made / "room.wav", tone(300, 3.0), 16_000)
+    return made
+
+
+@pytest.mark.xdist_group("privacy")
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
+def test_a_command_speaks_to_nobody_and_writes_nowhere_else(folder, arguments):
+    assert traced(folder, arguments) == []
+    # Nothing of a dependency in the user's own folders either.
+    assert os.listdir(folder / "home") == []
+    assert set(os.listdir(folder / "cache") if (folder / "cache").exists() else []) <= {"tapword"}
