@@ -168,6 +168,14 @@ class RemembersForgotten(Ncm):
         pass
 
 
+class StartsFromBefore(Slda):
+    def _start(self, dim):
+        before = getattr(self, "statistics", None)
+        super()._start(dim)
+        if before is not None and len(before.scatter):
+            self.statistics.scatter += before.scatter
+
+
 class MergesCountsOnly(Ncm):
     def _merge(self, other, indices):
         pass

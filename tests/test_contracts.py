@@ -366,6 +366,19 @@ def learner_forgets_and_renames(cls):
     assert learner.scores(X).shape == (len(words), 4)
 
 
+def learner_of_which_all_is_forgotten_is_new(cls):
+    """What words share holds no trace of those that were forgotten, once all are."""
+    learner, fresh, (X, words) = taught(cls), cls(), samples()
+    for word in list(learner.words):
+        learner.forget(word)
+    assert learner.state() == {} and learner.rows == [] and learner.state_bytes.total == 0
+    for one in (learner, fresh):
+        one.learn_many(X[::2], words[::2])
+    state = fresh.state()
+    for key, array in learner.state().items():
+        np.testing.assert_array_equal(array, state[key])
+
+
 def learner_merges_exactly_or_refuses(cls):
     X, words = samples(120)
     # Sovr, made for features that are not negative, has poles among others.
@@ -577,6 +590,7 @@ BROKEN = {
     learner_refuses_nan: broken_parts.LearnsNan,
     learner_refuses_wrong_dimension: broken_parts.CutsVectors,
     learner_forgets_and_renames: broken_parts.RemembersForgotten,
+    learner_of_which_all_is_forgotten_is_new: broken_parts.StartsFromBefore,
     learner_merges_exactly_or_refuses: broken_parts.MergesCountsOnly,
     learner_negative_is_a_row_like_that_of_a_word: broken_parts.NegativesAreWords,
     learner_negatives_are_forgotten_and_renamed_with_their_word: broken_parts.KeepsNegatives,

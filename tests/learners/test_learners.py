@@ -207,7 +207,6 @@ def test_reference_state(oracle):
 def test_reference_finetune(oracle):
     learner = Finetune(vocabulary=tuple(words_of(range(10))))
     learner.learn_one(np.zeros(96), "gone")
-    learner.forget("gone")
     first = {"weights": oracle["finetune_w0"], "biases": oracle["finetune_b0"]}
     first["velocity"] = np.zeros((10, 97), dtype=np.float32)
     learner.load_state(learner.state() | first, {})

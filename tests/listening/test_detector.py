@@ -207,6 +207,7 @@ def test_given_thresholds_are_enough_where_none_are_known():
         (np.zeros(10), "must be float32 or int16 samples, not float64"),
         (np.zeros(10, dtype=np.int32), "not int32"),
         (np.full(10, np.nan, dtype=np.float32), "NaN or infinite"),
+        (np.full(10, 300, dtype=np.float32), "peaks at 300; divide 16-bit samples"),
     ],
 )
 def test_bad_chunks_are_refused(spotter, chunk, message):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tapword.audio.files import SAMPLE_RATE
+from tapword.errors import InputError
 from tapword.listening.segmenter import Segmenter
 from tests.conftest import tone
 from tests.sounds import noise, silence
@@ -94,6 +95,12 @@ def test_times_count_lost_sound(scene):
     second = loud(segmenter, scene)
     moved = round(8.5 * SAMPLE_RATE)
     assert [window.centre - moved for window in second] == [window.centre for window in first]
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
+def test_a_gap_has_a_length(seconds):
+    with pytest.raises(InputError, match="a gap lasts 0 seconds or more"):
+        Segmenter().gap(seconds)
 
 
 def test_memory_stays_bounded():

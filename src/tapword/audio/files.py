@@ -147,19 +147,24 @@ def check(
         )
     if seconds > max_s:
         raise InputError(f"{name} is {seconds:.1f} s long; the limit is {max_s:g} s")
-    if not np.isfinite(audio).all():
-        raise InputError(f"{name} contains NaN or infinite samples")
-    peak = float(np.abs(audio).max())
-    if peak == 0:
+    if peak(audio, name) == 0:
         raise InputError(f"{name} is all zeros: is the microphone muted?")
-    if peak > _PEAK_LIMIT:
-        raise InputError(
-            f"{name} should lie in [-1, 1] but peaks at {peak:.0f}; "
-            "divide 16-bit samples by 32768 or pass them as int16"
-        )
     if sample_rate != SAMPLE_RATE:
         audio = soxr.resample(audio, sample_rate, SAMPLE_RATE)
     return audio
+
+
+def peak(samples: np.ndarray, name: str = "audio") -> float:
+    """Largest magnitude of float samples (n,); refuse what is no sound in [-1, 1]."""
+    largest = float(np.abs(samples).max(initial=0.0))
+    if not np.isfinite(largest):
+        raise InputError(f"{name} contains NaN or infinite samples")
+    if largest > _PEAK_LIMIT:
+        raise InputError(
+            f"{name} should lie in [-1, 1] but peaks at {largest:.0f}; "
+            "divide 16-bit samples by 32768 or pass them as int16"
+        )
+    return largest
 
 
 def as_float(samples: np.ndarray) -> np.ndarray:

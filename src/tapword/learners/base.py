@@ -162,7 +162,10 @@ class Learner(Part, ABC):
         self._changed()
 
     def forget(self, word: str) -> None:
-        """Remove a word and its negatives; it can never win again."""
+        """Remove a word and its negatives; it can never win again.
+
+        What words share, such as the scatter, keeps its part of it until the last word is forgotten.
+        """
         self._require_taught(word)
         for row in (Row(word), Row(word, negative=True)):
             if row in self._numbers:
@@ -170,6 +173,9 @@ class Learner(Part, ABC):
                 self._forget(number)
                 del self._counts[number]
                 self._number(self._numbers)
+        if not self._numbers and self.dim is not None:
+            self._start(self.dim)
+            self.dim = None
         self._changed()
 
     def rename(self, old: str, new: str) -> None:

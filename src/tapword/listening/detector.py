@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapword.audio.files import SAMPLE_RATE, as_float
+from tapword.audio.files import SAMPLE_RATE, as_float, peak
 from tapword.errors import InputError
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window
 from tapword.spotter.spotter import Spotter
@@ -226,6 +226,5 @@ def _check(chunk: np.ndarray) -> np.ndarray:
         return as_float(chunk)
     if chunk.dtype != np.float32:
         raise InputError(f"a chunk must be float32 or int16 samples, not {chunk.dtype}")
-    if not np.isfinite(chunk).all():
-        raise InputError("the chunk contains NaN or infinite samples")
+    peak(chunk, "the chunk")
     return chunk

@@ -5,6 +5,7 @@ speech has one to three of them, silence none. Other sound beside a word may mov
 whoever finds that a window holds nearly a word asks for those beside it.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,6 +14,7 @@ import numpy as np
 
 from tapword.audio.align import HOP, REACH, centring, cut, energies
 from tapword.audio.files import SAMPLE_RATE
+from tapword.errors import InputError
 from tapword.spotter.encoder import CLIP_S
 
 WINDOW = round(CLIP_S * SAMPLE_RATE)
@@ -132,6 +134,8 @@ class Segmenter:
 
     def gap(self, seconds: float = 0.0) -> None:
         """Note that sound was lost, `seconds` of it if known: what comes does not follow on it."""
+        if not 0 <= seconds < math.inf:
+            raise InputError(f"a gap lasts 0 seconds or more, got {seconds!r}")
         heard = len(self._energy) * HOP + len(self._pending)
         self._first += heard + round(seconds * SAMPLE_RATE)
         self._pending = np.zeros(0, dtype=np.float32)
