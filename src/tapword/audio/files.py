@@ -137,7 +137,7 @@ def check(
             audio = audio.astype(np.float32)
     else:
         raise InputError(f"{name} must be float32, float64 or int16 samples, not {audio.dtype}")
-    _check_rate(sample_rate, "sample_rate")
+    check_rate(sample_rate, "sample_rate")
     if not len(audio):
         raise InputError(f"{name} is empty")
     seconds = len(audio) / float(sample_rate)
@@ -197,7 +197,7 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile]:
     try:
         # soundfile would refuse a name that is not UTF-8; on Windows names are text.
         with soundfile.SoundFile(path if os.name == "nt" else os.fsencode(path)) as file:
-            _check_rate(file.samplerate, f"{path}: its sample rate")
+            check_rate(file.samplerate, f"{path}: its sample rate")
             yield file
     except InputError:
         raise
@@ -208,7 +208,8 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile]:
         raise InputError(f"{path} is not audio that can be read ({wanted}): {why}") from error
 
 
-def _check_rate(rate: object, name: str) -> None:
+def check_rate(rate: object, name: str) -> None:
+    """Refuse what is no rate of samples, in Hz."""
     low, high = _RATES_HZ
     if not isinstance(rate, numbers.Real) or not low <= float(rate) <= high:
         raise InputError(f"{name} must be between {low} and {high} Hz, got {rate!r}")

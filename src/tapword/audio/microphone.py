@@ -12,7 +12,7 @@ import soxr
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError, MissingExtra
 
-# Longer than anything keeps a reader of ours busy, a prompt apart; a device sends all the time.
+# Sound that may wait for a busy reader, and silence after which a device counts as unplugged.
 QUEUE_S, SILENT_S = 10.0, 5.0
 
 

@@ -11,7 +11,7 @@ from tapword.errors import InputError
 from tapword.research import experiment, report
 from tapword.research.cache import Cache
 from tapword.research.datasets import fetch as downloads
-from tapword.spotter.presets import DEFAULT
+from tapword.spotter.presets import DEFAULT, preset
 from tapword.spotter.spotter import Spotter
 
 
@@ -34,9 +34,13 @@ def whitening(
     if size and (backbone or pooling or align):
         raise InputError("give either --size or parts, not both")
     if backbone or pooling:
-        spotter = Spotter(backbone, pooling, align=align)
+        # A learner that asks for no whitening: there may be none yet.
+        spotter = Spotter(backbone, pooling, "ncm", align=align)
+    elif align:
+        raise InputError("--align goes with --backbone or --pooling; a size aligns by itself")
     else:
-        spotter = Spotter(size=size or DEFAULT)
+        chosen = preset(size or DEFAULT)
+        spotter = Spotter(chosen.backbones, chosen.poolings, "ncm", align=chosen.align)
     words = registry.build("datasets", dataset, root=str(data))
     to.mkdir(parents=True, exist_ok=True)
     for made in experiment.fit_whitenings(words, spotter, source, Cache(cache)):

@@ -188,6 +188,10 @@ def _evaluate_vectors(
         "--backbone": parts.backbone,
         "--pooling": parts.pooling,
         "--size": parts.size,
+        "--align": parts.align is not None,
+        "--augment": parts.augment is not None,
+        "--whitening": parts.whitening,
+        "--strict": work.strict,
         "--engine": engine.engine != "local",
     }
     given = [name for name, value in others.items() if value]

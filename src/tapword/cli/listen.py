@@ -46,7 +46,7 @@ def listen(
     device: Device = None,
     rate: Annotated[
         int | None,
-        option("HZ", "With -: samples a second. [default: 16000]", min=1000),
+        option("HZ", "With -: samples a second. [default: 16000]"),
     ] = None,
     threshold: Thresholds = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
@@ -61,6 +61,7 @@ def listen(
         raise InputError("--device goes with --mic")
     if rate is not None and source != "-":
         raise InputError("--rate goes with -; files and microphones know their own")
+    audio_files.check_rate(SAMPLE_RATE if rate is None else rate, "--rate")
     watched = WatchedModel(require_model(model))
     if not watched.spotter.words:
         raise InputError(f"{model} has no words yet; teach it with: tapword learn {model} WORD")

@@ -237,7 +237,8 @@ class Pupil:
 def _teach(pupil: Pupil, clips: list[tuple[Path, str]], skip_bad: bool, quiet: bool) -> None:
     """Teach sound files, each with its word."""
     word_of = dict(clips)
-    batches = list(_extract(pupil.listener, list(word_of), skip_bad, quiet, learning=True))
+    paths = [path for path, _ in clips]
+    batches = list(_extract(pupil.listener, paths, skip_bad, quiet, learning=True))
     paths = [path for batch, _ in batches for path in batch]
     vectors = np.concatenate([found for _, found in batches] or [np.empty((0, 0))])
     pupil.learn(vectors, [word_of[path] for path in paths], [str(path) for path in paths])

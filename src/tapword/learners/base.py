@@ -164,7 +164,7 @@ class Learner(Part, ABC):
     def forget(self, word: str) -> None:
         """Remove a word and its negatives; it can never win again.
 
-        What words share, such as the scatter, keeps its part of it until the last word is forgotten.
+        What words share, such as the scatter, keeps a part of it until all words are forgotten.
         """
         self._require_taught(word)
         for row in (Row(word), Row(word, negative=True)):

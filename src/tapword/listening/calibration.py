@@ -1,4 +1,4 @@
-"""Thresholds from long recordings without the words: as high as too many false alarms ask for."""
+"""Thresholds from long recordings without the words: raised until false alarms are rare enough."""
 
 import copy
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class Calibration(NamedTuple):
     before, after
         Word -> threshold: the shipped one, and the one that keeps to the wanted rate here.
     highest
-        Word -> highest score that was heard; None where nothing was asked about.
+        Word -> highest score of a candidate; None where there was none.
     alarms_before, alarms_after
         Word -> false alarms in these recordings by either.
     hours
@@ -89,11 +89,11 @@ def calibrate(
         after[least.word] = least.score + ABOVE
         alarms = replay(candidates, after, refractory_s)
     taken = [candidate.scores.taken() for candidate in candidates]
-    heard = {word: [one[word] for one in taken if word in one] for word in before}
+    by_word = {word: [one[word] for one in taken if word in one] for word in before}
     return Calibration(
         before,
         after,
-        {word: max(scores, default=None) for word, scores in heard.items()},
+        {word: max(scores, default=None) for word, scores in by_word.items()},
         _count(first, before),
         _count(alarms, before),
         hours,

@@ -33,7 +33,8 @@ class Search:
         Words said close together pull each other's centre between them, so sounds are also centred
         by what lies within this time.
     apart_ms, apart_in_crowd_ms
-        Such a centre counts where no other is as near as this, or in a crowd of sound as this.
+        A centre found by `near_ms` counts only if no other lies within this time, or within the
+        second where there is other sound beside it.
     beside_ms
         Windows beside one that holds nearly a word, in the order they are looked at.
     alone_db
@@ -215,6 +216,8 @@ class Segmenter:
 
     def _crowded(self, point: int) -> bool:
         """Whether there is other sound beside the window around a step."""
+        if not self._farthest:
+            return False
         first, last = max(0, point - HALF), point + HALF
         beside = [self._energy[max(0, first - self._farthest) : first]]
         beside.append(self._energy[last : last + self._farthest])

@@ -73,7 +73,8 @@ def make(
         parts = presets.fill_in(backbone and [backbone], pooling and [pooling], None)
         # Unless a whitening is given, only learners that ask for one see whitened vectors.
         by_whitened: dict[bool, Experiment] = {}
-        for learner in learners or UNNAMED:
+        unnamed = [parts.learner] if whitening is None else UNNAMED
+        for learner in learners or unnamed:
             spotter = Spotter(
                 [build(name) for name in parts.backbones],
                 parts.poolings,
@@ -84,7 +85,7 @@ def make(
             )
             whitened = bool(spotter.encoder.whitenings)
             one = by_whitened.setdefault(whitened, Experiment(spotter.encoder, []))
-            one.learners.append(learner or spotter.learner.spec)
+            one.learners.append(learner if learner and learners else spotter.learner.spec)
         experiments += by_whitened.values()
     return experiments
 

@@ -77,7 +77,9 @@ def fill_in(
     """
     own = PRESETS[DEFAULT]
     bare = tuple(spec.partition(":")[0] for spec in own.backbones)
-    if poolings is None and (backbones is None or tuple(backbones) in (bare, own.backbones)):
+    its_backbone = backbones is None or tuple(backbones) in (bare, own.backbones)
+    all_named = (tuple(backbones or ()), tuple(poolings or ())) == (own.backbones, own.poolings)
+    if (poolings is None and its_backbone) or all_named:
         return own._replace(learner=learner or own.learner)
     return Preset(
         bare if backbones is None else tuple(backbones),

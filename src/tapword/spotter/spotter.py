@@ -115,15 +115,17 @@ class Spotter:
             chosen = presets.preset(size)
         else:
             chosen = presets.fill_in(_several(backbone), _several(pooling), learner)
-        if learner is None:
+        if learner is None and (whitening is None or size is not None):
+            learner = chosen.learner
+        elif learner is None:
             own = presets.preset(presets.DEFAULT).learner
-            learner = chosen.learner if whitening in (None, "none") else own
+            learner = presets.UNWHITENED if whitening == "none" else own
         self.learner: Learner = registry.make("learners", learner)
-        asked = getattr(self.learner, "prior", None) == "shipped"
-        if asked and whitening == "none":
+        wants_whitening = getattr(self.learner, "prior", None) == "shipped"
+        if wants_whitening and whitening == "none":
             raise InputError(f"learner {self.learner.spec} needs a whitening, got whitening='none'")
         if whitening is None:
-            whitening = "shipped" if asked else "none"
+            whitening = "shipped" if wants_whitening else "none"
         preparation = Preparation(
             chosen.align if align is None else align,
             chosen.augment if augment is None else augment,
@@ -219,7 +221,7 @@ class Spotter:
         """Know what another spotter knows, instead of what this one was taught."""
         self.encoder, self.learner, self.calibrated = other.encoder, other.learner, other.calibrated
 
-    # Asking.
+    # Recognising.
 
     def predict(
         self,
@@ -239,7 +241,7 @@ class Spotter:
             Give the nearest word at all cost. Otherwise `word` is None for noise, and where no
             word's score reaches its threshold, as far as thresholds are known for these parts.
         thresholds
-            Word -> score from which it counts, instead of those of the method `thresholds`.
+            Word -> score from which it counts, over those of the method `thresholds`.
         """
         return self.predict_many([audio], sample_rate, closed=closed, thresholds=thresholds)[0]
 
@@ -268,8 +270,8 @@ class Spotter:
         scores = self.score_vectors(vectors)
         if not self.words:
             return [Prediction(None, None, {})] * len(scores)
-        if thresholds is None and not closed and self.has_thresholds:
-            thresholds = self.thresholds()
+        if not closed and self.has_thresholds:
+            thresholds = self.thresholds() | dict(thresholds or {})
         noise = self.encoder.is_noise(vectors)
         shares = self.learner.probabilities(
             np.array([list(one.words.values()) for one in scores]).reshape(-1, len(self.words))
@@ -297,7 +299,7 @@ class Spotter:
 
         Scores below the `thresholds` need not be exact: where there are several backbones, the
         first proposes, and if no word would reach its threshold even with most of what the others
-        could add, they are not asked and its scores stand for all.
+        could add, they are not run and its scores stand for all.
         """
         several = len(self.backbones) > 1 and bool(self.encoder.whitenings)
         if several and thresholds is not None and isinstance(self.learner, LinearLearner):
@@ -317,7 +319,7 @@ class Spotter:
     ) -> Scores | None:
         """Scores by the first backbone's part of a vector (D_1,), if no word can be the answer.
 
-        They are scaled to stand for whole scores; None where the other backbones have to be asked.
+        They are scaled to stand for whole scores; None where the other backbones have to be run.
         """
         weights, biases = learner.linear()
         own, rest = weights[:, : len(first)], weights[:, len(first) :]
@@ -360,7 +362,10 @@ class Spotter:
         return {word: max(shipped, self.calibrated.get(word, shipped)) for word in words}
 
     def common_threshold(self, false_alarms_per_hour: float) -> float | None:
-        """Score from which any word counts at a rate of false alarms of its own; None: unknown."""
+        """Threshold that all words share where each may give so many false alarms an hour.
+
+        None where it was not measured for these parts.
+        """
         if not isinstance(self.learner, Cosine) or self.learner.prior != "shipped":
             return None
         hashes = [one.sha256 for one in self.encoder.whitenings]

@@ -12,7 +12,7 @@ from tapword.spotter.spotter import Spotter
 # Share of the clips that must be heard as another word for it to be close, and how many clips it
 # takes to say so. Set by hand; tests/spotter/test_teaching.py holds them to the demo's words.
 CLOSE_SHARE, FEWEST = 0.8, 3
-# Clips of one lesson that are looked at together, and of one word: more tell no more.
+# So many recent clips of a lesson, and clips of a word, are compared at most: more change nothing.
 LATEST, MOST = 5, 10
 
 NOISE = "sounds like noise alone, which is never taken for a word when listening"

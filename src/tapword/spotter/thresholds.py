@@ -15,10 +15,10 @@ from tapword.spotter.words import clean_word
 # How many are acceptable in speech that holds none of the words, unless somebody says otherwise.
 FALSE_ALARMS_PER_HOUR = 0.5
 
-# Sounds in an hour of speech that are as like a word as one spoken alone. 20 minutes of people who
-# order coffee hold as many alarms as 64 of them an hour would, at the threshold for 0.5 an hour;
-# synthetic sentences 174 at a threshold of 0.55 (training/alarm_rate.py), most of them by a few
-# short words such as go and off.
+# How many sounds an hour of speech are as easily taken for a word as a word spoken alone. In 20
+# minutes of people who order coffee there are as many alarms as 64 of them an hour would give, at the
+# threshold for 0.5 an hour; in synthetic sentences 174, at a threshold of 0.55
+# (training/alarm_rate.py), most of them by a few short words such as go and off.
 SOUNDS_PER_HOUR = 100.0
 
 
@@ -83,7 +83,7 @@ def parse_threshold(text: str) -> tuple[str, float]:
 
 
 def shipped_threshold(whitenings: Sequence[str], false_alarms_per_hour: float) -> float | None:
-    """Score that other words reach so seldom, for one word; None where that is not known.
+    """Score that clips of other words exceed only so often for one word; None: not measured.
 
     `whitenings` are the hashes of what whitens the vectors.
     """

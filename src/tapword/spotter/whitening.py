@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -11,13 +10,16 @@ from typing import Any
 
 import numpy as np
 import safetensors
-from safetensors.numpy import save_file
+import safetensors.numpy
 
 from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
+from tapword.files import PathLike, write_whole
 from tapword.poolings.base import Pooling
 
+# Under which a file says what it is of; the name from before whitening was called so.
+KEY = "tapword_prior"
 # Numbers that are whitened together: a block on the diagonal of the covariance.
 BLOCK = 96
 # How often the diagonal of that covariance counts: correlations within some words hold for others
@@ -152,17 +154,21 @@ class Whitening:
         made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
         return made
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the whitening; `load` reads it."""
         arrays = {"mean": self.mean, "maps": self.maps, "within": self.within}
-        save_file(arrays, path, {"tapword_prior": json.dumps(self.about, ensure_ascii=False)})
+        about = json.dumps(self.about, ensure_ascii=False)
+        try:
+            write_whole(path, safetensors.numpy.save(arrays, {KEY: about}))
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Whitening":
+    def load(cls, path: PathLike) -> "Whitening":
         """Read what `save` wrote."""
         try:
             with safetensors.safe_open(path, "numpy") as file:
-                about = json.loads((file.metadata() or {})["tapword_prior"])
+                about = json.loads((file.metadata() or {})[KEY])
                 arrays = [file.get_tensor(name) for name in ("mean", "maps", "within")]
             return cls(about, *arrays)
         except FileNotFoundError:

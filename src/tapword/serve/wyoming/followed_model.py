@@ -72,7 +72,9 @@ class FollowedModel(WatchedModel):
         if self.detector(spotter) is not None:
             # Make what is made on first use, before threads share it; fail now if it must.
             silence = np.zeros(SAMPLE_RATE, dtype=np.float32)
-            spotter.score_vectors(spotter.encoder.encode([silence]))
+            vectors = spotter.encoder.encode([silence])
+            spotter.encoder.is_noise(vectors)
+            spotter.score_vectors(vectors)
         self.served = spotter
         for word in self.thresholds:
             if spotter.words and word not in spotter.words:
