@@ -16,8 +16,8 @@ from tapword.spotter.words import clean_word
 FALSE_ALARMS_PER_HOUR = 0.5
 
 # How many sounds an hour of speech are as easily taken for a word as a word spoken alone. In 20
-# minutes of people who order coffee there are as many alarms as 64 of them an hour would give, at the
-# threshold for 0.5 an hour; in synthetic sentences 174, at a threshold of 0.55
+# minutes of people who order coffee there are as many alarms as 64 of them an hour would give, at
+# the threshold for 0.5 an hour; in synthetic sentences 174, at a threshold of 0.55
 # (training/alarm_rate.py), most of them by a few short words such as go and off.
 SOUNDS_PER_HOUR = 100.0
 
