@@ -65,8 +65,8 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
         dim = spotter.vectors(sounds[:1]).shape[1]
 
         def extract(spotter: Spotter = spotter) -> None:
-            for start in range(0, len(sounds), engine.BATCH):
-                spotter.vectors(sounds[start : start + engine.BATCH], learning=True)
+            for start in range(0, len(sounds), engine.CLIPS_AT_ONCE):
+                spotter.vectors(sounds[start : start + engine.CLIPS_AT_ONCE], learning=True)
 
         found[f"extract, size {size} (D = {dim})"] = (len(sounds), extract)
     for dim in DIMS:

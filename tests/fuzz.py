@@ -117,7 +117,7 @@ class Target:
             part = data[position : position + array.nbytes].ljust(array.nbytes, b"\0")
             position += array.nbytes
             arrays[name] = np.frombuffer(part, array.dtype).reshape(array.shape)
-        text = json.dumps(header | {"checksum": modelfile._checksum(arrays)})
+        text = json.dumps(header | {"checksum": modelfile.checksum(arrays)})
         self.path.write_bytes(safetensors.numpy.save(arrays, self.sealed(text, arrays)))
         spotter = Spotter.load(self.path)
         with np.errstate(all="ignore"):

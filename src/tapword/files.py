@@ -73,6 +73,14 @@ def write_whole(path: PathLike, content: bytes) -> None:
     _sync_folder(target.parent)
 
 
+def write(path: PathLike, content: bytes) -> None:
+    """Write a file as `write_whole` does, and refuse what cannot be written with its reason."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
 def sweep(path: Path) -> None:
     """Remove what a write of this file that was killed left beside it.
 

@@ -19,7 +19,7 @@ from tapword.assets import CLIPS
 from tapword.errors import InputError, MissingExtra, TapwordError
 from tapword.research.cache import Cache
 from tapword.research.cluster import (
-    BATCH,
+    CLIPS_AT_ONCE,
     Cluster,
     Tasks,
     connect,
@@ -74,8 +74,8 @@ def taught():
     clips = demo_clips()[:192]
     encoder = Spotter(*PARTS, align=True)
     paths = [path for path, _ in clips]
-    batches = range(0, len(clips), BATCH)
-    vectors = [encoder.vectors(paths[i : i + BATCH], learning=True) for i in batches]
+    batches = range(0, len(clips), CLIPS_AT_ONCE)
+    vectors = [encoder.vectors(paths[i : i + CLIPS_AT_ONCE], learning=True) for i in batches]
 
     def teach(learner):
         spotter = Spotter(*PARTS, learner, align=True)
@@ -90,8 +90,8 @@ def demo_clips():
 
 
 def taught_here(spotter, clips):
-    for start in range(0, len(clips), BATCH):
-        paths, words = zip(*clips[start : start + BATCH], strict=True)
+    for start in range(0, len(clips), CLIPS_AT_ONCE):
+        paths, words = zip(*clips[start : start + CLIPS_AT_ONCE], strict=True)
         spotter.learn_many(paths, words)
     return spotter
 

@@ -48,6 +48,11 @@ def align(audio: np.ndarray, seconds: float) -> np.ndarray:
     return cut(audio, middle * HOP, round(seconds * SAMPLE_RATE))
 
 
+def decibels(power: np.ndarray | float) -> np.ndarray:
+    """Levels of mean powers, in dB of full scale; silence is -100."""
+    return 10 * np.log10(np.asarray(power) + 1e-10)
+
+
 def energies(audio: np.ndarray) -> np.ndarray:
     """Energy of each 10 ms: (n,) -> (ceil(n / 160),) float64."""
     padded = np.pad(audio, (0, -len(audio) % HOP)).reshape(-1, HOP)

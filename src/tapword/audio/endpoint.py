@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tapword.audio.align import decibels
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 
@@ -125,7 +126,7 @@ def examine(audio: np.ndarray) -> Take:
         return Take(reason, audio[:0], 0.0, 0.0, SILENCE_DB, 0.0)
     # Of several, the word is the one with the most energy.
     start, end = max(spans, key=lambda span: _power(levels[slice(*span)]).sum())
-    level_db = float(_decibels(_power(levels[start:end]).mean()))
+    level_db = float(decibels(_power(levels[start:end]).mean()))
     # The median: a door that falls shut before the word is not the background.
     around = np.concatenate([levels[:start], levels[end:]])
     snr_db = level_db - float(np.median(around)) if len(around) else 0.0
@@ -244,7 +245,7 @@ def frames(audio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     band = (frequency >= lowest) & (frequency <= highest)
     pieces = np.lib.stride_tricks.sliding_window_view(audio, FRAME)[::HOP]
     power = np.abs(np.fft.rfft(pieces * window, 2 * FRAME)) ** 2 * band
-    levels = _decibels(power.sum(axis=1) / (FRAME * (window**2).sum()))
+    levels = decibels(power.sum(axis=1) / (FRAME * (window**2).sum()))
     # Autocorrelation, less what the window alone takes from it at each lag.
     deepest, highest = SETTINGS.pitch_hz
     lags = slice(SAMPLE_RATE // highest, SAMPLE_RATE // deepest)
@@ -279,7 +280,3 @@ def _ms(n_frames: int) -> int:
 
 def _power(levels: np.ndarray) -> np.ndarray:
     return 10 ** (levels / 10)
-
-
-def _decibels(power: np.ndarray) -> np.ndarray:
-    return 10 * np.log10(power + 10 ** (SILENCE_DB / 10))

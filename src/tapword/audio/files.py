@@ -147,14 +147,14 @@ def check(
         )
     if seconds > max_s:
         raise InputError(f"{name} is {seconds:.1f} s long; the limit is {max_s:g} s")
-    if peak(audio, name) == 0:
+    if check_peak(audio, name) == 0:
         raise InputError(f"{name} is all zeros: is the microphone muted?")
     if sample_rate != SAMPLE_RATE:
         audio = soxr.resample(audio, sample_rate, SAMPLE_RATE)
     return audio
 
 
-def peak(samples: np.ndarray, name: str = "audio") -> float:
+def check_peak(samples: np.ndarray, name: str = "audio") -> float:
     """Largest magnitude of float samples (n,); refuse what is no sound in [-1, 1]."""
     largest = float(np.abs(samples).max(initial=0.0))
     if not np.isfinite(largest):

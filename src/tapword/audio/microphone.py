@@ -14,6 +14,8 @@ from tapword.errors import InputError, MissingExtra
 
 # Sound that may wait for a busy reader, and silence after which a device counts as unplugged.
 QUEUE_S, SILENT_S = 10.0, 5.0
+# Sound in a chunk: what a word spotter is told at a time, as a rule.
+CHUNK_S = 0.08
 
 
 class Device(NamedTuple):
@@ -49,7 +51,7 @@ def devices() -> list[Device]:
 def open_stream(
     device: str | None = None,
     rate: int = SAMPLE_RATE,
-    chunk_s: float = 0.08,
+    chunk_s: float = CHUNK_S,
     queue_s: float = QUEUE_S,
     silent_s: float = SILENT_S,
 ) -> Iterator[Iterator[Chunk]]:

@@ -8,12 +8,22 @@ from typing import Annotated, Any
 from tapword import registry
 from tapword.cli.app import RESEARCH, command, command_line, flag, option
 from tapword.cli.console import out, print_json, printable, progress_steps, warn
-from tapword.cli.options import CACHE_GB, SIZES, CacheFolder, CacheSize, Engine, Jobs, Output
+from tapword.cli.options import (
+    CACHE_GB,
+    LEARNER_DEFAULT,
+    POOLING_DEFAULT,
+    SIZES,
+    CacheFolder,
+    CacheSize,
+    Engine,
+    Jobs,
+    Output,
+)
 from tapword.cli.vectors import read_vectors
 from tapword.errors import InputError
 from tapword.research import cache as vector_cache
 from tapword.research import evaluate as evaluation
-from tapword.research import report
+from tapword.research import report, runner
 from tapword.research.cache import Cache
 from tapword.research.cluster import open_engine
 from tapword.research.open_set import OpenSet
@@ -45,10 +55,12 @@ class Combinations:
         list[str] | None, option("PART", f"Repeat for several. [default: as size {DEFAULT}]")
     ] = None
     pooling: Annotated[
-        list[str] | None, option("PART", f"Repeat for several. [default: as size {DEFAULT}]")
+        list[str] | None,
+        option("PART", f"Repeat for several. [default: {POOLING_DEFAULT}]"),
     ] = None
     learner: Annotated[
-        list[str] | None, option("PART", f"Repeat for several. [default: as size {DEFAULT}]")
+        list[str] | None,
+        option("PART", f"Repeat for several. [default: {LEARNER_DEFAULT}]"),
     ] = None
     size: Annotated[
         list[str] | None,
@@ -83,14 +95,18 @@ class Combinations:
 
 @dataclass
 class Stream:
-    """In what order the words come, and what is asked."""
+    """In what order the words come, and what is measured."""
 
-    order: Annotated[str, option("NAME", "class-iid or iid.")] = "class-iid"
-    orderings: Annotated[int, option("N", "Seeded orderings to average.", min=1)] = 5
+    order: Annotated[str, option("NAME", "class-iid or iid.")] = runner.Stream.order
+    orderings: Annotated[int, option("N", "Seeded orderings to average.", min=1)] = (
+        runner.Stream.orderings
+    )
     shots: Annotated[
         list[int] | None, option("N", "Samples a word; repeat for several counts.", min=1)
     ] = None
-    draws: Annotated[int, option("N", "Seeded draws, with --shots.", min=1)] = 10
+    draws: Annotated[int, option("N", "Seeded draws, with --shots or --open-set.", min=1)] = (
+        runner.Stream.draws
+    )
     classes_per_task: Annotated[int, option("N", "New words in each task.", min=1)] = 1
     upper_bound: Annotated[
         bool, flag("--upper-bound", "Add offline LDA and logistic regression.")
@@ -98,7 +114,7 @@ class Stream:
     open_set: Annotated[
         bool, flag("--open-set", "Teach some words by --shots, ask about unknown ones too.")
     ] = False
-    known: Annotated[int, option("N", "Words taught, with --open-set.", min=1)] = 5
+    known: Annotated[int, option("N", "Words taught, with --open-set.", min=1)] = OpenSet.known
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of an evaluation; refuse those that do not go together."""
@@ -109,7 +125,7 @@ class Stream:
         if self.open_set:
             if self.upper_bound or self.order == "iid" or self.classes_per_task > 1:
                 raise InputError("--open-set goes with --known, --shots and --draws alone")
-            shots = self.shots or (5,)
+            shots = self.shots or OpenSet.shots
             return {"protocol": OpenSet(known=self.known, shots=shots, draws=self.draws)}
         return {
             "order": self.order,
@@ -214,7 +230,7 @@ def _show_records(records: Records) -> None:
     for line in report.refused(records.results):
         out.print(printable(line), soft_wrap=True)
     out.print(
-        f"{config.n_words} words, {config.n_train:,} clips to learn, {config.n_test:,} to ask, "
+        f"{config.n_words} words, {config.n_train:,} clips to learn, {config.n_test:,} to test, "
         f"{config.skipped} unusable; {records.environment.seconds:.1f} s"
     )
     if config.whitening_of_same_data:

@@ -11,9 +11,9 @@ from tapword.cli.app import FILES, argument, command, flag, option
 from tapword.cli.console import out, progress_bar
 from tapword.cli.options import Backbones, Model, Quiet
 from tapword.errors import InputError
-from tapword.files import check_writable, write_whole
+from tapword.files import check_writable, write
+from tapword.research.datasets.base import word_folders
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.words import clean_word
 
 MAX_WORDS = 50
 # Of the shipped clips every so many set the ranges of 8-bit numbers, and others are compared.
@@ -93,11 +93,11 @@ def _export_onnx(
             calibration: list[np.ndarray] = list(map(audio_files.read, shipped[CALIBRATE]))
             files.append(("in 8 bits", quantize(built, calibration)))
     seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
-    _write(target, files[-1][1])
-    ears = "aligned inside" if spotter.encoder.preparation.align else "taken as it is"
+    write(target, files[-1][1])
+    prepared = "aligned inside" if spotter.encoder.preparation.align else "taken as it is"
     negatives = f" and {len(spotter.negatives)} negatives" if spotter.negatives else ""
     out.print(
-        f"{target}: audio (samples,) float32 at 16 kHz, {ears} -> scores of "
+        f"{target}: audio (samples,) float32 at 16 kHz, {prepared} -> scores of "
         f"{len(spotter.words)} words{negatives}",
         soft_wrap=True,
     )
@@ -126,8 +126,8 @@ def _export_c(
     if frames is not None:
         if not network:
             raise InputError("--frames: this backbone has no network, the header holds all of it")
-        _write(frames, onnx_file.build_frames(spotter).SerializeToString())
-    _write(target, header.text.encode())
+        write(frames, onnx_file.build_frames(spotter).SerializeToString())
+    write(target, header.text.encode())
     out.print(
         f"{target}: {len(spotter.words)} words, room for {max_words}\n"
         f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes"
@@ -145,19 +145,8 @@ def _taught_clips(spotter: Spotter, folder: Path) -> tuple[list[Path], list[str]
     """Clips below a folder whose words the model knows, and the words."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder")
-    found = [
-        (path, clean_word(sub.name))
-        for sub in sorted(folder.iterdir())
-        if sub.is_dir() and clean_word(sub.name) in spotter.words
-        for path in audio_files.find(sub)
-    ]
+    named = word_folders(folder)
+    found = [(path, w) for w, sub in named if w in spotter.words for path in audio_files.find(sub)]
     if not found:
         raise InputError(f"{folder} has no sound files in folders named by a word of the model")
     return [path for path, _ in found], [word for _, word in found]
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -15,8 +15,9 @@ from rich.table import Table
 
 from tapword.audio import files as audio_files
 from tapword.audio import microphone
+from tapword.audio.align import decibels
 from tapword.audio.files import SAMPLE_RATE, as_float
-from tapword.audio.microphone import Chunk
+from tapword.audio.microphone import CHUNK_S, Chunk
 from tapword.cli.app import TEACH, argument, command, flag, option
 from tapword.cli.console import cell, err, out, print_json, printable
 from tapword.cli.options import AsJson, Device, Model, PerHour, Thresholds, expand, require_model
@@ -28,7 +29,6 @@ from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, parse_threshold
 from tapword.spotter.watched import WatchedModel
 
-CHUNK_S = 0.08
 BLOCK_S = 10.0
 # How often a model file is looked at that may have changed, in seconds of sound.
 LOOK_S = 1.0
@@ -56,7 +56,7 @@ def listen(
     While a microphone or a pipe is heard, MODEL may be taught: it is read anew when it changes.
     """
     if mic == (source is not None):
-        raise InputError("give a sound file, - for a pipe, or --mic")
+        raise InputError("give either a sound file, - for a pipe, or --mic")
     if device is not None and not mic:
         raise InputError("--device goes with --mic")
     if rate is not None and source != "-":
@@ -152,7 +152,7 @@ def _meter() -> Progress:
 
 def _show_level(meter: Progress, bar: TaskID, chunk: np.ndarray, detector: Detector) -> None:
     power = float(np.mean(chunk**2)) if len(chunk) else 0.0
-    level_db = max(10 * np.log10(power + 1e-10), METER_DB[0])
+    level_db = max(float(decibels(power)), METER_DB[0])
     best = max(detector.scores.items(), key=lambda item: item[1], default=None)
     text = f"{printable(best[0])} {best[1]:.2f}" if best else ""
     meter.update(bar, completed=level_db - METER_DB[0], description=text)
@@ -217,7 +217,7 @@ def _show_thresholds(spotter: Spotter, false_alarms_per_hour: float, as_json: bo
 
 
 def _show_calibration(found: calibration.Calibration, false_alarms_per_hour: float) -> None:
-    table = Table("word", "threshold", "now", "highest heard", "false alarms", "now")
+    table = Table("word", "threshold before", "now", "highest score", "alarms before", "alarms now")
     for word, threshold in found.before.items():
         highest = found.highest[word]
         table.add_row(

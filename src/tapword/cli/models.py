@@ -104,7 +104,7 @@ def rename(
 @command(FILES)
 def merge(
     model: Annotated[Path, argument("MODEL", "Model file to make.")],
-    models: Annotated[list[Path], argument("MODELS...", "Models to add up.")],
+    models: Annotated[list[Path], argument("MODELS", "Models to add up.")],
 ) -> None:
     """Add up models taught apart, as if one had been taught everything."""
     if model.exists():

@@ -10,14 +10,17 @@ from tapword.audio import files as audio_files
 from tapword.cli.app import argument, flag, option
 from tapword.errors import InputError, TapwordError
 from tapword.research import report
-from tapword.spotter.presets import DEFAULT, POOLING, PRESETS
+from tapword.spotter.presets import DEFAULT, POOLING, PRESETS, UNWHITENED
 
 SIZES = ", ".join(PRESETS)
 HOME = Path("home.tap")
+# What is meant where parts are not named, as `presets.fill_in` has it.
+POOLING_DEFAULT = f"as size {DEFAULT}; {POOLING} for another backbone"
+LEARNER_DEFAULT = f"as size {DEFAULT}; {UNWHITENED} beside other parts"
 CACHE_GB = 4.0
 
 Model = Annotated[Path, argument("MODEL", "Model file.")]
-Files = Annotated[list[str], argument("FILES...", "Sound files, folders or globs.")]
+Files = Annotated[list[str], argument("FILES", "Sound files, folders or globs.")]
 AsJson = Annotated[bool, flag("--json", "Print JSON.")]
 Quiet = Annotated[bool, flag("--quiet", "Show no progress.")]
 SkipBad = Annotated[bool, flag("--skip-bad", "Skip files that cannot be used, and say which.")]
@@ -74,11 +77,11 @@ class Parts:
         option(
             "PART",
             "For a new model; one for all backbones, or repeat for each. "
-            f"[default: as size {DEFAULT}; {POOLING} for another backbone]",
+            f"[default: {POOLING_DEFAULT}]",
         ),
     ] = None
     learner: Annotated[
-        str | None, option("PART", f"For a new model. [default: as size {DEFAULT}]")
+        str | None, option("PART", f"For a new model. [default: {LEARNER_DEFAULT}]")
     ] = None
     size: Annotated[
         str | None,

@@ -13,7 +13,9 @@ from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, parse_
 PORT = 8642
 URI = "tcp://127.0.0.1:10400"
 
-ServedModel = Annotated[Path, argument("MODEL", "Model file; made by the first word taught.")]
+ServedModel = Annotated[
+    Path, argument("MODEL", "Model file; it need not be there yet. [default: home.tap]")
+]
 
 
 @command(SERVE)

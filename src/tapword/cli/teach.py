@@ -23,16 +23,15 @@ from tapword.cli.options import (
     Quiet,
     SkipBad,
     expand,
-    require_model,
 )
 from tapword.cli.record import TAKES, record
 from tapword.errors import InputError
 from tapword.research.cluster import Cluster, open_engine
+from tapword.research.datasets.base import word_folders
 from tapword.spotter import teaching
+from tapword.spotter.encoder import CLIPS_AT_ONCE
 from tapword.spotter.spotter import Prediction, Spotter
 from tapword.spotter.words import clean_word
-
-BATCH = 32
 
 
 @command(TEACH)
@@ -74,6 +73,11 @@ def learn(
         return
     named: Iterable[tuple[Path, str]]
     if files:
+        if Path(word).is_file() or (Path(word).is_dir() and word_folders(Path(word))):
+            raise InputError(
+                f"{word} is a file or a folder of words, not a word: give a word and its clips, or "
+                "one folder of words alone"
+            )
         spelled = clean_word(word)
         named = [(path, spelled) for path in expand(files)]
     elif Path(word).is_dir():
@@ -127,14 +131,17 @@ def reject(model: Model, files: Files, as_json: AsJson = False) -> None:
 
     Whatever was taken for a word by mistake: a sound like it will not be taken for it again.
     """
+    listener = Spotter.load(model)
+    if not listener.words:
+        raise InputError(f"{model} has no words yet, so nothing is taken for one")
     paths = expand(files)
     clips = [audio_files.read(path) for path in paths]
-    with Spotter.edit(require_model(model)) as spotter:
-        if not spotter.words:
-            raise InputError(f"{model} has no words yet, so nothing is taken for one")
-        vectors = spotter.vectors(clips)
+    vectors, taught = listener.vectors(clips), listener.vectors(clips, learning=True)
+    # The file is locked only for the moment of learning.
+    with Spotter.edit(model, listener.backbones) as spotter:
+        spotter.require_same_parts(listener)
         before = spotter.predict_vectors(vectors)
-        taken = [spotter.reject(clip) for clip in clips]
+        taken = [spotter.reject_vector(*pair) for pair in zip(vectors, taught, strict=True)]
         after = spotter.predict_vectors(vectors)
     rows = [
         {"file": str(path), "nearest": word, "before": old.word, "now": new.word}
@@ -160,14 +167,16 @@ def run_demo(
 def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
     """Clips of every word that has a folder, one folder at a time; at least one, or an error."""
     found = False
-    for sub in sorted(folder.iterdir()):
-        if sub.is_dir() and not sub.name.startswith((".", "_")):
-            word = clean_word(sub.name)
-            for path in audio_files.find(sub):
-                found = True
-                yield path, word
+    for word, sub in word_folders(folder):
+        word = clean_word(word)
+        for path in audio_files.find(sub):
+            found = True
+            yield path, word
     if not found:
-        raise InputError(f"{folder} has no sound files in folders named by their word")
+        raise InputError(
+            f"{folder} has no sound files in folders named by their word; to teach its own clips: "
+            f"tapword learn MODEL WORD {folder}"
+        )
 
 
 def _extract(
@@ -176,9 +185,9 @@ def _extract(
     """Vectors of files, a batch at a time, with a progress bar."""
     with progress_bar(quiet) as progress:
         task = progress.add_task("listening", total=len(paths))
-        for start in range(0, len(paths), BATCH):
+        for start in range(0, len(paths), CLIPS_AT_ONCE):
             clips, kept = [], []
-            for path in paths[start : start + BATCH]:
+            for path in paths[start : start + CLIPS_AT_ONCE]:
                 try:
                     clips.append(audio_files.read(path))
                     kept.append(path)
@@ -188,7 +197,7 @@ def _extract(
                     _say_skipped(str(error))
             if kept:
                 yield kept, spotter.vectors(clips, learning=learning)
-            progress.advance(task, min(BATCH, len(paths) - start))
+            progress.advance(task, min(CLIPS_AT_ONCE, len(paths) - start))
 
 
 def _say_skipped(message: str) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapword.audio.files import SAMPLE_RATE, as_float, peak
+from tapword.audio.files import SAMPLE_RATE, as_float, check_peak
 from tapword.errors import InputError
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window
 from tapword.spotter.spotter import Spotter
@@ -13,10 +13,11 @@ from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, check_rate
 
 # One event at most in this time, unless somebody says otherwise.
 REFRACTORY_S = 0.4
-# A score this close to its threshold is nearly a word: windows beside it are looked at too.
-CLOSE = 0.2
+# A score this close to its threshold is nearly a word: windows beside it are looked at too
+# (docs/listening.md says what that brings).
+CLOSE_SCORE = 0.2
 # A chunk is heard in pieces no longer than this, so that memory stays bounded.
-PIECE = 10 * SAMPLE_RATE
+PIECE_SAMPLES = 10 * SAMPLE_RATE
 
 
 class Event(NamedTuple):
@@ -179,8 +180,8 @@ class Detector:
         """
         chunk = _check(chunk)
         events: list[Event] = []
-        for start in range(0, len(chunk), PIECE):
-            self._segmenter.hear(chunk[start : start + PIECE])
+        for start in range(0, len(chunk), PIECE_SAMPLES):
+            self._segmenter.hear(chunk[start : start + PIECE_SAMPLES])
             for window in self._segmenter.windows():
                 event = self._judge(window)
                 if event is not None:
@@ -215,7 +216,9 @@ class Detector:
 
 def _nearly(scores: Scores, thresholds: Mapping[str, float]) -> bool:
     """Whether a word comes close to its threshold, or reaches it."""
-    return said(scores, {word: score - CLOSE for word, score in thresholds.items()}) is not None
+    return (
+        said(scores, {word: score - CLOSE_SCORE for word, score in thresholds.items()}) is not None
+    )
 
 
 def _check(chunk: np.ndarray) -> np.ndarray:
@@ -226,5 +229,5 @@ def _check(chunk: np.ndarray) -> np.ndarray:
         return as_float(chunk)
     if chunk.dtype != np.float32:
         raise InputError(f"a chunk must be float32 or int16 samples, not {chunk.dtype}")
-    peak(chunk, "the chunk")
+    check_peak(chunk, "the chunk")
     return chunk

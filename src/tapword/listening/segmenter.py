@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapword.audio.align import HOP, REACH, centring, cut, energies
+from tapword.audio.align import HOP, REACH, centring, cut, decibels, energies
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIP_S
@@ -201,7 +201,7 @@ class Segmenter:
             self._first + centre * HOP,
             start_s,
             end_s,
-            _decibels(middle.mean()) >= max(floor_db + self.search.gate_db, self.search.silence_db),
+            _level_db(middle) >= max(floor_db + self.search.gate_db, self.search.silence_db),
             bool(beside),
         )
 
@@ -209,7 +209,7 @@ class Segmenter:
         around = self._energy[max(0, point - 5) : point + 5]
         # No lower than matters: from digital silence it would take half a minute to a room's noise.
         quietest = self.search.silence_db - self.search.gate_db
-        level = max(_decibels(around.mean()), quietest) if len(around) else quietest
+        level = max(_level_db(around), quietest) if len(around) else quietest
         if self._floor_db is None:
             self._floor_db = level
         self._floor_db = min(level, self._floor_db + self.search.floor_rise_db_per_s / STEPS_PER_S)
@@ -221,8 +221,8 @@ class Segmenter:
         first, last = max(0, point - HALF), point + HALF
         beside = [self._energy[max(0, first - self._farthest) : first]]
         beside.append(self._energy[last : last + self._farthest])
-        level_db = _decibels(self._energy[first:last].mean())
-        return _decibels(np.concatenate(beside).mean()) >= level_db + self.search.alone_db
+        level_db = _level_db(self._energy[first:last])
+        return _level_db(np.concatenate(beside)) >= level_db + self.search.alone_db
 
 
 def _steps(ms: int) -> int:
@@ -235,6 +235,6 @@ def _centres(energy: np.ndarray, reach: int) -> set[int]:
     return set((np.flatnonzero((offsets[:-1] > 0) & (offsets[1:] <= 0)) + 1).tolist())
 
 
-def _decibels(energy: float) -> float:
-    """Level of a step's energy in dB of full scale."""
-    return float(10 * np.log10(energy / HOP + 1e-10))
+def _level_db(energy: np.ndarray) -> float:
+    """Level of steps by their energies (t,), in dB of full scale."""
+    return float(decibels(energy.mean() / HOP))

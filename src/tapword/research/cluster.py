@@ -34,7 +34,7 @@ from tapword.poolings.base import Pooling
 from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, ShardVectors, Stored, shard_vectors
 from tapword.research.datasets.base import Clip, Dataset
-from tapword.spotter.encoder import PLAIN, Encoder, Preparation
+from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoder, Preparation
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening
 from tapword.version import __version__
@@ -42,8 +42,6 @@ from tapword.version import __version__
 ENGINES = ("local", "ray")
 # How long a cluster may take to answer at an address.
 CONNECT_S = 5.0
-# Clips that pass a backbone together: as many as on one machine, so that vectors are the same.
-BATCH = 32
 
 # Word -> how many samples were taught, and the learner's arrays.
 State = tuple[dict[str, int], dict[str, np.ndarray]]
@@ -272,7 +270,7 @@ class Cluster:
         while batch := list(itertools.islice(texts, size)):
             yield batch
             given += len(batch)
-            share = int(given * self.tasks.share) // BATCH * BATCH
+            share = int(given * self.tasks.share) // CLIPS_AT_ONCE * CLIPS_AT_ONCE
             size = min(self.tasks.most, max(self.tasks.fewest, share))
 
     def _ahead(self, started: Iterable[Any]) -> Iterator[Any]:
@@ -461,9 +459,9 @@ def encode(
     with settled(parcel) as parts:
         backbones, poolings = parts["backbones"], parts["poolings"]
         encoder = Encoder(backbones, poolings, parcel.preparation, whitenings or "none")
-        for start in range(0, len(clips), BATCH):
+        for start in range(0, len(clips), CLIPS_AT_ONCE):
             prepared = []
-            for path, word in clips[start : start + BATCH]:
+            for path, word in clips[start : start + CLIPS_AT_ONCE]:
                 try:
                     prepared.append(encoder.prepare(audio.read(path)))
                     words.append(word)

@@ -64,7 +64,7 @@ def make(
     named = bool(backbones or poolings or learners)
     experiments = []
     for size in sizes if named or sizes else [presets.DEFAULT]:
-        spotter = Spotter(size=size, whitening=whitening)
+        spotter = Spotter(size=size, align=align, augment=augment, whitening=whitening)
         experiments.append(Experiment(spotter.encoder, [spotter.learner.spec], size))
     if not named:
         return experiments

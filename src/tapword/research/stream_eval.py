@@ -16,6 +16,7 @@ import numpy as np
 
 from tapword.audio import files as audio
 from tapword.audio.files import SAMPLE_RATE
+from tapword.audio.microphone import CHUNK_S
 from tapword.errors import InputError
 from tapword.files import PathLike, obstacle
 from tapword.listening.calibration import poisson_interval
@@ -27,7 +28,6 @@ from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
 
 # As long as the chunks that a microphone gives; latency is counted in whole chunks.
-CHUNK_S = 0.08
 # An event belongs to a clip if its middle is no further outside than this.
 TOLERANCE_S = 0.3
 # The curve of misses against false alarms has about so many points, and ends at so many alarms.

@@ -18,6 +18,8 @@ from tapword.spotter.whitening import Whitening, join
 
 # Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
 CLIP_S = 1.0
+# Clips that pass a backbone together, wherever there are many: their vectors are then the same.
+CLIPS_AT_ONCE = 32
 # Clips whose augmented copies pass a backbone together; their frames lie in memory at once.
 AUGMENTED_AT_ONCE = 16
 # Cosine to white noise from which a whitened vector is noise alone and no word. By

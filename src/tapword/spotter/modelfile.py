@@ -100,7 +100,7 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     header = header | {
         "format": FORMAT,
         "revision": uuid.uuid4().hex,
-        "checksum": _checksum(arrays),
+        "checksum": checksum(arrays),
     }
     try:
         content = safetensors.numpy.save(arrays, metadata(header, arrays))
@@ -135,7 +135,7 @@ def read(path: PathLike) -> Model:
         raise ModelFileError(
             f"{path} is not a tapword model, or it was cut short or damaged: {error}"
         ) from error
-    if header.get("checksum") != _checksum(arrays):
+    if header.get("checksum") != checksum(arrays):
         raise ModelFileError(f"{path} is damaged: its checksum does not match; use a backup")
     # Files from before headers were sealed have none.
     if found.get("crc32", "") not in ("", seal(found["tapword"], arrays)):
@@ -191,7 +191,8 @@ def _check_sizes(path: Path, size: int, header_size: int) -> None:
         )
 
 
-def _checksum(arrays: dict[str, np.ndarray]) -> int:
+def checksum(arrays: dict[str, np.ndarray]) -> int:
+    """Checksum of the arrays' numbers."""
     value = 0
     for name in sorted(arrays):
         value = zlib.crc32(arrays[name].reshape(-1).view(np.uint8).data, value)

@@ -356,8 +356,8 @@ class Spotter:
         shipped = self.common_threshold(false_alarms_per_hour / len(words))
         if shipped is None:
             raise InputError(
-                "how sounds score that are no word is not known for these parts; the presets know "
-                "it, or give thresholds"
+                "how sounds score that are no word is not known for these parts, only for the "
+                "sizes; give a threshold for each word (--threshold WORD=SCORE)"
             )
         return {word: max(shipped, self.calibrated.get(word, shipped)) for word in words}
 

@@ -15,7 +15,7 @@ import safetensors.numpy
 from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
-from tapword.files import PathLike, write_whole
+from tapword.files import PathLike, write
 from tapword.poolings.base import Pooling
 
 # Under which a file says what it is of; the name from before whitening was called so.
@@ -158,10 +158,7 @@ class Whitening:
         """Write the whitening; `load` reads it."""
         arrays = {"mean": self.mean, "maps": self.maps, "within": self.within}
         about = json.dumps(self.about, ensure_ascii=False)
-        try:
-            write_whole(path, safetensors.numpy.save(arrays, {KEY: about}))
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        write(path, safetensors.numpy.save(arrays, {KEY: about}))
 
     @classmethod
     def load(cls, path: PathLike) -> "Whitening":

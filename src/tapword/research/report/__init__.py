@@ -13,8 +13,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from tapword import files
 from tapword.errors import InputError
-from tapword.files import PathLike, check_writable, write_whole
+from tapword.files import PathLike, check_writable
 from tapword.research.records import Records, as_json
 from tapword.research.report import columns
 from tapword.research.report.columns import human_bytes, refused
@@ -157,7 +158,4 @@ def write(records: Any, path: PathLike, writers: Writers = WRITERS) -> None:
 
 def write_text(path: PathLike, text: str) -> None:
     """Write a text file whole or not at all; letters that UTF-8 cannot write become "?"."""
-    try:
-        write_whole(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    files.write(path, text.encode("utf-8", "replace"))
