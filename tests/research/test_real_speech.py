@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from tapword import registry
 from tapword.research.cache import Cache
-from tapword.research.runner import Split, run_all
+from tapword.research.runner import Split, Stream
 from tests.conftest import extract, shared
 
 pytestmark = pytest.mark.xdist_group("real_speech")
@@ -87,12 +87,12 @@ def test_who_forgets_and_who_does_not(splits):
     """The paper's protocol: five class orders, and all words mixed."""
     acc = {}
     for pooling, split in splits.items():
-        results = run_all(split, ["finetune", "perceptron", "ncm", "slda"], matrix=False)
+        results = Stream(matrix=False).run(split, ["finetune", "perceptron", "ncm", "slda"])
         for result in results:
             acc[pooling, result.learner] = result.acc
             if result.learner in ("ncm", "slda"):
                 assert max(abs(o.acc - result.acc) for o in result.orderings) <= 0.1
-        [mixed] = run_all(split, ["slda"], order="iid", orderings=2)
+        [mixed] = Stream(order="iid", orderings=2).run(split, ["slda"])
         assert mixed.acc == pytest.approx(acc[pooling, "slda"], abs=0.1)
         assert acc[pooling, "finetune"] < 10 and acc[pooling, "perceptron"] < 10
         assert acc[pooling, "ncm"] > 90

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from tapword import Spotter, registry
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import modelfile
-from tapword.spotter.spotter import clean_word
+from tapword.spotter.words import clean_word
 from tests.conftest import tone
 from tests.search import SEARCH
 

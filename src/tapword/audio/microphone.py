@@ -55,27 +55,19 @@ def open_stream(
     queue_s: float = QUEUE_S,
     silent_s: float = SILENT_S,
 ) -> Iterator[Iterator[Chunk]]:
-    """Record from a microphone for as long as the context lasts.
+    """Record from a microphone for as long as the context lasts: `Chunk`s without end.
 
     Parameters
     ----------
     device
         Number, name or part of the name of a device that `devices` lists; None for the default.
     rate
-        Rate of the samples to give; a device that does not know it records at its own rate and is
-        resampled.
+        Of the samples to give; a device that does not know it is resampled.
     chunk_s
         About how much sound a chunk holds.
-    queue_s
-        How much may wait for a reader that is busy; beyond it sound is lost.
-    silent_s
-        A device that sends nothing for so long counts as unplugged.
-
-    Yields
-    ------
-    Iterator
-        `Chunk`s without end. A reader that falls behind by more than `queue_s` is told by
-        `Chunk.gap`.
+    queue_s, silent_s
+        How much may wait for a busy reader, who is told by `Chunk.gap` of what is lost beyond it;
+        and how long a device may send nothing before it counts as unplugged.
     """
     sounddevice = _sounddevice()
     chosen = _choose(device)

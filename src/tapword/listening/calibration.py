@@ -17,28 +17,18 @@ ABOVE = 0.001
 
 
 class Calibration(NamedTuple):
-    """What recordings without the words say of the thresholds.
+    """What recordings without the words say of the thresholds; dicts are by word."""
 
-    Attributes
-    ----------
-    before, after
-        Word -> threshold: the shipped one, and the one that keeps to the wanted rate here.
-    highest
-        Word -> highest score of a candidate; None where there was none.
-    alarms_before, alarms_after
-        Word -> false alarms in these recordings by either.
-    hours
-        How long the recordings are.
-    at_most_per_hour
-        Upper end of the 95% interval of all words' false alarms an hour, in sound like this.
-    """
-
+    # Thresholds: the shipped ones, and those that keep to the wanted rate here.
     before: dict[str, float]
     after: dict[str, float]
+    # Highest score of a candidate; None where there was none.
     highest: dict[str, float | None]
+    # False alarms in these recordings, so long, by either.
     alarms_before: dict[str, int]
     alarms_after: dict[str, int]
     hours: float
+    # Upper end of the 95% interval of all words' false alarms an hour, in sound like this.
     at_most_per_hour: float
 
 

@@ -131,7 +131,7 @@ class Segmenter:
         self._settled = 0
         self._centre = -HALF * HOP
         self._unclear: list[int] = []
-        self._floor_db: float | None = None
+        self._floor_db = math.inf
 
     def gap(self, seconds: float = 0.0) -> None:
         """Note that sound was lost, `seconds` of it if known: what comes does not follow on it."""
@@ -195,13 +195,12 @@ class Segmenter:
             float(self._first + (first + step) * HOP) / SAMPLE_RATE
             for step in (loud[0], loud[-1] + 1)
         )
-        floor_db = -100.0 if self._floor_db is None else self._floor_db
         return Window(
             cut(self._sound, point * HOP, WINDOW),
             self._first + centre * HOP,
             start_s,
             end_s,
-            _level_db(middle) >= max(floor_db + self.search.gate_db, self.search.silence_db),
+            _level_db(middle) >= max(self._floor_db + self.search.gate_db, self.search.silence_db),
             bool(beside),
         )
 
@@ -210,8 +209,6 @@ class Segmenter:
         # No lower than matters: from digital silence it would take half a minute to a room's noise.
         quietest = self.search.silence_db - self.search.gate_db
         level = max(_level_db(around), quietest) if len(around) else quietest
-        if self._floor_db is None:
-            self._floor_db = level
         self._floor_db = min(level, self._floor_db + self.search.floor_rise_db_per_s / STEPS_PER_S)
 
     def _crowded(self, point: int) -> bool:

@@ -116,18 +116,6 @@ class Stream:
         ]
 
 
-def run_all(
-    split: Split,
-    learners: Sequence[str],
-    *,
-    jobs: int = 1,
-    progress: Progress | None = None,
-    **stream: Any,
-) -> list[Result]:
-    """Run learners by a `Stream` with these arguments."""
-    return Stream(**stream).run(split, learners, jobs, progress)
-
-
 class Pass(NamedTuple):
     """One learner that goes once over one seeded ordering."""
 

@@ -29,7 +29,7 @@ from tapword.spotter.thresholds import (
     shipped_threshold,
 )
 from tapword.spotter.whitening import Whitening
-from tapword.spotter.words import clean_word as clean_word
+from tapword.spotter.words import clean_word
 from tapword.version import __version__
 
 Audio = PathLike | np.ndarray

@@ -48,16 +48,11 @@ def warnings(
 
 
 def close_word(spotter: Spotter, vectors: np.ndarray, word: str) -> str | None:
-    """Taught word that clips of another are mixed up with, or None.
+    """Taught word that clips of another are mixed up with, or None; arguments as for `warnings`.
 
     Nearly all clips must be heard as it now, and at least one still when a copy has learned the
     other clips: a model of few words hears one of them in anything, but tells a word that is far
     from it as soon as it is taught.
-
-    Parameters
-    ----------
-    spotter, vectors, word
-        As for `warnings`.
     """
     vectors = vectors[:MOST]
     if len(vectors) < FEWEST:
@@ -85,15 +80,7 @@ def close_warning(word: str, other: str) -> str:
 
 
 class Lesson:
-    """One word taught clip by clip: what there is to say with each further one.
-
-    Parameters
-    ----------
-    spotter
-        The model before the first clip; it is not changed.
-    word
-        What is said in the clips.
-    """
+    """One word taught clip by clip to a spotter: what there is to say with each further clip."""
 
     def __init__(self, spotter: Spotter, word: str):
         self.spotter = spotter

@@ -20,8 +20,8 @@ from tapword.research.experiment import describe
 from tapword.research.paper import names
 from tapword.research.paper.published import FIGURE3_WORDS
 from tapword.research.records import Result
-from tapword.research.runner import Progress, Split, run_all
-from tapword.spotter.encoder import block_poolings
+from tapword.research.runner import Progress, Split, Stream
+from tapword.spotter.encoder import group_lengths
 
 
 class Need(NamedTuple):
@@ -160,15 +160,10 @@ class Bench:
             for need in wanted[spec]:
                 groups[need.order, need.matrix].append(need)
             for (order, matrix), some in groups.items():
-                results = run_all(
-                    split,
-                    [self.learner(need.learner) for need in some],
-                    order=order,
-                    orderings=self.settings.orderings,
-                    matrix=matrix,
-                    jobs=self.settings.jobs,
-                    progress=self.settings.progress,
-                )
+                stream = Stream(order=order, orderings=self.settings.orderings, matrix=matrix)
+                learners = [self.learner(need.learner) for need in some]
+                jobs, progress = self.settings.jobs, self.settings.progress
+                results = stream.run(split, learners, jobs, progress)
                 for need, result in zip(some, results, strict=True):
                     keep(need, result)
         self.settings.cache.trim()
@@ -203,8 +198,7 @@ class Bench:
 
     def _refusal(self, backbone: Backbone, pooling: Pooling, name: str) -> Result | None:
         """Refuse a state that is too large before any clip is read."""
-        fixed = block_poolings(pooling, backbone)
-        dim = sum(part.dim(d) for part, d in zip(fixed, backbone.dims, strict=True))
+        dim = sum(group_lengths(backbone, pooling))
         learner: Learner = registry.build("learners", self.learner(name))
         n_words = len(self.dataset.words)
         gb = learner.bytes_for(dim, n_words) / 1e9
