@@ -45,6 +45,10 @@ def studio(
         raise InputError(f"--size only for a new model; {model} exists and keeps its parts")
     if not model.absolute().parent.is_dir():
         raise InputError(f"cannot make {model}: its folder does not exist")
+    try:
+        import starlette  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("the studio", "starlette", "web") from error
     from tapword.serve.studio.model import StudioModel
     from tapword.serve.studio.server import Address, serve
 
