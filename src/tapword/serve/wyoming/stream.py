@@ -19,15 +19,16 @@ class Stream:
 
     def __init__(self, model: FollowedModel):
         self.model = model
-        self._names: frozenset[str] = frozenset()
+        self._names: dict[str, str] = {}
         self.begin()
 
     def only(self, names: Sequence[str]) -> list[str]:
         """Answer to these words alone, or to all where none is given; give those not taught.
 
-        As with other wake-word services, case and `_` for a space do not matter.
+        As with other wake-word services, case and `_` for a space do not matter; a word is answered
+        in the spelling it was asked for, which a client that waits for it compares.
         """
-        self._names = frozenset(map(_plain, names))
+        self._names = {_plain(name): name for name in names}
         known = set(map(_plain, self.model.served.words))
         return [name for name in names if _plain(name) not in known]
 
@@ -69,7 +70,8 @@ class Stream:
     def _wanted(self, events: list[Event]) -> Detections:
         wanted = [e for e in events if not self._names or _plain(e.word) in self._names]
         self.detected = self.detected or bool(wanted)
-        return [(e.word, round(self._clock_ms + 1000 * e.end_s)) for e in wanted]
+        ended = [(e.word, round(self._clock_ms + 1000 * e.end_s)) for e in wanted]
+        return [(self._names.get(_plain(word), word), at_ms) for word, at_ms in ended]
 
     def _fresh_detector(self) -> Detector | None:
         """Detector of the words as they are now; None while there are none."""
