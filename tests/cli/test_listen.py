@@ -171,8 +171,8 @@ def test_thresholds_can_be_given(model, sound, run):
 def test_what_cannot_be_listened_to_is_one_line(model, run):
     Spotter("logmel").save("empty.tap")
     for arguments, message in [
-        ([model], "give a sound file, - for a pipe, or --mic"),
-        ([model, "room.wav", "--mic"], "give a sound file, - for a pipe, or --mic"),
+        ([model], "give either a sound file, - for a pipe, or --mic"),
+        ([model, "room.wav", "--mic"], "give either a sound file, - for a pipe, or --mic"),
         ([model, "room.wav"], "room.wav does not exist"),
         ([model, "-", "--device", "usb"], "--device goes with --mic"),
         ([model, "room.wav", "--rate", 8000], "--rate goes with -"),

@@ -31,7 +31,7 @@ def clips(tmp_path, monkeypatch):
 def test_evaluate_writes_every_report(clips, run):
     files = ["--out", "r.json", "--out", "r.html", "--out", "r.csv", "--out", "r.tex"]
     code, output, _ = run("evaluate", "--data", "clips", *QUICK, "--jobs", "1", *files)
-    assert code == 0 and "3 words, 24 clips to learn, 6 to ask" in output
+    assert code == 0 and "3 words, 24 clips to learn, 6 to test" in output
     records = json.loads((clips / "r.json").read_text())
     assert records["results"][0]["acc"] == 100
     assert records["config"]["dataset"] == "folder", "no folder of this machine in a record"

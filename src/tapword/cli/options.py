@@ -10,13 +10,13 @@ from tapword.audio import files as audio_files
 from tapword.cli.app import argument, flag, option
 from tapword.errors import InputError, TapwordError
 from tapword.research import report
-from tapword.spotter.presets import DEFAULT, POOLING, PRESETS, UNWHITENED
+from tapword.spotter.presets import DEFAULT, POOLING, PRESETS
 
 SIZES = ", ".join(PRESETS)
 HOME = Path("home.tap")
 # What is meant where parts are not named, as `presets.fill_in` has it.
 POOLING_DEFAULT = f"as size {DEFAULT}; {POOLING} for another backbone"
-LEARNER_DEFAULT = f"as size {DEFAULT}; {UNWHITENED} beside other parts"
+LEARNER_DEFAULT = f"as size {DEFAULT}; beside other parts cosine, not whitened"
 CACHE_GB = 4.0
 
 Model = Annotated[Path, argument("MODEL", "Model file.")]
