@@ -20,11 +20,12 @@ from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.audio.microphone import CHUNK_S, Chunk
 from tapword.cli.app import TEACH, argument, command, flag, option
 from tapword.cli.console import cell, err, out, print_json, printable
-from tapword.cli.options import AsJson, Device, Model, PerHour, Thresholds, expand, require_model
+from tapword.cli.options import AsJson, Device, Model, PerHour, Thresholds, expand
 from tapword.cli.record import METER_DB
 from tapword.errors import InputError
 from tapword.listening import calibration
 from tapword.listening.detector import Detector, Event
+from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, parse_threshold
 from tapword.spotter.watched import WatchedModel
@@ -62,7 +63,8 @@ def listen(
     if rate is not None and source != "-":
         raise InputError("--rate goes with -; files and microphones know their own")
     audio_files.check_rate(SAMPLE_RATE if rate is None else rate, "--rate")
-    watched = WatchedModel(require_model(model))
+    modelfile.require_file(model)
+    watched = WatchedModel(model)
     if not watched.spotter.words:
         raise InputError(f"{model} has no words yet; teach it with: tapword learn {model} WORD")
     detector = Detector(
@@ -185,7 +187,7 @@ def calibrate(
     Without recordings, show the thresholds. A calibration replaces the one before, so give all
     recordings at once.
     """
-    spotter = Spotter.load(require_model(model))
+    spotter = Spotter.load(model)
     if not negatives:
         _show_thresholds(spotter, false_alarms_per_hour, as_json)
         return

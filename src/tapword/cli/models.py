@@ -9,7 +9,7 @@ from rich.table import Table
 from tapword import registry
 from tapword.cli.app import FILES, argument, command
 from tapword.cli.console import cell, out, print_json
-from tapword.cli.options import AsJson, Model, require_model
+from tapword.cli.options import AsJson, Model
 from tapword.cli.teach import report_model
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner
@@ -84,7 +84,8 @@ def info(model: Model, as_json: AsJson = False) -> None:
 @command(FILES)
 def forget(model: Model, word: Word) -> None:
     """Remove a word from MODEL."""
-    with Spotter.edit(require_model(model)) as spotter:
+    modelfile.require_file(model)
+    with Spotter.edit(model) as spotter:
         spotter.forget(word)
     out.print(f"{model}: forgot {word!r}, {len(spotter.words)} words left")
 
@@ -96,7 +97,8 @@ def rename(
     new: Annotated[str, argument("NEW", "Its name from now on.")],
 ) -> None:
     """Give a word of MODEL another name."""
-    with Spotter.edit(require_model(model)) as spotter:
+    modelfile.require_file(model)
+    with Spotter.edit(model) as spotter:
         spotter.rename(old, new)
     out.print(f"{model}: {old!r} is now {new!r}")
 

@@ -114,13 +114,6 @@ class Engine:
     ] = None
 
 
-def require_model(model: Path) -> Path:
-    """Refuse a model file that is not there."""
-    if not model.exists():
-        raise InputError(f"no model file: {model} does not exist")
-    return model
-
-
 def expand(patterns: Iterable[str]) -> list[Path]:
     """Files of paths, folders and globs, in order; an empty folder or glob is an error."""
     found: list[Path] = []

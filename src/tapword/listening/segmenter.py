@@ -25,7 +25,7 @@ HALF = WINDOW // 2 // HOP
 
 @dataclass(frozen=True)
 class Search:
-    """Where windows lie, and how loud they are; benchmarks/streaming.py shows what each costs.
+    """Where windows lie, and how loud they are: set by trial, docs/listening.md has the outcome.
 
     Attributes
     ----------

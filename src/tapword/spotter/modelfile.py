@@ -157,7 +157,7 @@ def revision(path: Path) -> str | None:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """Open a file whose sizes are not out of bounds; what it claims of itself is not trusted."""
-    _require_file(path)
+    require_file(path)
     with open(path, "rb") as file:
         _check_sizes(path, os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little"))
     # Here shapes and offsets are checked against the file's size, before any memory is taken.
@@ -175,7 +175,8 @@ def _check_arrays(path: Path, most: int) -> None:
         )
 
 
-def _require_file(path: Path) -> None:
+def require_file(path: Path) -> None:
+    """Refuse a path where no model file can be."""
     found = obstacle(path)
     if found is not None:
         raise ModelFileError(f"no model file: {path} {found}")
