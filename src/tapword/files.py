@@ -4,7 +4,9 @@ import contextlib
 import os
 import re
 import secrets
+import shutil
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from tapword.errors import InputError
@@ -47,30 +49,64 @@ def check_writable(path: PathLike) -> None:
         raise InputError(f"cannot write {path}: permission denied")
 
 
-def write_whole(path: PathLike, content: bytes) -> None:
+def write_whole(
+    path: PathLike, content: bytes, check: Callable[[Path], None] | None = None
+) -> None:
     """Write a file whole or not at all.
 
     A link stays a link, a file that is replaced keeps its permissions, and what is no plain file
-    (a pipe, a terminal) is written to as it is. Raises `OSError`.
+    (a pipe, a terminal) is written to as it is. `check` is given the new file before it takes its
+    place, and may raise. Raises `OSError`.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.new")
+    temporary = _beside(target)
+    mode = _mode(target)
     try:
-        # The system takes the umask off these permissions.
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        # The system takes the umask off these permissions; nobody may read meanwhile what nobody
+        # may read after.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = os.open(temporary, flags, 0o666 if mode is None else mode & 0o666)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+        if mode is not None:
+            os.chmod(temporary, mode)
+        if check is not None:
+            check(temporary)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(target.parent)
+
+
+def keep(path: Path, kept: Path) -> None:
+    """Give the file at `path` a second name, which stays when another takes its place."""
+    temporary = _beside(path)
+    try:
+        try:
+            os.link(path, temporary)
+        except OSError:
+            # Not every disk knows second names.
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            shutil.copyfile(path, temporary)
+            shutil.copymode(path, temporary)
+        os.replace(temporary, kept)
+    finally:
+        # Where both are one file already, replacing does nothing.
+        temporary.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    """Name for a file that is being made, in the folder of the one it is to become."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+
+
+def _mode(path: Path) -> int | None:
+    return stat.S_IMODE(path.stat().st_mode) if path.exists() else None
 
 
 def write(path: PathLike, content: bytes) -> None:

@@ -27,6 +27,10 @@ ROOMS = {
 }
 
 
+# Whole numbers beyond this are exact in no float and in few programs that read JSON.
+MOST = 2**53 - 1
+
+
 @typing.dataclass_transform(eq_default=False)
 @dataclass(eq=False, repr=False)
 class Part:
@@ -68,13 +72,17 @@ class Part:
     def _require(self, key: str, fits: bool, wanted: str) -> None:
         """Refuse an argument that makes no sense, and show it."""
         if not fits:
-            raise InputError(f"{self.name}: {key} must be {wanted}, got {getattr(self, key)!r}")
+            given = repr(getattr(self, key))[:200]
+            raise InputError(f"{self.name}: {key} must be {wanted}, got {given}")
 
-    def _require_whole(self, key: str, minimum: int, none: bool = False) -> None:
+    def _require_whole(
+        self, key: str, minimum: int, maximum: int = MOST, none: bool = False
+    ) -> None:
         value: Any = getattr(self, key)
         whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        fits = (whole and value >= minimum) or (none and value is None)
-        self._require(key, fits, f"a whole number of at least {minimum}")
+        fits = (whole and minimum <= value <= maximum) or (none and value is None)
+        limit = f"of at least {minimum}" if maximum == MOST else f"from {minimum} to {maximum}"
+        self._require(key, fits, f"a whole number {limit}")
 
     def _require_one_of(self, key: str, *options: str) -> None:
         self._require(key, getattr(self, key) in options, f"one of {', '.join(options)}")

@@ -7,13 +7,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tapword.errors import InputError
+from tapword.errors import InputError, ModelFileError
 from tapword.registry import Part
+
+# A choice: more than the cores of any machine this is meant for.
+MOST_THREADS = 256
 
 
 def first_line(error: Exception) -> str:
     """Say in one line what a library raised: later ones are tables and advice."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def other_weights(part: str, wanted: Any, found: str) -> ModelFileError:
+    """Error of weights that a model was not taught with."""
+    return ModelFileError(
+        f"the model was taught with weights {str(wanted)[:12]}… of {part}, but those at hand are "
+        f"{found[:12]}…; give the matching weights by Spotter.load(path, backbones=[...]) or "
+        "--backbone, or teach anew"
+    )
 
 
 class Unavailable(InputError):
@@ -37,7 +49,9 @@ class Backbone(Part, ABC):
         What it computes in, on this machine: vectors of different precisions are kept apart.
     machine_arguments
         Constructor arguments that belong to a machine rather than to a taught model (where the
-        weights lie, how many threads): never written to a model file.
+        weights lie, how many threads): never written to a model file, nor taken from one.
+    located_by
+        The machine argument without which there are no weights; a saved model needs it given.
     shortest
         Samples of the shortest clip that gives a frame.
     max_batch
@@ -50,6 +64,7 @@ class Backbone(Part, ABC):
     weights_sha256 = ""
     precision = "float32"
     machine_arguments: ClassVar[tuple[str, ...]] = ()
+    located_by: ClassVar[str | None] = None
     shortest = 1
     max_batch = 32
 
@@ -89,6 +104,16 @@ class Backbone(Part, ABC):
             for start in range(0, len(indices), self.max_batch):
                 part = indices[start : start + self.max_batch]
                 yield part, np.stack([audios[index] for index in part])
+
+    def claim_weights(self, sha256: str) -> None:
+        """Take a model file's word for the hash of weights that are not open yet.
+
+        Where a hash takes opening them they are opened on first use, and refused if they are
+        others. Elsewhere nothing is taken on trust.
+        """
+
+    def _require_threads(self, none: bool = False) -> None:
+        self._require_whole("threads", 1, MOST_THREADS, none)
 
     def tensors(self, audio: np.ndarray) -> list[Any] | None:
         """Turn audio (b, n) into torch blocks that stay on a GPU; None where there is no GPU."""

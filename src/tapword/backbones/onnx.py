@@ -43,6 +43,7 @@ class Onnx(Backbone):
     """
 
     machine_arguments = ("file", "threads")
+    located_by = "file"
 
     file: str = ""
     input: str = "auto"
@@ -57,10 +58,10 @@ class Onnx(Backbone):
         self._require_one_of("layout", "auto", "btd", "bdt")
         if not 0 <= self.low_hz < self.high_hz <= self.sample_rate / 2:
             raise InputError(f"onnx: no bands lie between {self.low_hz} and {self.high_hz} Hz")
-        self._require("threads", self.threads >= 1, "at least 1")
+        self._require_threads()
 
     @property
-    def _graph(self) -> "Graph":
+    def _path(self) -> str:
         if not self.file:
             raise Unavailable(
                 "onnx: say which file: onnx:file=PATH "
@@ -68,9 +69,12 @@ class Onnx(Backbone):
             )
         if not Path(self.file).is_file():
             raise InputError(f"onnx: no file at {self.file}")
+        return str(Path(self.file).resolve())
+
+    @property
+    def _graph(self) -> "Graph":
         range_hz = (self.low_hz, self.high_hz)
-        path = str(Path(self.file).resolve())
-        return _open(path, self.input, self.output, self.layout, range_hz, self.threads)
+        return _open(self._path, self.input, self.output, self.layout, range_hz, self.threads)
 
     @property
     def dims(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -84,8 +88,8 @@ class Onnx(Backbone):
 
     @property
     def weights_sha256(self) -> str:  # type: ignore[override]
-        """SHA-256 of the file."""
-        return self._graph.sha256
+        """SHA-256 of the file and of those that hold its large tensors; no network is opened."""
+        return _read(self._path)[1]
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         return [self._graph.frames(audio)]
@@ -137,16 +141,14 @@ class Graph:
         range_hz: tuple[float, float],
         threads: int,
     ):
-        import onnx
-
         self.label, self.range_hz = f"onnx: {path}", range_hz
+        model, _ = _read(path)
         try:
-            model = onnx.load(path, load_external_data=False)
             self.session = open_session(path, threads)
         except Exception as error:
-            # onnx and onnxruntime raise a dozen unrelated types on a file that is no network.
+            # onnxruntime raises a dozen unrelated types on a file that is no network.
             raise ModelFileError(f"{self.label} is no ONNX network: {first_line(error)}") from error
-        self.sha256, self.params = _digest(path, model), count_parameters(model)
+        self.params = count_parameters(model)
         self.audio, *self.others = self.session.get_inputs()
         strange = [node for node in self.others if node.type not in FLOATS | OTHERS]
         if self.audio.type not in FLOATS or strange:
@@ -227,10 +229,19 @@ class Graph:
 _open = lru_cache(maxsize=4)(Graph)
 
 
-def _digest(path: str, model: Any) -> str:
-    """SHA-256 of the file and of those that hold its large tensors."""
-    entries = [entry for tensor in model.graph.initializer for entry in tensor.external_data]
-    digest = hashlib.sha256(Path(path).read_bytes())
-    for place in sorted({entry.value for entry in entries if entry.key == "location"}):
-        digest.update(Path(path).with_name(place).read_bytes())
-    return digest.hexdigest()
+@lru_cache(maxsize=4)
+def _read(path: str) -> tuple[Any, str]:
+    """Graph of a file, which is not run, and SHA-256 of all that belongs to it."""
+    import onnx
+
+    content = Path(path).read_bytes()
+    digest = hashlib.sha256(content)
+    try:
+        model = onnx.load_model_from_string(content)
+        entries = [entry for tensor in model.graph.initializer for entry in tensor.external_data]
+        for place in sorted({entry.value for entry in entries if entry.key == "location"}):
+            digest.update(Path(path).with_name(place).read_bytes())
+    except Exception as error:
+        # onnx raises its parser's own types.
+        raise ModelFileError(f"onnx: {path} is no ONNX network: {first_line(error)}") from error
+    return model, digest.hexdigest()

@@ -40,7 +40,7 @@ class PipEncoder(Backbone):
     threads: int = 1
 
     def __post_init__(self) -> None:
-        self._require("threads", self.threads >= 1, "at least 1")
+        self._require_threads()
 
     @property
     @abstractmethod

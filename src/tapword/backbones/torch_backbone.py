@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from tapword.backbones.base import Backbone, Unavailable, first_line
+from tapword.backbones.base import Backbone, Unavailable, first_line, other_weights
 from tapword.errors import InputError, MissingExtra
 
 
@@ -61,6 +61,8 @@ class TorchBackbone(Backbone):
         threads: int | None
     shortest = 400
     extra = "torch"
+    # What a model file says of the weights' hash.
+    _claimed = cast(str | None, None)
     max_batch = 128
     max_samples, max_samples_half = 32 * 16_000, 128 * 16_000
 
@@ -84,7 +86,7 @@ class TorchBackbone(Backbone):
         """Refuse arguments that cannot be meant."""
         inside = self.layer is None or 1 <= self.layer <= layers
         self._require("layer", inside, f"1 to {layers}")
-        self._require("threads", self.threads is None or self.threads >= 1, "at least 1")
+        self._require_threads(none=True)
 
     def _place(self) -> tuple[Any, Any]:
         """Device and precision to run at."""
@@ -114,7 +116,14 @@ class TorchBackbone(Backbone):
                 if hasattr(network.front_end, "to"):
                     network.front_end.to(device)
                 _networks[key] = network
-            return network
+        if self._claimed not in (None, network.sha256):
+            raise other_weights(self.name, self._claimed, network.sha256)
+        return network
+
+    def claim_weights(self, sha256: str) -> None:
+        """Take a model file's word for the hash until the network is built, which checks it."""
+        if self._claimed is None and "network" not in vars(self):
+            self._claimed = sha256
 
     @property
     def params(self) -> int:  # type: ignore[override]
@@ -130,6 +139,9 @@ class TorchBackbone(Backbone):
     @property
     def weights_sha256(self) -> str:  # type: ignore[override]
         """Hash of the tensors."""
+        return self._hash() if self._claimed is None else self._claimed
+
+    def _hash(self) -> str:
         return self.network.sha256
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:

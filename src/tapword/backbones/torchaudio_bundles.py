@@ -50,6 +50,7 @@ class Bundle(TorchBackbone):
     def __post_init__(self) -> None:
         self._check(self.layers)
         self._require("weights", bool(self.weights), "pretrained, random or a file")
+        self._require_whole("seed", 0)
 
     @abstractmethod
     def _fetch(self) -> Path:
@@ -66,9 +67,8 @@ class Bundle(TorchBackbone):
         own = () if self.weights in ("pretrained", "random") else ("weights",)
         return (*own, "device", "half", "threads")
 
-    @property
-    def weights_sha256(self) -> str:  # type: ignore[override]
-        """Hash of the tensors; for random ones, of all that makes them what they are."""
+    def _hash(self) -> str:
+        # Of the tensors; for random ones, of all that makes them what they are.
         if self.weights != "random":
             return self.network.sha256
         release = self._import("torch").__version__.partition("+")[0]
@@ -89,7 +89,7 @@ class Bundle(TorchBackbone):
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would seed the caller's GPUs as well.
                 torch.default_generator.manual_seed(self.seed)
-                return Network(self.make_model(), self.weights_sha256)
+                return Network(self.make_model(), self._hash())
         path = self._fetch() if self.weights == "pretrained" else Path(self.weights)
         state = read_state(path, self.name)
         with torch.device("meta"):

@@ -35,6 +35,8 @@ class Transformers(TorchBackbone):
     """
 
     extra = "hf"
+    machine_arguments = ("model", "device", "half", "threads")
+    located_by = "model"
 
     model: str = ""
     layer: int | None = None
@@ -45,12 +47,6 @@ class Transformers(TorchBackbone):
     def __post_init__(self) -> None:
         # How many layers there are is known when the configuration is read.
         self._check(layers=10_000)
-
-    @property
-    def machine_arguments(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Where it runs, and the model where it is a folder of this machine."""
-        own = ("model",) if Path(self.model).is_dir() else ()
-        return (*own, "device", "half", "threads")
 
     @property
     def dims(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tapword.cli.app import RESEARCH, command, command_line, option
 from tapword.cli.console import cell, err, out, print_json, printable, progress_steps
-from tapword.cli.options import Model, Output, PerHour
+from tapword.cli.options import Backbones, Model, Output, PerHour
 from tapword.research import stream_eval
 from tapword.research.records import as_json
 from tapword.research.report.stream_page import STREAM_WRITERS
@@ -35,6 +35,7 @@ def evaluate_stream(
         float | None, option("S", "Mean time between clips. [default: as lets all of them in]")
     ] = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    backbone: Backbones = None,
     *,
     output: Output,
 ) -> None:
@@ -50,7 +51,7 @@ def evaluate_stream(
     output.check(STREAM_WRITERS)
     with progress_steps(output.quiet) as step:
         found = stream_eval.evaluate_stream(
-            Spotter.load(model),
+            Spotter.load(model, backbone),
             positives,
             negatives,
             noise=noise or (),

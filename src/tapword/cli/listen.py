@@ -20,7 +20,7 @@ from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.audio.microphone import CHUNK_S, Chunk
 from tapword.cli.app import TEACH, argument, command, flag, option
 from tapword.cli.console import cell, err, out, print_json, printable
-from tapword.cli.options import AsJson, Device, Model, PerHour, Thresholds, expand
+from tapword.cli.options import AsJson, Backbones, Device, Model, PerHour, Thresholds, expand
 from tapword.cli.record import METER_DB
 from tapword.errors import InputError
 from tapword.listening import calibration
@@ -51,6 +51,7 @@ def listen(
     ] = None,
     threshold: Thresholds = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    backbone: Backbones = None,
 ) -> None:
     """Print the words of MODEL as they are said: time in seconds, word, score.
 
@@ -64,7 +65,7 @@ def listen(
         raise InputError("--rate goes with -; files and microphones know their own")
     audio_files.check_rate(SAMPLE_RATE if rate is None else rate, "--rate")
     modelfile.require_file(model)
-    watched = WatchedModel(model)
+    watched = WatchedModel(model, backbones=backbone)
     if not watched.spotter.words:
         raise InputError(f"{model} has no words yet; teach it with: tapword learn {model} WORD")
     detector = Detector(
@@ -181,13 +182,14 @@ def calibrate(
     ] = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
     as_json: AsJson = False,
+    backbone: Backbones = None,
 ) -> None:
     """Set the thresholds of MODEL so that recordings without its words give few false alarms.
 
     Without recordings, show the thresholds. A calibration replaces the one before, so give all
     recordings at once.
     """
-    spotter = Spotter.load(model)
+    spotter = Spotter.load(model, backbone)
     if not negatives:
         _show_thresholds(spotter, false_alarms_per_hour, as_json)
         return

@@ -9,10 +9,9 @@ from rich.table import Table
 from tapword import registry
 from tapword.cli.app import FILES, argument, command
 from tapword.cli.console import cell, out, print_json
-from tapword.cli.options import AsJson, Model
+from tapword.cli.options import AsJson, Backbones, Model
 from tapword.cli.teach import report_model
-from tapword.errors import InputError, ModelFileError
-from tapword.learners.base import Learner
+from tapword.errors import InputError
 from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter
 
@@ -23,7 +22,9 @@ ARGUMENTS_WIDTH = 30
 @command(FILES)
 def info(model: Model, as_json: AsJson = False) -> None:
     """Show what MODEL knows, what it is made of and what it keeps."""
-    header, learner = _read(model)
+    # The backbones, whose weights may lie elsewhere, are not made.
+    read = modelfile.read(model)
+    header, learner = read.header, modelfile.taught(model, read)
     size = learner.state_bytes
     words, negatives = header["words"], header["negatives"]
     calibrated = header.get("calibrated") or {}
@@ -82,10 +83,10 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
 
 @command(FILES)
-def forget(model: Model, word: Word) -> None:
-    """Remove a word from MODEL."""
+def forget(model: Model, word: Word, backbone: Backbones = None) -> None:
+    """Remove a word from MODEL, and the backup of the file, which would still hold it."""
     modelfile.require_file(model)
-    with Spotter.edit(model) as spotter:
+    with Spotter.edit(model, backbone) as spotter:
         spotter.forget(word)
     out.print(f"{model}: forgot {word!r}, {len(spotter.words)} words left")
 
@@ -95,10 +96,11 @@ def rename(
     model: Model,
     old: Word,
     new: Annotated[str, argument("NEW", "Its name from now on.")],
+    backbone: Backbones = None,
 ) -> None:
     """Give a word of MODEL another name."""
     modelfile.require_file(model)
-    with Spotter.edit(model) as spotter:
+    with Spotter.edit(model, backbone) as spotter:
         spotter.rename(old, new)
     out.print(f"{model}: {old!r} is now {new!r}")
 
@@ -107,13 +109,14 @@ def rename(
 def merge(
     model: Annotated[Path, argument("MODEL", "Model file to make.")],
     models: Annotated[list[Path], argument("MODELS", "Models to add up.")],
+    backbone: Backbones = None,
 ) -> None:
     """Add up models taught apart, as if one had been taught everything."""
     if model.exists():
         raise InputError(f"{model} exists; give a new file")
-    spotter = Spotter.load(models[0])
+    spotter = Spotter.load(models[0], backbone)
     for path in models[1:]:
-        spotter.merge(Spotter.load(path))
+        spotter.merge(Spotter.load(path, backbone))
     spotter.save(model)
     report_model(model, spotter)
 
@@ -154,22 +157,3 @@ def _wrap(arguments: dict[str, Any]) -> str:
     text = ", ".join(f"{key}={value}" for key, value in arguments.items())
     lines = textwrap.wrap(text, ARGUMENTS_WIDTH, break_on_hyphens=False)
     return "\n".join(lines).replace(", ", ",")
-
-
-def _read(path: Path) -> tuple[dict[str, Any], Learner]:
-    """Header and learner of a model; its backbones, whose weights may lie elsewhere, not made."""
-    header, arrays = modelfile.read(path)
-    try:
-        learner: Learner = registry.restore("learners", header["learner"])
-        for room in ("backbones", "poolings"):
-            if not isinstance(header[room], list) or not header[room]:
-                raise TypeError(f"{room} must be a list, got {header[room]!r}")
-            for part in header[room]:
-                registry.describe(part)
-    except (KeyError, TypeError, AttributeError, InputError) as error:
-        raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
-    try:
-        learner.load_state(arrays, header["words"], header["negatives"], header["rows"])
-    except InputError as error:
-        raise ModelFileError(f"{path} cannot be used: {error}") from error
-    return header, learner

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tapword.cli.app import SERVE, argument, command, flag, option, state
 from tapword.cli.console import out
-from tapword.cli.options import HOME, SIZES, PerHour, Thresholds
+from tapword.cli.options import HOME, SIZES, Backbones, PerHour, Thresholds
 from tapword.errors import InputError, MissingExtra
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, parse_threshold
 
@@ -32,6 +32,7 @@ def studio(
         bool, flag("--tls-self-signed", "Make a certificate, for the phone at hand.")
     ] = False,
     browser: Annotated[bool, flag("--open", "Open it in the browser.")] = False,
+    backbone: Backbones = None,
 ) -> None:
     """Teach, watch and correct a model in the browser, by voice.
 
@@ -76,7 +77,8 @@ def studio(
 
     tls = (tls_cert, tls_key) if tls_cert and tls_key else tls_self_signed
     try:
-        serve(StudioModel(model, {"size": size} if size else None), host, port, tls, ready)
+        studio_model = StudioModel(model, {"size": size} if size else None, backbone)
+        serve(studio_model, host, port, tls, ready)
     except KeyboardInterrupt:
         out.print("The studio is closed.")
 
@@ -92,6 +94,7 @@ def wyoming(
     zeroconf: Annotated[
         str | None, option("NAME", "Announce it by this name, for Home Assistant to find.")
     ] = None,
+    backbone: Backbones = None,
 ) -> None:
     """Serve the words of a model to Home Assistant and its voice satellites (Wyoming protocol).
 
@@ -121,7 +124,10 @@ def wyoming(
         level=logging.DEBUG if state["debug"] else logging.INFO,
     )
     followed = FollowedModel(
-        model, false_alarms_per_hour=false_alarms_per_hour, thresholds=thresholds
+        model,
+        backbone,
+        false_alarms_per_hour=false_alarms_per_hour,
+        thresholds=thresholds,
     )
 
     def ready(bound: int) -> None:

@@ -126,12 +126,12 @@ def predict(
 
 
 @command(TEACH)
-def reject(model: Model, files: Files, as_json: AsJson = False) -> None:
+def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbones = None) -> None:
     """Teach MODEL that each file was none of its words.
 
     Whatever was taken for a word by mistake: a sound like it will not be taken for it again.
     """
-    listener = Spotter.load(model)
+    listener = Spotter.load(model, backbone)
     if not listener.words:
         raise InputError(f"{model} has no words yet, so nothing is taken for one")
     paths = expand(files)

@@ -196,10 +196,12 @@ class Learner(Part, ABC):
         words: dict[str, int],
         negatives: dict[str, int] | None = None,
         rows: Sequence[Row] | None = None,
+        take_over: bool = False,
     ) -> None:
         """Take over state and attributes of a learner of the same arguments.
 
-        Without `rows`, the rows of the state are the words, then the negatives.
+        Without `rows`, the rows of the state are the words, then the negatives. With `take_over`
+        the arrays become the learner's own; otherwise it copies them.
         """
         counts = {Row(word): n for word, n in words.items()}
         counts |= {Row(word, negative=True): n for word, n in (negatives or {}).items()}
@@ -214,8 +216,15 @@ class Learner(Part, ABC):
             return
         dim = self._dim_of(state)
         self._check_size(dim, len(rows))
-        self._start(dim)
-        self._load(StateReader(state, self.name), len(rows))
+        held = sum(array.nbytes for array in state.values())
+        # A state may take twice the memory that it takes in a file.
+        if self.least_bytes(dim, len(rows)) // 2 > held:
+            raise ModelFileError(
+                f"{held} bytes hold no state of learner {self.name!r} for {len(rows)} rows and "
+                f"vectors of {dim} numbers"
+            )
+        self._start_empty(dim)
+        self._load(StateReader(state, self.name, take_over), len(rows))
         self._number(rows)
         self.dim, self._counts = dim, [counts[row] for row in rows]
         self._changed()
@@ -231,6 +240,10 @@ class Learner(Part, ABC):
         fixed, per_word = self._size(dim)
         return fixed + per_word * n_rows
 
+    def least_bytes(self, dim: int, n_rows: int) -> int:
+        """Bytes of a state's arrays at least; fewer than `bytes_for` where there is spare room."""
+        return self.bytes_for(dim, n_rows)
+
     # What a subclass gives.
 
     @abstractmethod
@@ -240,6 +253,10 @@ class Learner(Part, ABC):
     @abstractmethod
     def _start(self, dim: int) -> None:
         """Make the empty state for vectors of `dim` numbers."""
+
+    def _start_empty(self, dim: int) -> None:
+        """Make what `_load` fills: as `_start`, but nothing that `_load` replaces need be there."""
+        self._start(dim)
 
     @abstractmethod
     def _grow(self) -> None:
@@ -274,7 +291,7 @@ class Learner(Part, ABC):
 
     @abstractmethod
     def _load(self, state: "StateReader", n_rows: int) -> None:
-        """Fill the empty state that `_start` made."""
+        """Fill the empty state that `_start_empty` made."""
 
     # Rows.
 
@@ -353,9 +370,10 @@ class Learner(Part, ABC):
 class StateReader(dict[str, np.ndarray]):
     """Arrays of a state, taken out with the shape and type they must have."""
 
-    def __init__(self, state: dict[str, np.ndarray], name: str):
+    def __init__(self, state: dict[str, np.ndarray], name: str, take_over: bool = False):
         super().__init__(state)
         self.name = name
+        self.take_over = take_over
 
     def length(self, key: str) -> int:
         """Entries of array `key` along its first axis; 0 where there is none."""
@@ -363,7 +381,7 @@ class StateReader(dict[str, np.ndarray]):
         return len(array) if array is not None and array.ndim else 0
 
     def take(self, key: str, shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
-        """Return a copy of array `key`, refusing any other shape, type or a NaN."""
+        """Give array `key`, or a copy of it, refusing any other shape, type or a NaN."""
         array = self.get(key)
         if array is None:
             raise ModelFileError(f"learner {self.name!r}: the model file lacks {key!r}")
@@ -372,6 +390,9 @@ class StateReader(dict[str, np.ndarray]):
                 f"learner {self.name!r}: {key!r} should be {np.dtype(dtype)} of shape {shape}, "
                 f"the model file has {array.dtype} of shape {array.shape}"
             )
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
+        # The extremes tell of NaN and infinity without another array beside a large one.
+        with np.errstate(invalid="ignore"):
+            extremes = [array.min(), array.max()] if array.size else []
+        if not np.isfinite(extremes).all():
             raise ModelFileError(f"learner {self.name!r}: {key!r} contains NaN or infinity")
-        return array.copy()
+        return array if self.take_over else array.copy()

@@ -1,10 +1,15 @@
 """CBCL, centroid-based concept learning."""
 
+import math
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateReader
+
+# More would make a table of distances of 8 GB.
+MOST_CENTROIDS = 30_000
 
 
 class Cbcl(Learner):
@@ -52,8 +57,8 @@ class Cbcl(Learner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("distance_threshold", self.distance_threshold >= 0, "at least 0")
-        self._require("max_centroids", self.max_centroids >= 1, "at least 1")
-        self._require("topk", self.topk >= 1, "at least 1")
+        self._require_whole("max_centroids", 1, MOST_CENTROIDS)
+        self._require_whole("topk", 1)
         self._require_one_of("variant", "exact", "reference")
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -65,6 +70,10 @@ class Cbcl(Learner):
     def _size(self, dim: int) -> tuple[int, int]:
         centroid = 4 * dim + 8
         return self.max_centroids * centroid, centroid + 8
+
+    def least_bytes(self, dim: int, n_rows: int) -> int:
+        """Bytes of a state's arrays at least: a word has one centroid."""
+        return n_rows * self._size(dim)[1]
 
     def _start(self, dim: int) -> None:
         self._dim = dim
@@ -78,7 +87,7 @@ class Cbcl(Learner):
         centroids = self._centroids[k]
         self._total -= centroids.size
         squares = centroids.squared_distances(x)
-        if squares.size and squares.min() < self.distance_threshold**2:
+        if squares.size and math.sqrt(squares.min()) < self.distance_threshold:
             centroids.join(0 if self.variant == "reference" else int(squares.argmin()), x)
         else:
             centroids.add(x)

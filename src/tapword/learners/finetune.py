@@ -9,6 +9,8 @@ from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateBytes, StateReader
 
 _HALF = (1 << 64) - 1
+# A choice: far more than anybody's list of words, and than the data sets have.
+MOST_VOCABULARY = 10_000
 
 
 class Finetune(Learner):
@@ -58,14 +60,19 @@ class Finetune(Learner):
         self._require("weight_decay", 0 <= self.weight_decay < np.inf, "at least 0")
         words = self.vocabulary
         different = not isinstance(words, str) and len(set(words)) == len(words)
-        self._require("vocabulary", different, "different words")
+        fits = different and len(words) <= MOST_VOCABULARY
+        self._require("vocabulary", fits, f"different words, {MOST_VOCABULARY} at most")
         for word in words:
             self._check_word(word)
-        self._require("seed", self.seed >= 0, "at least 0")
+        self._require_whole("seed", 0)
 
     def _size(self, dim: int) -> tuple[int, int]:
         row = 2 * 4 * (dim + 1)
         return len(self.vocabulary) * (row + 8) + 6 * 8, row
+
+    def least_bytes(self, dim: int, n_rows: int) -> int:
+        """Bytes of a state's arrays at least: words of `vocabulary` may have been forgotten."""
+        return n_rows * Finetune._size(self, dim)[1]
 
     @property
     def state_bytes(self) -> StateBytes:
@@ -75,15 +82,19 @@ class Finetune(Learner):
         return size._replace(total=size.total - known * size.per_word)
 
     def _start(self, dim: int) -> None:
-        self._generator = np.random.default_rng(self.seed)
+        self._start_empty(dim)
         # Rows of the layer (w, b): the rows of the state that had a sample, then the words of
         # `vocabulary` (by their positions in it) that wait for theirs. A batch makes the rows of
         # its words before it learns.
-        self._begun = 0
         self._waiting = list(range(len(self.vocabulary)))
         layer = np.zeros((len(self._waiting), dim + 1), dtype=np.float32)
         layer[:, :-1] = self._generator.normal(0, 0.01, (len(layer), dim))
         self._set_rows(layer, np.zeros_like(layer))
+
+    def _start_empty(self, dim: int) -> None:
+        self._generator = np.random.default_rng(self.seed)
+        self._begun, self._waiting = 0, []
+        self._set_rows(*np.zeros((2, 0, dim + 1), dtype=np.float32))
 
     def _set_rows(self, layer: np.ndarray, velocity: np.ndarray) -> None:
         self._layer, self._velocity, self._scratch = layer, velocity, np.empty_like(layer)

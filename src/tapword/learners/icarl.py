@@ -6,6 +6,9 @@ from tapword.errors import ModelFileError
 from tapword.learners.base import StateReader
 from tapword.learners.finetune import Finetune
 
+# Choices: a thousand times the method's own buffer and step.
+MOST_BUFFER, MOST_REPLAY = 1_000_000, 1_000
+
 
 class Icarl(Finetune):
     """Softmax layer trained with replay; keeps up to 1,000 samples' vectors.
@@ -52,17 +55,18 @@ class Icarl(Finetune):
         super().__init__(lr, momentum, weight_decay, vocabulary, seed)
         self.buffer = buffer
         self.replay = replay
-        self._require("buffer", buffer >= 1, "at least 1")
-        self._require("replay", replay >= 1, "at least 1")
+        self._require_whole("buffer", 1, MOST_BUFFER)
+        self._require_whole("replay", 1, MOST_REPLAY)
 
     def _size(self, dim: int) -> tuple[int, int]:
         fixed, per_word = super()._size(dim)
         return fixed + self.buffer * (4 * dim + 8), per_word
 
-    def _start(self, dim: int) -> None:
-        super()._start(dim)
-        self._vectors = np.zeros((self.buffer, dim), dtype=np.float32)
-        self._labels = np.zeros(self.buffer, dtype=np.int64)
+    def _start_empty(self, dim: int) -> None:
+        super()._start_empty(dim)
+        # Room for what was kept so far and some more, up to `buffer`.
+        self._vectors = np.zeros((0, dim), dtype=np.float32)
+        self._labels = np.zeros(0, dtype=np.int64)
         self._filled = 0
         # Items of each word in the buffer.
         self._held = np.zeros(0, dtype=np.int64)
@@ -82,6 +86,10 @@ class Icarl(Finetune):
     def _keep(self, x: np.ndarray, k: int) -> None:
         if self._filled < self.buffer:
             slot = self._filled
+            if slot == len(self._vectors):
+                more = min(max(slot, 16), self.buffer - slot)
+                self._vectors = np.pad(self._vectors, ((0, more), (0, 0)))
+                self._labels = np.pad(self._labels, (0, more))
             self._filled += 1
         else:
             largest = k if self._held[k] == self._held.max() else self._held.argmax()
@@ -99,10 +107,7 @@ class Icarl(Finetune):
         self._held = np.delete(self._held, k)
 
     def _fill(self, vectors: np.ndarray, labels: np.ndarray) -> None:
-        self._filled = len(vectors)
-        self._vectors[: self._filled] = vectors
-        self._vectors[self._filled :] = 0
-        self._labels[: self._filled] = labels
+        self._filled, self._vectors, self._labels = len(vectors), vectors, labels
 
     def _arrays(self) -> dict[str, np.ndarray]:
         vectors, labels = self._vectors[: self._filled], self._labels[: self._filled]

@@ -54,7 +54,7 @@ class Snb(StatisticsLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("var_smoothing", 0 <= self.var_smoothing < np.inf, "at least 0")
-        self._require("enough", self.enough >= 0, "at least 0")
+        self._require_whole("enough", 0)
         self._require_one_of("variant", "exact", "reference")
         self._require("eps", 0 < self.eps <= 1, "above 0 and at most 1")
         self.mergeable = self.variant == "exact"

@@ -58,7 +58,7 @@ class Sqda(StatisticsLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("eps", 0 < self.eps <= 1, "above 0 and at most 1")
-        self._require("enough", self.enough is None or self.enough >= 0, "at least 0 or none")
+        self._require_whole("enough", 0, none=True)
 
     def _start(self, dim: int) -> None:
         self._changes = 0

@@ -8,6 +8,9 @@ from tapword import registry
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 
+# A choice: more blocks than any backbone gives.
+MOST_BLOCKS = 16
+
 
 class Blocks(Pooling):
     """One pooling for each of the backbone's blocks, in their order.
@@ -30,8 +33,10 @@ class Blocks(Pooling):
 
     def __post_init__(self) -> None:
         self.poolings = tuple(self.poolings)
-        if not self.poolings:
-            raise InputError("blocks: at least one pooling is needed")
+        fits = 1 <= len(self.poolings) <= MOST_BLOCKS
+        self._require("poolings", fits, f"1 to {MOST_BLOCKS} names of poolings")
+        if any(str(name).partition(":")[0] == self.name for name in self.poolings):
+            raise InputError("blocks: a block's pooling cannot be blocks again")
         self._parts: list[Pooling] = [registry.build("poolings", name) for name in self.poolings]
 
     def each(self, n: int) -> Sequence[Pooling]:

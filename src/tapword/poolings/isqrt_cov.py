@@ -39,9 +39,8 @@ class IsqrtCov(Pooling):
     def __post_init__(self) -> None:
         self._require_whole("channels", 1, none=True)
         self._require_whole("seed", 0)
-        self._require_whole("iterations", 1)
         # Beyond, rounding in the directions without variance grows large enough to diverge.
-        self._require("iterations", self.iterations <= 15, "at most 15")
+        self._require_whole("iterations", 1, 15)
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         d = frames.shape[2]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tapword.poolings.base import Pooling
+from tapword.poolings.base import MOST_FRAMES, Pooling
 
 
 class Middle(Pooling):
@@ -27,7 +27,7 @@ class Middle(Pooling):
     n: int = 6
 
     def __post_init__(self) -> None:
-        self._require_whole("n", 1)
+        self._require_whole("n", 1, MOST_FRAMES)
 
     def dim(self, d: int) -> int:
         """Length of the vector: n * d."""

@@ -12,6 +12,9 @@ CONSTANT = 8 * np.finfo(np.float32).eps
 # Between these the square of a deviation neither overflows float32 nor loses digits.
 _SMALLEST, _LARGEST = 1e-15, 1e15
 
+# A choice: powers beyond say nothing any more.
+MOST_ORDER = 100
+
 
 class Tap(Pooling):
     """Mean, standard deviation and standardised moments up to order R (the paper's TAP).
@@ -39,7 +42,7 @@ class Tap(Pooling):
     R: int = 5
 
     def __post_init__(self) -> None:
-        self._require_whole("R", 1)
+        self._require_whole("R", 1, MOST_ORDER)
 
     def dim(self, d: int) -> int:
         """Length of the vector: R * d."""

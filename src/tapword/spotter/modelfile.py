@@ -1,48 +1,43 @@
 """One taught model, one file: safetensors with a JSON header, written whole or not at all.
 
-The header stands in safetensors' metadata under "tapword":
-
-| key | what |
-|---|---|
-| format, version | number of this layout, and the tapword that wrote it |
-| generation, revision | which writing of the file this is, for people and for programs |
-| words, negatives | word -> how many samples were taught as it, and as not it |
-| rows | [word, whether negative] of each row of the arrays, where there are negatives |
-| calibrated | word -> threshold measured on recordings without it |
-| backbones, poolings, learner | parts with their arguments, backbones with their weights' hash |
-| align, augment, whitening | what is done to clips, and hashes of what whitens their vectors |
-| dim | numbers per vector |
-| checksum | of the arrays |
-
-"crc32" beside it seals the header itself and the table of arrays, so that no flipped bit renames a
-word. Nothing in a file is ever executed, and sizes are looked at before memory is taken.
+The header stands in safetensors' metadata under "tapword"; `header` says what is in it. "crc32"
+beside it seals it together with the table of arrays, so that no damage renames a word. A file is
+read from front to back, and each part is judged before the next is read: sizes, the table, the
+header, the arrays. Nothing in a file is ever executed, and sizes are looked at before memory is
+taken.
 """
 
 import contextlib
 import json
+import math
 import os
-import unicodedata
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import filelock
 import numpy as np
-import safetensors
 import safetensors.numpy
 
-from tapword import registry
-from tapword.errors import ModelFileError
-from tapword.files import PathLike, obstacle, sweep, write_whole
-from tapword.learners.base import Learner, Row
+from tapword import files
+from tapword.errors import InputError, ModelFileError
+from tapword.files import PathLike
+from tapword.learners.base import Learner
+from tapword.spotter import header as headers
 
-FORMAT = 2
 LOCK_TIMEOUT_S = 30.0
-# No learner takes a larger state unless told to, and no list of words needs a larger header.
+# No learner takes a larger state unless told to, and no list of words needs a larger header: 2 MB
+# have room for some 60,000 words, and as JSON become up to 80 MB of objects.
 MAX_GB = 4.0
-MAX_HEADER_MB = 16
+MAX_HEADER_MB = 2
+# safetensors' names of types -> numpy's.
+TYPES = {"BOOL": "?", "F16": "<f2", "F32": "<f4", "F64": "<f8"}
+TYPES |= {f"{kind}{8 * n}": f"<{kind.lower()}{n}" for kind in "IU" for n in (1, 2, 4, 8)}
+NO_MODEL = "is not a tapword model, or it was cut short or damaged"
+# More axes than any array has, and longer ones: their product is taken after this.
+MOST_AXES, LONGEST = 4, 2**40
 
 
 class Model(NamedTuple):
@@ -50,6 +45,18 @@ class Model(NamedTuple):
 
     header: dict[str, Any]
     arrays: dict[str, np.ndarray]
+
+
+class Entry(NamedTuple):
+    """What a file's table says of an array."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return self.dtype.itemsize * math.prod(self.shape)
 
 
 @contextlib.contextmanager
@@ -87,8 +94,20 @@ def resolve(path: PathLike) -> Path:
         raise ModelFileError(f"no file can be called {str(path)[:200]!r}: {error}") from error
 
 
-def write(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def backup(path: PathLike) -> Path:
+    """Where the file lies that the last write replaced, if it is kept."""
+    path = resolve(path)
+    return path.with_name(f"{path.name}.bak")
+
+
+def write(
+    path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray], forgot: bool = False
+) -> dict[str, Any]:
     """Write a model whole or not at all; call it inside `locked`.
+
+    It is read back before it takes its place. What it replaces is kept as `backup`, unless that
+    holds a word, or negatives, that the model no longer has; `forgot` says that something was
+    forgotten even where the names are the same.
 
     Returns
     -------
@@ -98,7 +117,7 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     path = resolve(path)
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     header = header | {
-        "format": FORMAT,
+        "format": headers.FORMAT,
         "revision": uuid.uuid4().hex,
         "checksum": checksum(arrays),
     }
@@ -107,79 +126,194 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"cannot write {path}: {error}") from error
     _check_sizes(path, len(content), int.from_bytes(content[:8], "little"))
+
+    def check(written: Path) -> None:
+        try:
+            found = read(written)
+            taught(written, found)
+        except ModelFileError as error:
+            reason = str(error).replace(str(written), "what was written")
+            raise ModelFileError(f"not saved, {path} stays as it was: {reason}") from error
+        if found.header["revision"] != header["revision"]:
+            raise ModelFileError(f"not saved, {path} stays as it was: another file was read back")
+        _back_up(path, set() if forgot else _names(found.header))
+
     try:
-        write_whole(path, content)
+        files.write_whole(path, content, check)
     except OSError as error:
         raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        sweep(path)
+        files.sweep(path)
     return header
+
+
+def _names(header: dict[str, Any]) -> set[tuple[str, str]]:
+    """List what a header's model knows by name: words and negatives."""
+    return {(key, word) for key in ("words", "negatives") for word in header[key]}
+
+
+def _back_up(path: Path, known: set[tuple[str, str]]) -> None:
+    """Keep the file that is about to be replaced, if nothing in it is to be forgotten.
+
+    Where that file cannot be read, the backup from before is kept on the same condition.
+    """
+    kept = backup(path)
+    for found in (path, kept):
+        with contextlib.suppress(ModelFileError), _opened(found) as (_, _, header):
+            forgets = not _names(header) <= known
+            break
+    else:
+        forgets = True
+    if forgets:
+        kept.unlink(missing_ok=True)
+    elif found == path:
+        files.keep(path, kept)
 
 
 def read(path: PathLike) -> Model:
     """Read a model; every way a file can be wrong has its own message."""
     path = Path(path)
     try:
-        with _opened(path) as file:
-            found = file.metadata()
-            header = _parse(path, found)
-            _check_arrays(path, _most_bytes(path, header))
-            # Where there is no room safetensors panics; numpy says so.
-            np.empty(path.stat().st_size, dtype=np.uint8)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except OSError as error:
-        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
+        with _opened(path) as (file, table, header):
+            _check_arrays(path, header, sum(entry.nbytes for entry in table.values()))
+            arrays = {name: _read_array(file, entry) for name, entry in table.items()}
     except MemoryError as error:
         raise ModelFileError(f"cannot read {path}: it does not fit into memory") from error
-    except (safetensors.SafetensorError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ModelFileError(
-            f"{path} is not a tapword model, or it was cut short or damaged: {error}"
-        ) from error
     if header.get("checksum") != checksum(arrays):
-        raise ModelFileError(f"{path} is damaged: its checksum does not match; use a backup")
-    # Files from before headers were sealed have none.
-    if found.get("crc32", "") not in ("", seal(found["tapword"], arrays)):
-        raise ModelFileError(f"{path} is damaged: its header was changed; use a backup")
+        raise ModelFileError(_damaged(path, "is damaged: its checksum does not match"))
     return Model(header, arrays)
 
 
+def taught(path: PathLike, model: Model) -> Learner:
+    """Make the learner of a model that was read, with all that it learned; it takes the arrays."""
+    header, arrays = model
+    learner = headers.make_learner(path, header)
+    try:
+        learner.load_state(
+            arrays, header["words"], header["negatives"], header["rows"], take_over=True
+        )
+    except MemoryError as error:
+        raise ModelFileError(f"cannot read {path}: it does not fit into memory") from error
+    except (InputError, ModelFileError) as error:
+        raise ModelFileError(f"{path} cannot be used: {error}") from error
+    if learner.dim != header["dim"]:
+        raise ModelFileError(
+            f"{path} is damaged: its header speaks of vectors of {header['dim']} numbers, its "
+            f"arrays of {learner.dim}"
+        )
+    return learner
+
+
 def revision(path: Path) -> str | None:
-    """Which writing of the file is on disk; None where there is no file."""
+    """Which writing of the file is on disk, by its header alone; None where there is no file."""
     if not os.path.lexists(path):
         return None
-    try:
-        with _opened(path) as file:
-            return _parse(path, file.metadata()).get("revision")
-    except (safetensors.SafetensorError, OSError) as error:
-        raise ModelFileError(f"{path} exists and is not a tapword model: {error}") from error
+    with _opened(path) as (_, _, header):
+        return header.get("revision")
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Open a file whose sizes are not out of bounds; what it claims of itself is not trusted."""
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, dict[str, Entry], dict[str, Any]]]:
+    """Open a file and judge all that stands before its arrays, where the file is left."""
     require_file(path)
-    with open(path, "rb") as file:
-        _check_sizes(path, os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little"))
-    # Here shapes and offsets are checked against the file's size, before any memory is taken.
-    with safetensors.safe_open(path, framework="np") as file:
-        yield file
+    try:
+        with open(path, "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(8)
+            header_size = int.from_bytes(start, "little")
+            _check_sizes(path, size, header_size)
+            if size < 8 + header_size:
+                raise ModelFileError(_damaged(path, NO_MODEL))
+            content = file.read(header_size)
+            found, table = _parse_table(path, content, size - 8 - header_size)
+            yield file, table, _header(path, found, table)
+    except OSError as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _check_arrays(path: Path, most: int) -> None:
-    with open(path, "rb") as file:
-        held = os.fstat(file.fileno()).st_size - 8 - int.from_bytes(file.read(8), "little")
-    if held > 2 * most + 1_000_000:
+def _parse_table(path: Path, content: bytes, room: int) -> tuple[dict[str, str], dict[str, Entry]]:
+    """Read safetensors' own header: metadata, and the table of arrays, which fill `room` bytes."""
+    try:
+        rows = json.loads(content.decode(), object_pairs_hook=headers.once)
+        found = rows.pop("__metadata__", {})
+        if not all(isinstance(text, str) for text in found.values()):
+            raise ValueError("its metadata is not text")
+        table, end = {}, 0
+        for name, row in sorted(rows.items(), key=lambda item: item[1]["data_offsets"]):
+            shape = tuple(row["shape"])
+            right = all(type(n) is int and 0 <= n <= LONGEST for n in shape)
+            if not right or len(shape) > MOST_AXES or len(row) != 3:
+                raise ValueError(f"an array of shape {headers.shown(shape)}")
+            entry = Entry(np.dtype(TYPES[row["dtype"]]), shape)
+            start, end = end, end + entry.nbytes
+            if row["data_offsets"] != [start, end]:
+                raise ValueError("its arrays do not lie one after the other")
+            table[name] = entry
+        if end != room:
+            raise ValueError(f"{end} bytes of arrays are announced, {room} are there")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        reason = f"{NO_MODEL} ({str(error)[: headers.SHOWN]})"
+        raise ModelFileError(_damaged(path, reason)) from error
+    return found, table
+
+
+def _header(path: Path, found: dict[str, str], table: dict[str, Entry]) -> dict[str, Any]:
+    """Take tapword's header out of the metadata, if its seal is right."""
+    if "tapword" not in found:
+        raise ModelFileError(f"{path} is a safetensors file, but not a tapword model")
+    header = headers.parse(path, found["tapword"])
+    # A seal whose name was damaged is none; nothing else stands beside a header.
+    sealed = found.keys() == {"tapword", "crc32"}
+    if sealed and found["crc32"] != seal(found["tapword"], table):
+        raise ModelFileError(_damaged(path, "is damaged: its header was changed"))
+    if not sealed and (header["format"] >= headers.SEALED or len(found) > 1):
+        raise ModelFileError(_damaged(path, "is damaged: its header was changed, or never sealed"))
+    return headers.judge(path, header)
+
+
+def _check_arrays(path: Path, header: dict[str, Any], held: int) -> None:
+    """Refuse arrays that are far from what the header's learner keeps of its words."""
+    learner, rows = headers.make_learner(path, header), 0
+    least = most = 0
+    if header["dim"] is not None:
+        rows = len(header["words"]) + len(header["negatives"])
+        least = learner.least_bytes(header["dim"], rows)
+        most = learner.bytes_for(header["dim"], rows)
+    if held > 2 * most + 1_000_000 or held < least // 2:
+        wanted = f"at most {most}" if held > most else f"at least {least}"
         raise ModelFileError(
-            f"{path} holds {held} bytes of arrays, its learner and words need at most {most}: it "
+            f"{path} holds {held} bytes of arrays, its learner and {rows} rows need {wanted}: it "
             "is damaged or no tapword model"
         )
 
 
+def _read_array(file: BinaryIO, entry: Entry) -> np.ndarray:
+    array = np.empty(entry.shape, entry.dtype)
+    place = array.reshape(-1).view(np.uint8)
+    while len(place):
+        # One call gives 2 GB at most.
+        n = file.readinto(place)  # type: ignore[attr-defined]
+        if not n:
+            break
+        place = place[n:]
+    return array
+
+
 def require_file(path: Path) -> None:
     """Refuse a path where no model file can be."""
-    found = obstacle(path)
+    found = files.obstacle(path)
     if found is not None:
         raise ModelFileError(f"no model file: {path} {found}")
+
+
+def _damaged(path: Path, how: str) -> str:
+    """Say that a file cannot be read, and what to do."""
+    kept = backup(path)
+    if files.obstacle(kept) is None:
+        return (
+            f"{path} {how}; {kept} is the model as it was before the last change: copy it to {path}"
+        )
+    return f"{path} {how}; use a backup"
 
 
 def _check_sizes(path: Path, size: int, header_size: int) -> None:
@@ -206,111 +340,10 @@ def metadata(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str,
     return {"tapword": text, "crc32": seal(text, arrays)}
 
 
-def seal(text: str, arrays: dict[str, np.ndarray]) -> str:
+def seal(text: str, arrays: Mapping[str, np.ndarray | Entry]) -> str:
     """Checksum of the header's text and of the arrays' names, types and shapes."""
     table = [f"{name} {arrays[name].dtype} {arrays[name].shape}" for name in sorted(arrays)]
     return f"{zlib.crc32(repr([text, *table]).encode()):08x}"
-
-
-def _parse(path: Path, found: dict[str, str] | None) -> dict[str, Any]:
-    """Take the header out of safetensors' metadata; refuse what tapword would not have written."""
-    if not found or "tapword" not in found:
-        raise ModelFileError(f"{path} is a safetensors file, but not a tapword model")
-    try:
-        header = json.loads(found["tapword"], object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path} is damaged: its header is not JSON ({error})") from error
-    if not isinstance(header, dict) or not _whole(header.get("format"), 1):
-        raise ModelFileError(f"{path} is damaged: its header has no format number")
-    if header["format"] > FORMAT:
-        raise ModelFileError(
-            f"{path} was written by tapword {header.get('version', '?')} in format "
-            f"{header['format']}; this tapword reads up to {FORMAT}: "
-            "upgrade with pip install -U tapword"
-        )
-    if not _is_table(header.get("words")):
-        raise ModelFileError(f"{path} is damaged: its header has no list of words")
-    if header["format"] == 1:
-        header = _from_format_1(header)
-    header = {"negatives": {}, "rows": None} | header
-    try:
-        if (
-            not _is_table(header["negatives"])
-            or not header["negatives"].keys() <= header["words"].keys()
-        ):
-            raise ValueError(header["negatives"])
-        if header["rows"] is not None:
-            header["rows"] = [Row(str(word), bool(negative)) for word, negative in header["rows"]]
-    except (TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} is damaged: its negatives are not of its words") from error
-    if not _whole(header.get("generation", 0)) or not isinstance(header.get("revision", ""), str):
-        raise ModelFileError(f"{path} is damaged: its header does not say which writing it is")
-    for parts in (header.get("backbones"), header.get("poolings"), [header.get("learner")]):
-        if not isinstance(parts, list) or not all(map(_is_part, parts)):
-            raise ModelFileError(
-                f"{path} names parts that cannot be made: {str(parts)[:200]} should be a list of "
-                "names with arguments"
-            )
-    return header
-
-
-def _from_format_1(header: dict[str, Any]) -> dict[str, Any]:
-    """Bring a header of before to today's names: negatives stood among the words, with a sign."""
-    sign = "¬"
-    rows = [[word.removeprefix(sign), word.startswith(sign)] for word in header["words"]]
-    counts = list(zip(rows, header["words"].values(), strict=True))
-    return header | {
-        "words": {word: n for (word, negative), n in counts if not negative},
-        "negatives": {word: n for (word, negative), n in counts if negative},
-        "rows": rows,
-        "augment": header.get("copies", False),
-        "whitening": header.get("prior") or [],
-    }
-
-
-def _most_bytes(path: Path, header: dict[str, Any]) -> int:
-    """How many bytes the state of a header's learner can take with its words."""
-    try:
-        if header["dim"] is None:
-            return 0
-        learner: Learner = registry.restore("learners", header["learner"])
-        return learner.bytes_for(
-            int(header["dim"]), len(header["words"]) + len(header["negatives"])
-        )
-    except (ArithmeticError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make the dict of a JSON object; refuse a name that comes twice, of which one would go."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise ValueError("a name comes twice")
-    return result
-
-
-def _whole(value: Any, minimum: int = 0) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and minimum <= value < 2**63
-
-
-def _is_table(value: Any) -> bool:
-    """Whether this is word -> count."""
-    return isinstance(value, dict) and all(
-        _shows(word) and _whole(count) for word, count in value.items()
-    )
-
-
-def _shows(word: str) -> bool:
-    # Control characters would act on a terminal; halves of a surrogate pair cannot be written.
-    return bool(word) and not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in word)
-
-
-def _is_part(part: Any) -> bool:
-    return (
-        isinstance(part, dict)
-        and isinstance(part.get("name"), str)
-        and isinstance(part.get("arguments"), dict)
-    )
 
 
 def _plain(value: Any) -> Any:

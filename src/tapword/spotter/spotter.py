@@ -12,13 +12,14 @@ import numpy as np
 from tapword import registry
 from tapword.audio import files
 from tapword.audio.files import SAMPLE_RATE
-from tapword.backbones.base import Backbone
+from tapword.backbones.base import Backbone, other_weights
 from tapword.errors import InputError, ModelFileError
 from tapword.files import PathLike
 from tapword.learners.base import Learner
 from tapword.learners.cosine import Cosine
 from tapword.learners.statistics_learner import LinearLearner
 from tapword.poolings.base import Pooling
+from tapword.spotter import header as headers
 from tapword.spotter import modelfile, presets
 from tapword.spotter.encoder import REST_SHARE, Encoder, Preparation
 from tapword.spotter.thresholds import (
@@ -134,6 +135,8 @@ class Spotter:
         self.calibrated: dict[str, float] = {}
         self._generation = 0
         self._revision: str | None = None
+        # Whether something was forgotten since the file was written, which its backup still holds.
+        self._forgot = False
 
     def __repr__(self) -> str:
         return f"<Spotter {self.encoder!r} -> {self.learner.spec}, {len(self.words)} words>"
@@ -198,15 +201,17 @@ class Spotter:
         return word
 
     def forget(self, word: str) -> None:
-        """Remove a word and its negatives."""
+        """Remove a word and its negatives; the next `save` removes the file's backup with them."""
         word = clean_word(word)
         self.learner.forget(word)
         self.calibrated.pop(word, None)
+        self._forgot = True
 
     def rename(self, old: str, new: str) -> None:
         """Give a word another name."""
         old, new = clean_word(old), clean_word(new)
         self.learner.rename(old, new)
+        self._forgot = True
         if old in self.calibrated:
             self.calibrated[new] = self.calibrated.pop(old)
 
@@ -220,6 +225,7 @@ class Spotter:
     def replace_by(self, other: "Spotter") -> None:
         """Know what another spotter knows, instead of what this one was taught."""
         self.encoder, self.learner, self.calibrated = other.encoder, other.learner, other.calibrated
+        self._forgot = True
 
     # Recognising.
 
@@ -399,7 +405,9 @@ class Spotter:
     def save(self, path: PathLike, overwrite: bool = False) -> None:
         """Write the model, whole or not at all.
 
-        A file that holds something this spotter has not seen is refused, unless `overwrite`.
+        A file that holds something this spotter has not seen is refused, unless `overwrite`. The
+        file that is replaced is kept beside it as `NAME.bak`, unless it holds words that were
+        forgotten.
         """
         with modelfile.locked(Path(path)):
             found = None if overwrite else modelfile.revision(Path(path))
@@ -427,39 +435,44 @@ class Spotter:
         backbones
             The model's backbones as they are to be had here, where their weights lie elsewhere or
             they run on another device: names with arguments or `Backbone`s. They must be those the
-            model was taught with.
+            model was taught with. Where weights lie never comes from the file, so `onnx` and
+            `transformers` need it.
         whitening
             The model's whitening, where it is not the shipped one.
+
+        Notes
+        -----
+        Nothing but the model file is opened, besides weights that you name: a backbone's own are
+        opened when it hears the first clip, and refused if they are not those of the model.
         """
-        header, arrays = modelfile.read(path)
+        model = modelfile.read(path)
+        header = model.header
+        if backbones is None:
+            given = headers.make_parts(path, "backbones", header)
+        else:
+            given = [registry.make("backbones", part) for part in backbones]
+        _require_backbones(path, header, given)
         try:
-            stored = list(header["backbones"])
             spotter = cls(
-                [registry.restore("backbones", part) for part in stored]
-                if backbones is None
-                else list(backbones),
-                [registry.restore("poolings", part) for part in header["poolings"]],
-                registry.restore("learners", header["learner"]),
+                given,
+                headers.make_parts(path, "poolings", header),
+                headers.make_learner(path, header),
                 align=bool(header.get("align", False)),
                 augment=bool(header.get("augment", False)),
                 whitening=whitening if header.get("whitening") else "none",
             )
-            spotter._generation = int(header.get("generation", 0))
-            spotter.calibrated = _calibrated(header)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"{path} names parts that cannot be made: {error}") from error
+        except InputError as error:
+            raise ModelFileError(f"{path} names parts that do not fit: {error}") from error
+        spotter._generation = header.get("generation", 0)
+        spotter.calibrated = {word: float(x) for word, x in header["calibrated"].items()}
         parts = spotter._parts()
-        _require_backbones(path, stored, parts["backbones"])
         if parts["whitening"] != (header.get("whitening") or []):
             raise ModelFileError(
                 f"{path} was taught with another whitening than the one at hand; give the one it "
                 "was taught with by Spotter.load(path, whitening=[...]), or teach anew"
             )
         spotter._require_dim(path, header["dim"])
-        try:
-            spotter.learner.load_state(arrays, header["words"], header["negatives"], header["rows"])
-        except InputError as error:
-            raise ModelFileError(f"{path} cannot be used: {error}") from error
+        spotter.learner = modelfile.taught(path, model)
         spotter._revision = header.get("revision")
         return spotter
 
@@ -499,15 +512,16 @@ class Spotter:
                 )
         header = self._parts() | {
             "version": __version__,
-            "generation": self._generation + 1,
+            "generation": min(self._generation + 1, registry.MOST),
             "dim": learner.dim,
             "words": learner.words,
             "negatives": learner.negatives,
             "rows": learner.rows if learner.negatives else None,
             "calibrated": self.calibrated,
         }
-        header = modelfile.write(path, header, learner.state())
+        header = modelfile.write(path, header, learner.state(), self._forgot)
         self._generation, self._revision = header["generation"], header["revision"]
+        self._forgot = False
 
     def _require_dim(self, path: PathLike, taught: Any) -> None:
         """Refuse parts whose vectors are not as long as those the learner was taught."""
@@ -536,32 +550,14 @@ def _several(parts: Any) -> list[Any] | None:
     return [parts] if isinstance(parts, str | registry.Part) else list(parts)
 
 
-def _require_backbones(
-    path: PathLike, stored: list[dict[str, Any]], given: list[dict[str, Any]]
-) -> None:
-    """Refuse backbones that a model was not taught with."""
-    for wanted, one in zip_longest(stored, given):
-        if wanted == one:
-            continue
-        if wanted is None or one is None or _unhashed(wanted) != _unhashed(one):
-            taught = " + ".join(map(registry.describe, stored))
-            raise ModelFileError(f"{path} was taught with another backbone: {taught}")
-        raise ModelFileError(
-            f"{path} was taught with weights {str(wanted.get('weights_sha256'))[:12]}… of "
-            f"{one['name']}, but those at hand are {one['weights_sha256'][:12]}…; give the "
-            "matching weights by Spotter.load(path, backbones=[...]) or teach anew"
-        )
-
-
-def _unhashed(stored: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in stored.items() if key != "weights_sha256"}
-
-
-def _calibrated(header: dict[str, Any]) -> dict[str, float]:
-    """Thresholds of taught words."""
-    found = {}
-    for word, value in (header.get("calibrated") or {}).items():
-        if word not in header["words"] or not np.isfinite(float(value)):
-            raise InputError(f"a threshold of {value!r} for {word!r}")
-        found[word] = float(value)
-    return found
+def _require_backbones(path: PathLike, header: dict[str, Any], given: list[Backbone]) -> None:
+    """Refuse backbones that a model was not taught with, before any is opened."""
+    for stored, one in zip_longest(header["backbones"], given):
+        if stored is None or one is None or not headers.is_stored(path, stored, one):
+            raise ModelFileError(
+                f"{path} was taught with another backbone: {headers.taught_with(header)}"
+            )
+        wanted = stored.get("weights_sha256", "")
+        one.claim_weights(wanted)
+        if one.weights_sha256 != wanted:
+            raise ModelFileError(f"{path}: {other_weights(one.name, wanted, one.weights_sha256)}")

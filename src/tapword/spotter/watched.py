@@ -6,11 +6,12 @@ Whatever happens to the file, the words that were read from it stay until a whol
 import copy
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tapword.backbones.base import Backbone
 from tapword.errors import ModelFileError, TapwordError
 from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter
@@ -25,6 +26,8 @@ class WatchedModel:
         The model file. Where there is none yet, there are no words until it appears.
     parts
         What to make a spotter of, where there is no file.
+    backbones
+        The model's backbones as they are to be had here, as for `Spotter.load`.
 
     Attributes
     ----------
@@ -36,16 +39,25 @@ class WatchedModel:
         Why the file cannot be used now; None where it can, or was never there.
     """
 
-    def __init__(self, path: Path, parts: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        path: Path,
+        parts: dict[str, Any] | None = None,
+        backbones: Sequence[str | Backbone] | None = None,
+    ):
         self.path = path
         self.parts = parts or {}
+        self.backbones = backbones
         self.problem: str | None = None
         self._looking = threading.Lock()
         self._seen = _signature(path)
         # Whether what was seen last may be a file that is still being copied.
         self._unfinished = False
         self.revision = modelfile.revision(path)
-        self.spotter = Spotter(**self.parts) if self.revision is None else Spotter.load(path)
+        if self.revision is None:
+            self.spotter = Spotter(**self.parts)
+        else:
+            self.spotter = Spotter.load(path, backbones)
 
     def look(self) -> bool:
         """Take over what others wrote since; say whether anything changed."""
@@ -56,12 +68,14 @@ class WatchedModel:
             known = self.revision, self.problem
             try:
                 self._read()
-            except TapwordError as error:
+            except Exception as error:
+                # Whatever a file does to its reader, what looks for changes goes on.
+                reason = str(error) if isinstance(error, TapwordError) else repr(error)
                 # A file that is being copied here changes until it is whole. One that does not
                 # change any more, and still cannot be read, is broken.
                 self._unfinished = self._seen != before
                 if not self._unfinished:
-                    self.problem = f"{error}; the words from before stay in use"
+                    self.problem = f"{reason}; the words from before stay in use"
             return (self.revision, self.problem) != known
 
     def _read(self) -> None:
@@ -81,7 +95,7 @@ class WatchedModel:
             # Backbones are large and mostly stay as they are.
             return Spotter.load(self.path, self.spotter.backbones)
         except ModelFileError:
-            return Spotter.load(self.path)
+            return Spotter.load(self.path, self.backbones)
 
     @contextmanager
     def edit(self) -> Iterator[Spotter]:

@@ -1,12 +1,13 @@
 """The words a service serves: a model file, read again when somebody taught it more."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
+from tapword.backbones.base import Backbone
 from tapword.errors import TapwordError
 from tapword.listening.detector import Detector
 from tapword.spotter.spotter import Spotter
@@ -21,7 +22,7 @@ class FollowedModel(WatchedModel):
 
     Parameters
     ----------
-    path
+    path, backbones
         As for `WatchedModel`.
     false_alarms_per_hour
         As for `Detector`.
@@ -37,11 +38,12 @@ class FollowedModel(WatchedModel):
     def __init__(
         self,
         path: Path,
+        backbones: Sequence[str | Backbone] | None = None,
         *,
         false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR,
         thresholds: Mapping[str, float] | None = None,
     ):
-        super().__init__(path)
+        super().__init__(path, backbones=backbones)
         self.false_alarms_per_hour = false_alarms_per_hour
         self.thresholds = dict(thresholds or {})
         self._serve(self.spotter)
