@@ -5,7 +5,7 @@
 | target | what is damaged |
 |---|---|
 | file | the bytes of a model file |
-| header | the JSON in a model file whose checksums are made to match |
+| header | the JSON in a model file, honest or hostile, whose checksums are made to match |
 | state | the numbers in a model file whose checksums are made to match; it is then used |
 | audio | the bytes of WAV, FLAC, OGG, Opus, MP3 and other sound files |
 
@@ -38,6 +38,9 @@ with atheris.instrument_imports(include=["tapword"]) if atheris else contextlib.
     from tapword.audio import files as audio
     from tapword.errors import TapwordError
     from tapword.spotter import modelfile
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests import hostile
 
 LEARNERS = tuple(registry.classes("learners"))
 SOUNDS = {
@@ -85,7 +88,7 @@ class Target:
                         yield self.path.read_bytes()
         for number, (header, arrays) in enumerate(self.models.values()):
             if name == "file":
-                yield safetensors.numpy.save(arrays, self.sealed(json.dumps(header), arrays))
+                yield modelfile.pack(header, arrays)
             elif name == "header":
                 yield json.dumps(header, ensure_ascii=False).encode()
             elif name == "state":
@@ -183,6 +186,9 @@ def main() -> None:
     for number, seed in enumerate(target.seeds(options.target)):
         (corpus / f"seed{number}").write_bytes(seed)
         getattr(target, options.target)(seed)
+    if options.target == "header":
+        for number, text in enumerate(hostile.headers()):
+            (corpus / f"hostile{number}").write_bytes(text)
     refused = 0
 
     def call(data: bytes) -> None:

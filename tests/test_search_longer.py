@@ -1,4 +1,4 @@
-"""The properties that hypothesis searches, searched longer."""
+"""The properties that hypothesis searches, searched longer, and files damaged at random."""
 
 import os
 import subprocess
@@ -15,3 +15,10 @@ def test_the_same_searched_longer():
     assert len(files) == 3
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
     subprocess.run(command, env=os.environ | {"HYPOTHESIS_PROFILE": "soak"}, check=True)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("target", ["file", "header", "state"])
+def test_damaged_model_files_for_a_minute(target):
+    command = [sys.executable, "tests/fuzz.py", target, "--seconds", "60"]
+    subprocess.run(command, cwd=ROOT, check=True)

@@ -219,8 +219,21 @@ def test_a_spotter_is_loaded_with_its_file_given_again(tmp_path):
     spotter.save(tmp_path / "model.tapword")
     loaded = Spotter.load(tmp_path / "model.tapword", backbones=[backbone])
     assert loaded.predict(tone(1500)).word == "high"
-    with pytest.raises(Unavailable, match="say which file"):
+    with pytest.raises(ModelFileError, match=r"give the backbone .* --backbone onnx:file=\.\.\."):
         Spotter.load(tmp_path / "model.tapword")
+
+
+def test_another_network_than_the_model_s_is_refused_before_it_is_opened(tmp_path, monkeypatch):
+    spotter = Spotter(Onnx(file=waveform(tmp_path / "net.onnx")), "tap", "ncm")
+    spotter.learn(tone(200), "low")
+    spotter.save(tmp_path / "model.tap")
+    other = waveform(tmp_path / "other.onnx")
+    changed = onnx.load(other)
+    changed.doc_string = "not the one"
+    onnx.save(changed, other)
+    monkeypatch.setattr("tapword.backbones.onnx.open_session", pytest.fail)
+    with pytest.raises(ModelFileError, match=r"taught with weights .* those at hand are"):
+        Spotter.load(tmp_path / "model.tap", [f"onnx:file={other}"])
 
 
 def test_foreign_files_and_arguments_are_refused(tmp_path, capfd):
@@ -244,7 +257,7 @@ def test_foreign_files_and_arguments_are_refused(tmp_path, capfd):
     for arguments, message in (
         ({"input": "mp3"}, "input must be one of auto, waveform, logmel, got 'mp3'"),
         ({"layout": "dbt"}, "layout must be one of auto, btd, bdt, got 'dbt'"),
-        ({"threads": 0}, "threads must be at least 1, got 0"),
+        ({"threads": 0}, "threads must be a whole number from 1 to 256, got 0"),
         ({"low_hz": 9000.0}, "no bands lie between 9000.0 and 3800.0"),
     ):
         with pytest.raises(InputError, match=message):

@@ -79,7 +79,7 @@ def test_weights_elsewhere(tmp_path):
 def test_arguments_are_checked():
     with pytest.raises(InputError, match=r"layers must be of b51, b64, emb, got 'b99'"):
         SpeechEmbedding(layers="b99")
-    with pytest.raises(InputError, match="threads must be at least 1, got 0"):
+    with pytest.raises(InputError, match="threads must be a whole number from 1 to 256, got 0"):
         SpeechEmbedding(threads=0)
     with pytest.raises(InputError, match="float32 of shape"):
         SpeechEmbedding().frames(np.zeros(16_000, np.float64))

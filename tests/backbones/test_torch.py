@@ -19,6 +19,7 @@ from tapword.backbones.base import Unavailable
 from tapword.backbones.emformer_base import EmformerBase
 from tapword.backbones.torchaudio_bundles import HubertLarge, Wav2vec2Base
 from tapword.errors import InputError, ModelFileError
+from tapword.spotter import modelfile
 from tapword.spotter.encoder import pool_audio
 from tests.conftest import tone
 
@@ -171,6 +172,21 @@ def test_a_spotter_with_a_torch_backbone_is_saved_and_loaded(full_size, tmp_path
     loaded = Spotter.load(tmp_path / "model.tapword")
     assert loaded.backbones[0].spec == "wav2vec2_base:weights=random"
     assert loaded.predict(tone(1500)).word == "high"
+
+
+def test_torch_weights_open_on_first_use_and_must_be_the_model_s(full_size, tmp_path, monkeypatch):
+    path = tmp_path / "model.tap"
+    spotter = Spotter("wav2vec2_base:weights=random", "tap:R=1", "ncm")
+    spotter.learn_vectors(np.zeros((1, 768), np.float32), ["low"])
+    spotter.save(path)
+    header, arrays = modelfile.read(path)
+    header["backbones"][0]["weights_sha256"] = "ab" * 32
+    path.write_bytes(modelfile.pack(header, arrays))
+    with monkeypatch.context() as patch:
+        patch.setattr(Wav2vec2Base, "_import", pytest.fail)
+        loaded = Spotter.load(path)
+    with pytest.raises(ModelFileError, match="taught with weights abababababab… of wav2vec2_base"):
+        loaded.predict(tone(300))
 
 
 @EVERY_SMALL
@@ -351,7 +367,7 @@ def test_emformer_statistics_lie_beside_a_checkpoint(hub, tmp_path):
 def test_arguments_are_checked():
     with pytest.raises(InputError, match="layer must be 1 to 12, got 13"):
         Wav2vec2Base(layer=13)
-    with pytest.raises(InputError, match="threads must be at least 1, got 0"):
+    with pytest.raises(InputError, match="threads must be a whole number from 1 to 256, got 0"):
         EmformerBase(threads=0)
     with pytest.raises(InputError, match="weights must be pretrained, random or a file"):
         Wav2vec2Base(weights="")

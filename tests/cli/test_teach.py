@@ -180,8 +180,7 @@ def test_info_refuses_headers_without_parts(model, run, change, lacking):
     header |= change
     if lacking:
         del header[next(iter(change))]
-    with modelfile.locked(model):
-        modelfile.write(model, header, arrays)
+    model.write_bytes(modelfile.pack(header, arrays))
     for arguments in (["info", model], ["info", model, "--json"]):
         code, output, error = run(*arguments)
         assert code == 2 and not output
@@ -393,3 +392,34 @@ def test_predict_may_say_none_of_them(folder, run):
     assert "│ -    │ lamp" in run("predict", "home.tap", other)[1]
     [answer] = json.loads(run("predict", "home.tap", other, "--json", "--closed")[1])
     assert answer["word"] == "lamp"
+
+
+def test_every_command_that_hears_with_a_model_takes_its_backbone():
+    for name, command in typer.main.get_command(app.app).commands.items():
+        taken = {parameter.name for parameter in command.params}
+        # What MODEL holds is shown without hearing anything.
+        assert "model" not in taken or "backbone" in taken or name == "info", name
+
+
+def test_a_model_of_a_network_elsewhere_lives_with_its_backbone_given(folder, run):
+    pytest.importorskip("onnx")
+    from tests.backbones.test_onnx import waveform
+
+    network = waveform(folder / "net.onnx")
+    given = ["--backbone", f"onnx:file={network}"]
+    parts = ["--pooling", "avg", "--learner", "ncm"]
+    assert run("learn", "home.tap", "clips", *given, *parts)[0] == 0
+    low = "clips/low/0.wav"
+    for arguments in (
+        ["learn", "home.tap", "low", low],
+        ["predict", "home.tap", low],
+        ["reject", "home.tap", low],
+        ["merge", "both.tap", "home.tap", "home.tap"],
+        ["rename", "home.tap", "high", "higher"],
+        ["forget", "home.tap", "higher"],
+    ):
+        code, _, error = run(*arguments)
+        assert code == 2 and f"--backbone onnx:file={'...'}" in error, error
+        code, _, error = run(*arguments, *given)
+        assert code == 0, error
+    assert run("info", "home.tap")[0] == 0

@@ -8,17 +8,21 @@ import pytest
 from tapword import Spotter
 from tapword.assets import CLIPS
 from tapword.learners.base import Row
+from tapword.spotter import header, modelfile
 from tests.conftest import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"
-# Written by the last version that kept negatives among the words, with a sign before them.
-EXPECTED = json.loads((GOLDEN / "expected.json").read_text("utf-8"))
+# Those of format 1 were written by the last version that kept negatives among the words, with a
+# sign before them; later ones by tests/golden/make.py.
+FOLDERS = {1: GOLDEN, 2: GOLDEN / "format2"}
 
 
 @pytest.mark.parametrize("name", ["small", "slda", "cbcl"])
-def test_a_file_of_format_1_knows_what_it_knew(name):
-    wanted = EXPECTED[name]
-    spotter = Spotter.load(GOLDEN / f"{name}.tap")
+@pytest.mark.parametrize("number", FOLDERS)
+def test_a_file_knows_what_it_knew(number, name):
+    folder = FOLDERS[number]
+    wanted = json.loads((folder / "expected.json").read_text("utf-8"))[name]
+    spotter = Spotter.load(folder / f"{name}.tap")
     rows = [Row(row.removeprefix("¬"), row.startswith("¬")) for row in wanted["rows"]]
     assert spotter.learner.rows == rows
     assert spotter.words == wanted["words"] and spotter.negatives == wanted["rejected"]
@@ -32,6 +36,12 @@ def test_a_file_of_format_1_knows_what_it_knew(name):
     assert [answer.word for answer in closed] == wanted["nearest"]
     if "said" in wanted:
         assert [answer.word for answer in spotter.predict_vectors(vectors)] == wanted["said"]
+
+
+def test_there_are_files_of_every_format():
+    assert sorted(FOLDERS) == list(range(1, header.FORMAT + 1))
+    for number, folder in FOLDERS.items():
+        assert modelfile.read(folder / "small.tap").header["format"] == number
 
 
 def test_it_goes_on_in_the_format_of_today(tmp_path):

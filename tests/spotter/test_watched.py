@@ -2,12 +2,16 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 import tapword
+from tapword.backbones.speech_embedding import weights_path
 from tapword.errors import ModelFileError
+from tapword.spotter import modelfile
 from tapword.spotter.watched import WatchedModel
+from tests import hostile
 from tests.conftest import tone
 
 PARTS = {"backbone": "logmel", "pooling": "avg", "learner": "ncm"}
@@ -93,6 +97,38 @@ def test_a_file_that_stays_broken_is_told_of(path):
         pass
     path.write_bytes(content)
     assert watched.look() and watched.problem is None
+
+
+def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
+    teach(path, "lamp", **PARTS)
+    watched = WatchedModel(path)
+    good, model = path.read_bytes(), modelfile.read(path)
+    path.write_bytes(hostile.forged(model, calibrated={"lamp": 10**400}))
+    assert not watched.look() and watched.look()
+    assert "no scores of its words" in watched.problem and watched.spotter.words == {"lamp": 1}
+    path.write_bytes(good)
+    assert watched.look() and watched.problem is None
+
+    def fail(*arguments):
+        raise OverflowError("int too large to convert to float")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "revision", fail)
+        teach(path, "music")
+        assert not watched.look() and watched.look()
+        assert "OverflowError('int too large" in watched.problem
+    path.touch()
+    assert watched.look() and watched.problem is None and "music" in watched.spotter.words
+
+
+def test_backbones_that_were_given_are_used_for_every_file(path, tmp_path):
+    weights = Path(shutil.copy(weights_path(None), tmp_path / "here.onnx"))
+    given = [f"speech_embedding:weights={weights}"]
+    teach(path, "lamp", backbone="speech_embedding", pooling="avg", learner="ncm")
+    watched = WatchedModel(path, backbones=given)
+    assert watched.spotter.backbones[0].weights == str(weights)
+    teach(path, "music")
+    assert watched.look() and watched.spotter.backbones[0].weights == str(weights)
 
 
 def test_a_file_nobody_may_read_any_more_and_again(path):

@@ -12,8 +12,8 @@ CONSTANT = 8 * np.finfo(np.float32).eps
 # Between these the square of a deviation neither overflows float32 nor loses digits.
 _SMALLEST, _LARGEST = 1e-15, 1e15
 
-# A choice: powers beyond say nothing any more.
-MOST_ORDER = 100
+# The 32nd power of 16 standard deviations is the first that float32 cannot hold.
+MOST_ORDER = 32
 
 
 class Tap(Pooling):

@@ -122,7 +122,7 @@ def write(
         "checksum": checksum(arrays),
     }
     try:
-        content = safetensors.numpy.save(arrays, metadata(header, arrays))
+        content = pack(header, arrays)
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"cannot write {path}: {error}") from error
     _check_sizes(path, len(content), int.from_bytes(content[:8], "little"))
@@ -334,10 +334,10 @@ def checksum(arrays: dict[str, np.ndarray]) -> int:
     return value
 
 
-def metadata(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, str]:
-    """Give safetensors' metadata: the header as JSON, and its seal."""
+def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Give a file's bytes: the header as JSON with its seal, and the arrays."""
     text = json.dumps(header, ensure_ascii=False, default=_plain)
-    return {"tapword": text, "crc32": seal(text, arrays)}
+    return safetensors.numpy.save(arrays, {"tapword": text, "crc32": seal(text, arrays)})
 
 
 def seal(text: str, arrays: Mapping[str, np.ndarray | Entry]) -> str:

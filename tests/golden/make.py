@@ -1,0 +1,66 @@
+"""Write the model files of today's format that later versions must read, and what they know.
+
+    python tests/golden/make.py tests/golden/format2
+
+Run once for each new format, into a folder of its own, and never again: files that were published
+do not change.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tapword import Spotter
+from tapword.assets import CLIPS
+
+PARTS = {
+    # The default's parts, with as little covariance as makes a small file.
+    "small": {"learner": "cosine:prior=shipped,covariance=diagonal"},
+    "slda": {"backbone": "logmel", "pooling": "avg", "learner": "slda"},
+    "cbcl": {"backbone": "logmel", "pooling": "avg", "learner": "cbcl"},
+}
+TAUGHT = {"lamp": 3, "music": 3, "door": 3, "fan": 2}
+NEGATIVES = ("lamp", "door")
+
+
+def main(folder: Path) -> None:
+    """Teach the models and write them beside what they answer."""
+    folder.mkdir()
+    clips = {word: sorted((CLIPS / word).glob("*.ogg")) for word in TAUGHT}
+    asked = [clips[word][5] for word in TAUGHT] + [sorted((CLIPS / "stop").glob("*.ogg"))[0]]
+    expected = {}
+    for name, parts in PARTS.items():
+        spotter = Spotter(**parts)
+        for word in ("lamp", "music", "door"):
+            spotter.learn_many(clips[word][: TAUGHT[word]], [word] * TAUGHT[word])
+        vectors = spotter.vectors([clips[word][7] for word in NEGATIVES])
+        for word, vector in zip(NEGATIVES, vectors, strict=True):
+            spotter.learner.learn_one(vector, word, negative=True)
+        spotter.learn_many(clips["fan"][:2], ["fan"] * 2)
+        if spotter.has_thresholds:
+            spotter.calibrated = {"lamp": 0.625}
+        spotter.save(folder / f"{name}.tap")
+        vectors = spotter.vectors(asked)
+        words, negatives = spotter.learner.all_scores(vectors)
+        scores = np.empty((len(asked), len(spotter.learner.rows)))
+        negative = np.array([row.negative for row in spotter.learner.rows])
+        scores[:, ~negative], scores[:, negative] = words, negatives
+        expected[name] = {
+            "rows": ["¬" * row.negative + row.word for row in spotter.learner.rows],
+            "words": spotter.words,
+            "rejected": spotter.negatives,
+            "calibrated": spotter.calibrated,
+            "files": [path.relative_to(CLIPS).as_posix() for path in asked],
+            "scores": scores.tolist(),
+            "nearest": [x.word for x in spotter.predict_vectors(vectors, closed=True)],
+        }
+        if spotter.has_thresholds:
+            expected[name]["said"] = [x.word for x in spotter.predict_vectors(vectors)]
+    text = json.dumps(expected, ensure_ascii=False, indent=1)
+    (folder / "expected.json").write_text(text + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
