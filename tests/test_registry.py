@@ -70,3 +70,32 @@ def test_importing_and_listing_stay_light():
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("room", "spec"),
+    [
+        ("poolings", "tap:R=33"),
+        ("poolings", "middle:n=1000000"),
+        ("poolings", "maxw:l=1000000"),
+        ("poolings", "flat:n_frames=1000000"),
+        ("poolings", "rap:n_frames=1000000"),
+        ("poolings", "isqrt_cov:iterations=16"),
+        ("poolings", "blocks:poolings=" + "+".join(["avg"] * 17)),
+        ("poolings", "blocks:poolings=blocks:poolings=avg"),
+        ("learners", "icarl:buffer=1000001"),
+        ("learners", "icarl:replay=1001"),
+        ("learners", "cbcl:max_centroids=30001"),
+        ("learners", "finetune:vocabulary=" + "+".join(map(str, range(10_001)))),
+        ("learners", f"finetune:seed={2**53}"),
+        ("backbones", "speech_embedding:threads=257"),
+        ("backbones", "speech_embedding:layers=" + "+".join(["emb"] * 17)),
+        ("backbones", "onnx:threads=257"),
+        ("backbones", "hubert_base:threads=257"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_numbers_without_end_are_refused(room, spec):
+    with pytest.raises(InputError) as refused:
+        build(room, spec)
+    assert len(str(refused.value)) < 400

@@ -98,8 +98,9 @@ class SpeechEmbedding(Backbone):
 
     def __post_init__(self) -> None:
         self.names = (self.layers,) if isinstance(self.layers, str) else tuple(self.layers)
-        known = 1 <= len(self.names) <= MOST_LAYERS and set(self.names) <= set(BLOCKS)
-        self._require("layers", known, f"of {', '.join(BLOCKS)}, {MOST_LAYERS} at most")
+        self._require("layers", len(self.names) <= MOST_LAYERS, f"{MOST_LAYERS} names at most")
+        known = bool(self.names) and set(self.names) <= set(BLOCKS)
+        self._require("layers", known, f"of {', '.join(BLOCKS)}")
         self._require_threads()
 
     @property

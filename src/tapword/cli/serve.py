@@ -77,8 +77,9 @@ def studio(
 
     tls = (tls_cert, tls_key) if tls_cert and tls_key else tls_self_signed
     try:
-        studio_model = StudioModel(model, {"size": size} if size else None, backbone)
-        serve(studio_model, host, port, tls, ready)
+        parts = {"size": size, "backbone": None if model.exists() else backbone}
+        parts = {name: value for name, value in parts.items() if value}
+        serve(StudioModel(model, parts, backbone), host, port, tls, ready)
     except KeyboardInterrupt:
         out.print("The studio is closed.")
 

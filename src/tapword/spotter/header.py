@@ -150,7 +150,7 @@ def is_stored(path: PathLike, stored: dict[str, Any], one: Backbone) -> bool:
 
 def taught_with(header: dict[str, Any]) -> str:
     """Name a header's backbones with their arguments."""
-    return " + ".join(map(registry.describe, header["backbones"]))
+    return " + ".join(map(registry.describe, header["backbones"]))[:SHOWN]
 
 
 def _ask_for(path: PathLike, header: dict[str, Any], backbones: list[Backbone]) -> str:
@@ -163,7 +163,7 @@ def _ask_for(path: PathLike, header: dict[str, Any], backbones: list[Backbone]) 
         place = {one.located_by: "..."} if one.located_by else {}
         wanted.append(registry.describe({"name": one.name, "arguments": place | kept}))
     return (
-        f"{path} was taught with {taught_with(header)[:SHOWN]}; where weights lie and how they run "
+        f"{path} was taught with {taught_with(header)}; where weights lie and how they run "
         f"never comes from a file: give the backbone with Spotter.load(path, backbones={wanted}), "
         f"or on the command line with {' '.join(f'--backbone {one}' for one in wanted)}"
     )
