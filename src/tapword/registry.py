@@ -197,8 +197,12 @@ def _convert(text: str, hint: Any, label: str) -> Any:
 def store(part: Part, skip: Sequence[str] = ()) -> dict[str, Any]:
     """Write a part as JSON: its name and its arguments, less those in `skip`."""
     kept = {name: value for name, value in part.arguments().items() if name not in skip}
-    arguments = {name: list(x) if isinstance(x, tuple) else x for name, x in kept.items()}
-    return {"name": part.name, "arguments": arguments}
+    return {"name": part.name, "arguments": plain(kept)}
+
+
+def plain(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Give arguments as JSON does: tuples are lists."""
+    return {name: list(x) if isinstance(x, tuple) else x for name, x in arguments.items()}
 
 
 def restore(room: str, stored: dict[str, Any]) -> Any:

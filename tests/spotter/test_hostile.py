@@ -4,10 +4,11 @@ The promise: loading opens no other file, no socket and no thread; it takes the 
 200 MB of memory at most, and time in proportion to the file.
 """
 
-import contextlib
 import json
+import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -292,15 +293,14 @@ def test_a_damaged_file_names_its_backup_which_no_write_destroys(path):
 
 def test_nobody_else_can_read_a_private_model_while_it_is_written(path, monkeypatch):
     path.chmod(0o600)
-    seen = []
-    read = modelfile.read
+    seen, sync = [], os.fsync
 
-    def look(file):
-        if Path(file).name.endswith(".new"):
-            seen.append(Path(file).stat().st_mode & 0o777)
-        return read(file)
+    def look(descriptor):
+        found = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(found):
+            seen.append(found & 0o777)
+        sync(descriptor)
 
-    monkeypatch.setattr(modelfile, "read", look)
-    with contextlib.suppress(AttributeError):
-        change(path, lambda spotter: spotter.learn(tone(500), "radio"))
+    monkeypatch.setattr(os, "fsync", look)
+    change(path, lambda spotter: spotter.learn(tone(500), "radio"))
     assert seen == [0o600]

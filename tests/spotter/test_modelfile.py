@@ -8,8 +8,10 @@ import pytest
 import safetensors.numpy
 
 from tapword import Spotter
+from tapword.backbones.transformers import Transformers
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import modelfile
+from tapword.spotter.header import is_stored
 from tests import hostile
 from tests.conftest import tone
 
@@ -222,6 +224,15 @@ def test_backbones_at_hand_must_be_those_of_the_model(path):
     for others in (["logmel:pad_s=0.5"], ["logmel", "logmel"], ["speech_embedding"]):
         with pytest.raises(ModelFileError, match="taught with another backbone: logmel"):
             Spotter.load(path, backbones=others)
+
+
+def test_an_argument_that_was_added_since_has_its_default(path):
+    """And where a backbone runs does not matter, though old files say it."""
+    rewrite(path, backbones=[{"name": "logmel", "arguments": {}, "weights_sha256": ""}])
+    assert Spotter.load(path).words == {"low": 1, "high": 1}
+    header = {"name": "transformers", "arguments": {"model": "someone/model", "layer": None}}
+    assert is_stored(header, Transformers(model="/elsewhere", device="cpu"))
+    assert not is_stored(header, Transformers(model="/elsewhere", layer=3))
 
 
 def test_edit_refuses_a_file_of_other_parts(path):

@@ -138,7 +138,7 @@ def test_thresholds_of_a_file_must_make_sense(spotter, tmp_path, calibrated):
     path = tmp_path / "model.tap"
     spotter.save(path)
     header, arrays = modelfile.read(path)
-    modelfile.write(path, header | {"calibrated": calibrated}, arrays)
+    path.write_bytes(modelfile.pack(header | {"calibrated": calibrated}, arrays))
     with pytest.raises(ModelFileError):
         Spotter.load(path)
 

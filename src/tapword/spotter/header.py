@@ -139,13 +139,15 @@ def make_parts(path: PathLike, room: str, header: dict[str, Any]) -> list[Any]:
     return made
 
 
-def is_stored(path: PathLike, stored: dict[str, Any], one: Backbone) -> bool:
+def is_stored(stored: dict[str, Any], one: Backbone) -> bool:
     """Whether a header's backbone is this one, wherever it runs; old files may say where."""
-    here = one.machine_arguments
-    arguments = {key: x for key, x in stored["arguments"].items() if key not in here}
-    # Made, so that an argument that was added since has its default.
-    made = _make(path, "backbones", stored | {"arguments": arguments})
-    return registry.store(made, here) == registry.store(one, here)
+    # An argument that was added since the file was written has its default.
+    defaults = {name: parameter.default for name, parameter in one.parameters().items()}
+    arguments = registry.plain(defaults) | stored["arguments"]
+    for name in one.machine_arguments:
+        arguments.pop(name, None)
+    given = registry.store(one, skip=one.machine_arguments)
+    return given == {"name": stored["name"], "arguments": arguments}
 
 
 def taught_with(header: dict[str, Any]) -> str:

@@ -553,7 +553,7 @@ def _several(parts: Any) -> list[Any] | None:
 def _require_backbones(path: PathLike, header: dict[str, Any], given: list[Backbone]) -> None:
     """Refuse backbones that a model was not taught with, before any is opened."""
     for stored, one in zip_longest(header["backbones"], given):
-        if stored is None or one is None or not headers.is_stored(path, stored, one):
+        if stored is None or one is None or not headers.is_stored(stored, one):
             raise ModelFileError(
                 f"{path} was taught with another backbone: {headers.taught_with(header)}"
             )
