@@ -54,8 +54,8 @@ def browser(microphone):
 
 @pytest.fixture
 def url(path):
-    with running(StudioModel(path)) as (origin, _, _):
-        yield origin
+    with running(StudioModel(path)) as studio:
+        yield studio.url
 
 
 @pytest.fixture

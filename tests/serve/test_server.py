@@ -25,13 +25,13 @@ from tapword.serve.studio.limits import Limits
 
 def test_connections_that_ask_for_nothing_are_closed(model):
     idle = []
-    with running(model, limits=Limits(first_request_s=0.5)) as (origin, port, _):
+    with running(model, limits=Limits(head_s=0.5)) as studio:
         try:
-            with httpx.Client(base_url=origin) as other:
+            with httpx.Client(base_url=studio.origin, headers=studio.bearer) as other:
                 # A page that is already open, with a request behind it, is left alone.
                 assert other.get("/api/state").status_code == 200
                 for beginning in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n") * 110:
-                    idle.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+                    idle.append(socket.create_connection(("127.0.0.1", studio.port), timeout=5))
                     idle[-1].sendall(beginning)
                 for connection in idle:
                     with contextlib.suppress(ConnectionResetError):

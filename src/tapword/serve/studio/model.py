@@ -3,7 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -69,11 +69,11 @@ class StudioModel(WatchedModel):
         with self.edit() as spotter:
             spotter.rename(old, new)
 
-    def content(self) -> bytes:
-        """Give the file as it is; it is replaced whole, so never half of it."""
+    def open(self) -> BinaryIO:
+        """Open the file as it is; it is replaced whole, so what is read stays what it was."""
         self._require_words()
         try:
-            return self.path.read_bytes()
+            return self.path.open("rb")
         except OSError as error:
             raise ModelFileError(f"cannot read {self.path}: {error.strerror}") from error
 
