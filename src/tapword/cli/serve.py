@@ -24,7 +24,8 @@ def studio(
     model: ServedModel = HOME,
     port: Annotated[int, option("N", "Port; 0 for any that is free.")] = PORT,
     host: Annotated[
-        str, option("ADDRESS", "Address to bind to; 0.0.0.0 lets other devices in that have the link.")
+        str,
+        option("ADDRESS", "Address to bind to; 0.0.0.0 lets other devices in that have the link."),
     ] = "127.0.0.1",
     size: Annotated[str | None, option("SIZE", f"For a new model: {SIZES}.")] = None,
     tls_cert: Annotated[Path | None, option("FILE", "Certificate, PEM.")] = None,

@@ -45,7 +45,7 @@ OTHER_PAGE = "Only the studio's own page may do this."
 # Browsers keep a strict cookie back when a link on another site leads here, but not on our own.
 NO_TOKEN = (
     "This studio opens by the link that its command printed in the terminal: the whole of it, with "
-    '?token=... at its end. It is new at every start. Was it open in this browser before? <a '
+    "?token=... at its end. It is new at every start. Was it open in this browser before? <a "
     'href="/">Try again</a>'
 )
 NO_PLACE = "Too many connections are open: close some pages, and try again."
@@ -125,9 +125,7 @@ class Guard:
             bare, colon, port = name.rpartition(":")
             name = bare if colon and port.isdecimal() else name
         # A rebound name is a name: an address in its place cannot be forged from elsewhere.
-        return name in self.names or (
-            self.by_address and ip_address(name.strip("[]")) is not None
-        )
+        return name in self.names or (self.by_address and ip_address(name.strip("[]")) is not None)
 
     def _sealed(self, request: HTTPConnection, send: Send) -> Send:
         """Send with the headers that tell a browser what the page may do."""

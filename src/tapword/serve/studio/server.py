@@ -118,7 +118,8 @@ def in_browser(url: str) -> Iterator[None]:
         page = Path(folder) / "studio.html"
         page.touch(0o600, exist_ok=False)
         page.write_text(
-            f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={url}">'
+            '<!doctype html><meta charset="utf-8">'
+            f'<meta http-equiv="refresh" content="0;url={url}">'
             f'<title>tapword studio</title><p><a href="{url}">Open the studio</a></p>\n'
         )
         # The file goes also when the program is asked to end.
