@@ -2,21 +2,26 @@
 
 Whoever has not shown the token yet is a stranger. Strangers have places of their own, and the
 oldest of them goes when a new one comes, so they never keep out whoever has the token. Of a
-stranger no more is read than the head of one request; then it is known, or refused and closed.
+stranger no more is read than the head of one request, and nothing but this file reads it; then it
+is known, or refused and closed.
 """
 
 import asyncio
 import contextlib
+import hmac
 import itertools
 import re
 import socket
 import ssl
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 import uvicorn
+from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tapword.serve.studio.guard import NO_PLACE, NO_TOKEN, refusal
 from tapword.serve.studio.limits import Limits
 
 END_OF_HEAD = re.compile(rb"\n\r?\n")
@@ -30,13 +35,25 @@ AT_ONCE = 16
 class Door(uvicorn.Server):
     """A server of uvicorn's that lets connections in itself."""
 
-    def __init__(self, config: uvicorn.Config, limits: Limits, tls: ssl.SSLContext | None):
+    def __init__(
+        self, config: uvicorn.Config, token: str, limits: Limits, tls: ssl.SSLContext | None
+    ):
         super().__init__(config)
         self.limits = limits
         self.tls = tls
+        self.no_token = bytes_of(refusal(403, NO_TOKEN))
+        self.no_place = bytes_of(refusal(503, NO_PLACE))
+        self._token = token.encode()
+        self._like_token = re.compile(rb"(?<![\w-])[\w-]{%d}(?![\w-])" % len(token))
         # In the order they came.
         self.strangers: dict[Visit, None] = {}
         self.known: set[Visit] = set()
+
+    def is_shown_token(self, head: bytes) -> bool:
+        """Whether the token is anywhere in the head of a request; where it must be a guard says."""
+        found = self._like_token.findall(head)
+        # All are compared, in constant time: how long it takes tells nothing.
+        return any([hmac.compare_digest(text, self._token) for text in found])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to let connections in."""
@@ -72,7 +89,7 @@ class Door(uvicorn.Server):
 class Visit(asyncio.BufferedProtocol, asyncio.Transport):
     """One connection: asyncio takes it for the protocol, uvicorn for the transport.
 
-    A guard lets it in (`admit`) and says while a request is served (`serving`).
+    The guard says while a request is served (`serving`).
     """
 
     def __init__(self, door: Door, accepted: socket.socket):
@@ -82,32 +99,15 @@ class Visit(asyncio.BufferedProtocol, asyncio.Transport):
         self._outer: asyncio.Transport | None = None
         self._inner: Any = None
         self._piece = bytearray(PIECE_BYTES)
-        # The head of a stranger's first request; then what came after it, until it is known.
-        self._head, self._rest = bytearray(), b""
+        # What came of the head of a stranger's request.
+        self._head = bytearray()
         self._requests = 0
-        # Why nothing is read for now.
-        self._held: set[str] = set()
         self._deadline: asyncio.TimerHandle | None = None
         self._write_deadline: asyncio.TimerHandle | None = None
         door.strangers[self] = None
         self._loop = asyncio.get_running_loop()
         self._expect_within(door.limits.head_s)
         self._greeting = self._loop.create_task(self._greet())
-
-    # What the guard asks.
-
-    def admit(self) -> bool:
-        """Give this visit a place among those that are known; False where none is left."""
-        if self in self._door.strangers:
-            if len(self._door.known) >= self._door.limits.connections:
-                return False
-            del self._door.strangers[self]
-            self._door.known.add(self)
-            rest, self._rest = self._rest, b""
-            if rest:
-                self._inner.data_received(rest)
-            self._hold("stranger", False)
-        return True
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
@@ -160,66 +160,76 @@ class Visit(asyncio.BufferedProtocol, asyncio.Transport):
     # What asyncio tells.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Hand the connection to uvicorn."""
+        """Wait for what a stranger will say."""
         assert isinstance(transport, asyncio.Transport)
         self._outer = transport
-        self._inner = H11Protocol(
-            config=self._door.config,
-            server_state=self._door.server_state,
-            app_state=self._door.lifespan.state | {"visit": self},
-        )
-        self._inner.connection_made(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Give the place back."""
         self._leave()
-        self._inner.connection_lost(error)
+        if self._inner is not None:
+            self._inner.connection_lost(error)
 
     def get_buffer(self, sizehint: int) -> bytearray:
         """Where the next piece is to be put."""
         return self._piece
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Pass a piece on; of a stranger the head of one request, in one piece."""
+        """Pass a piece on, or look whether a stranger is known by now."""
         data = bytes(self._piece[:nbytes])
-        if self in self._door.known:
-            self._inner.data_received(data)
-            # Parts of a message that are empty pass every limit of its size.
-            if len(getattr(self._inner, "frames", ())) > self._door.limits.frames:
-                self.end()
+        if self._inner is None:
+            self._meet(data)
             return
-        self._head += data
-        found = END_OF_HEAD.search(self._head, max(len(self._head) - nbytes - 2, 0))
-        length = found.end() if found else len(self._head)
-        limits = self._door.limits
-        if length > limits.head_bytes or self._head.count(b"\n", 0, length) > limits.head_lines:
+        self._inner.data_received(data)
+        # Parts of a message that are empty pass every limit of its size.
+        if len(getattr(self._inner, "frames", ())) > self._door.limits.frames:
             self.end()
-        elif found:
-            head, self._rest = bytes(self._head[:length]), bytes(self._head[length:])
+
+    def _meet(self, data: bytes) -> None:
+        """Hand a stranger that shows the token on to uvicorn, and refuse others."""
+        door, limits = self._door, self._door.limits
+        self._head += data
+        found = END_OF_HEAD.search(self._head, max(len(self._head) - len(data) - 2, 0))
+        head = bytes(self._head[: found.end()] if found else self._head)
+        if len(head) > limits.head_bytes or head.count(b"\n") > limits.head_lines:
+            self.end()
+        elif not found:
+            return
+        elif not door.is_shown_token(head):
+            self._refuse(door.no_token)
+        elif len(door.known) >= limits.connections:
+            self._refuse(door.no_place)
+        else:
+            del door.strangers[self]
+            door.known.add(self)
+            self._inner = H11Protocol(
+                config=door.config,
+                server_state=door.server_state,
+                app_state=door.lifespan.state | {"visit": self},
+            )
+            self._inner.connection_made(self)
+            self._inner.data_received(bytes(self._head))
             self._head.clear()
-            self._hold("stranger", True)
-            self._inner.data_received(head)
+
+    def _refuse(self, answer: bytes) -> None:
+        self.write(answer)
+        self.close()
 
     def eof_received(self) -> None:
-        """Pass on that nothing more comes."""
-        self._inner.eof_received()
+        """Let asyncio close what the other side has closed."""
 
     def pause_writing(self) -> None:
         """End the visit if what waits is not taken."""
         self._write_deadline = self._loop.call_later(self._door.limits.send_s, self.end)
-        self._inner.pause_writing()
+        if self._inner is not None:
+            self._inner.pause_writing()
 
     def resume_writing(self) -> None:
         """Go on."""
         if self._write_deadline is not None:
             self._write_deadline.cancel()
-        self._inner.resume_writing()
-
-    def _hold(self, why: str, held: bool) -> None:
-        """Stop or go on reading; it goes on when no reason is left."""
-        assert self._outer is not None
-        (self._held.add if held else self._held.discard)(why)
-        (self._outer.pause_reading if self._held else self._outer.resume_reading)()
+        if self._inner is not None:
+            self._inner.resume_writing()
 
     # What uvicorn does.
 
@@ -246,11 +256,13 @@ class Visit(asyncio.BufferedProtocol, asyncio.Transport):
 
     def pause_reading(self) -> None:
         """Read no more until uvicorn has handled what came."""
-        self._hold("uvicorn", True)
+        if self._outer is not None:
+            self._outer.pause_reading()
 
     def resume_reading(self) -> None:
         """Go on reading."""
-        self._hold("uvicorn", False)
+        if self._outer is not None:
+            self._outer.resume_reading()
 
     def close(self) -> None:
         """Close it when all is sent, which may take so long and no longer."""
@@ -262,3 +274,11 @@ class Visit(asyncio.BufferedProtocol, asyncio.Transport):
     def abort(self) -> None:
         """Break it off."""
         self.end()
+
+
+def bytes_of(answer: Response) -> bytes:
+    """Write out an answer, head and body."""
+    phrase = HTTPStatus(answer.status_code).phrase
+    lines = [f"HTTP/1.1 {answer.status_code} {phrase}".encode()]
+    lines += [name + b": " + value for name, value in answer.raw_headers]
+    return b"\r\n".join([*lines, b"", bytes(answer.body)])

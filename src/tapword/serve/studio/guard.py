@@ -84,11 +84,11 @@ class Guard:
         """Answer to a request that does not pass; None where it does."""
         host = request.headers.get("host", "")
         if len(request.headers.getlist("host")) != 1 or not self._known(host):
-            return _refusal(421, OTHER_NAME)
+            return refusal(421, OTHER_NAME)
         changes = request["type"] == "websocket" or request["method"] not in SAFE_METHODS
         own_origin = f"{'https' if _secure(request) else 'http'}://{host}"
         if changes and request.headers.getlist("origin") != [own_origin]:
-            return _refusal(403, OTHER_PAGE)
+            return refusal(403, OTHER_PAGE)
         # Browsers do not tell cookies apart by port: it is in the name.
         cookie = f"tapword_studio_{_port(request)}"
         # Nowhere else, so that a token in an address is never left there.
@@ -97,10 +97,7 @@ class Guard:
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         shown = [request.cookies.get(cookie, ""), bearer if scheme.lower() == "bearer" else ""]
         if not self._right([*given, *shown]):
-            return _refusal(403, NO_TOKEN)
-        visit = request.get("state", {}).get("visit")
-        if visit and not visit.admit():
-            return _refusal(503, NO_PLACE)
+            return refusal(403, NO_TOKEN)
         return self._exchange(request, cookie) if self._right(given) else None
 
     def _exchange(self, request: HTTPConnection, cookie: str) -> Response:
@@ -154,6 +151,7 @@ def _port(request: HTTPConnection) -> str:
     return port if port.isdecimal() else "443" if _secure(request) else "80"
 
 
-def _refusal(status: int, text: str) -> Response:
-    """Refuse; the connection is closed, whatever more it had to say."""
-    return HTMLResponse(PAGE.format(more="", text=text), status, headers={"Connection": "close"})
+def refusal(status: int, text: str) -> Response:
+    """Refuse a request; its connection is closed, whatever more it had to say."""
+    headers = HEADERS | {"Connection": "close", "Content-Security-Policy": POLICY.format(socket="")}
+    return HTMLResponse(PAGE.format(more="", text=text), status, headers)

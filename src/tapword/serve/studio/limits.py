@@ -28,6 +28,11 @@ class Limits:
     chunk_s: float = 1.0
     text_characters: int = 2_000
     frames: int = 1_000
+    # How fast a line is read, in messages and against real time, and how far it may be ahead of
+    # that. A page sends 12.5 chunks a second.
+    messages_per_s: float = 100.0
+    speed: float = 8.0
+    burst_s: float = 2.0
     # So many scores wait for a slow page before older ones go, and so many messages before the page
     # is given up.
     scores: int = 25

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import time
 from collections import deque
 from collections.abc import Callable
 from types import NoneType
@@ -87,6 +88,22 @@ class Outbox:
         return self._waiting.popleft()
 
 
+class Pace:
+    """How fast a line is read: above real time and any page's need, and slower than a flood."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic):
+        self.limits = limits
+        self.clock = clock
+        self._done_s = 0.0
+
+    def wait_s(self, sound_s: float) -> float:
+        """Seconds to wait before a message with so much sound is read."""
+        now_s, limits = self.clock(), self.limits
+        self._done_s = max(self._done_s, now_s - limits.burst_s)
+        self._done_s += max(1 / limits.messages_per_s, sound_s / limits.speed)
+        return max(self._done_s - now_s, 0.0)
+
+
 class Lines:
     """All pages that are connected; `open` holds what waits for each of them."""
 
@@ -131,8 +148,10 @@ class Lines:
         self, socket: WebSocket, outbox: Outbox, listener: Listener
     ) -> tuple[int, str] | None:
         """Do what the page wishes until it leaves, or breaks the rules: then give code and why."""
+        pace = Pace(self.limits)
         while (message := await socket.receive())["type"] != "websocket.disconnect":
             sound = message.get("bytes")
+            await anyio.sleep(pace.wait_s(len(sound or "") / 2 / SAMPLE_RATE))
             if sound is not None:
                 if len(sound) > 2 * SAMPLE_RATE * self.limits.chunk_s:
                     most_s = self.limits.chunk_s
@@ -140,15 +159,14 @@ class Lines:
                 if not sound or len(sound) % 2:
                     return UNSUPPORTED, "sound must be whole 16-bit samples"
                 samples = np.frombuffer(sound, dtype="<i2")
-                answers = await _attempt({"type": "take"}, listener.take_up, samples)
-                answers += await _attempt({"type": "listen"}, listener.hear, samples)
+                answers = await to_thread.run_sync(_hear, listener, samples)
             else:
                 wish = _read_wish(message.get("text") or "", self.limits.text_characters)
                 if wish is None:
                     return REFUSED, "a wish must be JSON with a known type"
                 teaches = wish["type"] in TEACHING
                 limiter = self.changes if teaches else None
-                answers = await _attempt(wish, _fulfil, listener, wish, limiter=limiter)
+                answers = await to_thread.run_sync(_fulfil, listener, wish, limiter=limiter)
                 if teaches:
                     self.tell()
             for answer in answers:
@@ -177,31 +195,28 @@ def _read_wish(text: str, most_characters: int) -> Message | None:
     return {key: wish[key] for key in ("type", *brought)} if right else None
 
 
-def _fulfil(listener: Listener, wish: Message) -> list[Message]:
+def _hear(listener: Listener, samples: np.ndarray) -> list[Written]:
+    """Record samples (n,) int16 and listen to them, where either is wanted."""
+    answers = _attempt({"type": "take"}, listener.take_up, samples)
+    return answers + _attempt({"type": "listen"}, listener.hear, samples)
+
+
+def _fulfil(listener: Listener, wish: Message) -> list[Written]:
     """Do what a page wishes; the answer names the wish, so that the page can tell which."""
     do, brought = WISHES[wish["type"]]
-    return [wish | (do(listener, *(wish[key] for key in brought)) or {})]
+    given = [wish[key] for key in brought]
+    return _attempt(wish, lambda: [wish | (do(listener, *given) or {})])
 
 
-async def _attempt(
-    about: Message,
-    job: Callable[..., list[Message]],
-    *given: Any,
-    limiter: anyio.CapacityLimiter | None = None,
-) -> list[Written]:
-    """Do a page's work on a thread; what goes wrong is told, for silence would help nobody."""
-
-    def attempt() -> list[Written]:
-        try:
-            answers = job(*given)
-        except TapwordError as error:
-            answers = [about | {"error": str(error)}]
-        except Exception as error:
-            said = f"unexpected error: {type(error).__name__}: {error}"
-            answers = [about | {"error": said}]
-        return [written(answer) for answer in answers]
-
-    return await to_thread.run_sync(attempt, limiter=limiter)
+def _attempt(about: Message, job: Callable[..., list[Message]], *given: Any) -> list[Written]:
+    """Do a page's work, on a thread; what goes wrong is told, for silence would help nobody."""
+    try:
+        answers = job(*given)
+    except TapwordError as error:
+        answers = [about | {"error": str(error)}]
+    except Exception as error:
+        answers = [about | {"error": f"unexpected error: {type(error).__name__}: {error}"}]
+    return [written(answer) for answer in answers]
 
 
 async def _tidy(listener: Listener, outbox: Outbox) -> None:

@@ -96,7 +96,7 @@ def prepare(
     shown = [f"[{name}]" if ":" in name else name for name in names]
     urls = [f"{scheme}://{name}:{port}/?token={token}" for name in shown]
     address = Address(urls, fingerprint, local or context is not None)
-    return Door(config, limits, context), listening, address
+    return Door(config, token, limits, context), listening, address
 
 
 def _is_our_fault(record: logging.LogRecord) -> bool:
