@@ -18,9 +18,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from tapword.audio.endpoint import examine
@@ -34,6 +33,13 @@ from tapword.serve.watching import watching
 from tapword.spotter.words import clean_word
 
 STATIC = Path(__file__).parent / "static"
+# Not asked of the system, where another program may have changed them: browsers run no other type.
+TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 # How often the model file is looked at.
 LOOK_S = 0.5
 # What is held of a file that is being downloaded.
@@ -58,7 +64,7 @@ def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -
             Route("/api/model", requests.download),
             Route("/api/model", requests.upload, methods=["POST"]),
             WebSocketRoute("/api/live", lines.serve),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/static/{name}", requests.static),
         ],
         middleware=[Middleware(Guard, host=host, token=token)],
         exception_handlers={TapwordError: _refuse, HTTPException: _refuse},
@@ -75,9 +81,19 @@ class _Requests:
         self.model = model
         self.lines = lines
         self.limits = limits
+        # Held, so that a page does not wait for a thread.
+        self.files = {path.name: path.read_bytes() for path in STATIC.iterdir()}
 
     async def page(self, _: Request) -> Response:
-        return FileResponse(STATIC / "index.html")
+        return self._file("index.html")
+
+    async def static(self, request: Request) -> Response:
+        return self._file(request.path_params["name"])
+
+    def _file(self, name: str) -> Response:
+        if name not in self.files:
+            raise HTTPException(404)
+        return Response(self.files[name], media_type=TYPES[Path(name).suffix])
 
     async def state(self, _: Request) -> Response:
         await to_thread.run_sync(self.model.look)

@@ -25,9 +25,9 @@ from tapword.serve.studio.guard import NO_PLACE, NO_TOKEN, refusal
 from tapword.serve.studio.limits import Limits
 
 END_OF_HEAD = re.compile(rb"\n\r?\n")
-# Bytes read of one connection before the others have their turn. Small: a frame or a chunk may be
-# six bytes long, and each takes some 20 us to take apart.
-PIECE_BYTES = 4096
+# Bytes read of one connection before the others have their turn. Small, because what they mean may
+# be much: a frame or a chunk of a body can be six bytes long.
+PIECE_BYTES = 1024
 # Connections let in before those that are inside have their turn.
 AT_ONCE = 16
 
@@ -78,12 +78,32 @@ class Door(uvicorn.Server):
                 # It was broken off before it was taken, or no file is left to take it with.
                 await asyncio.sleep(0.05)
                 continue
-            while len(self.strangers) >= self.limits.strangers:
-                next(iter(self.strangers)).end()
-            Visit(self, accepted)
+            if self.tls is not None or not self._turns_away(accepted):
+                while len(self.strangers) >= self.limits.strangers:
+                    next(iter(self.strangers)).end()
+                Visit(self, accepted)
             # What waits already is taken without a turn for anybody else.
             if not number % AT_ONCE:
                 await asyncio.sleep(0)
+
+    def _turns_away(self, accepted: socket.socket) -> bool:
+        """Refuse a stranger who has said enough already, in a fifth of the time a visit takes.
+
+        Whoever waits behind a flood of them is met sooner.
+        """
+        try:
+            said = accepted.recv(PIECE_BYTES, socket.MSG_PEEK)
+            if END_OF_HEAD.search(said) is None or self.is_shown_token(said):
+                return False
+            # What is left unread would break the connection off before the answer is.
+            accepted.recv(PIECE_BYTES)
+            accepted.send(self.no_token)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        accepted.close()
+        return True
 
 
 class Visit(asyncio.BufferedProtocol, asyncio.Transport):
@@ -179,9 +199,16 @@ class Visit(asyncio.BufferedProtocol, asyncio.Transport):
         data = bytes(self._piece[:nbytes])
         if self._inner is None:
             self._meet(data)
+        else:
+            self._pass_on(data)
+
+    def _pass_on(self, data: bytes) -> None:
+        # uvicorn trips over a page that speaks before its WebSocket is open. Parts of a message
+        # that are empty pass every limit of its size.
+        if not getattr(self._inner, "handshake_complete", True):
+            self.end()
             return
         self._inner.data_received(data)
-        # Parts of a message that are empty pass every limit of its size.
         if len(getattr(self._inner, "frames", ())) > self._door.limits.frames:
             self.end()
 
@@ -208,7 +235,10 @@ class Visit(asyncio.BufferedProtocol, asyncio.Transport):
                 app_state=door.lifespan.state | {"visit": self},
             )
             self._inner.connection_made(self)
-            self._inner.data_received(bytes(self._head))
+            self._inner.data_received(head)
+            # Apart, because by now this may be a WebSocket.
+            if len(self._head) > len(head):
+                self._pass_on(bytes(self._head[len(head) :]))
             self._head.clear()
 
     def _refuse(self, answer: bytes) -> None:
