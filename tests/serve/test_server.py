@@ -228,6 +228,20 @@ def test_a_port_in_use():
         server.bind("no.such.host.invalid", 0)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_key_that_all_can_read_is_refused(tmp_path):
+    pytest.importorskip("cryptography", reason="needs the extra web")
+    public, key, _ = certificate.self_signed(["localhost"])
+    files = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    for file, content in zip(files, (public, key), strict=True):
+        file.write_bytes(content)
+    files[1].chmod(0o604)
+    with pytest.raises(InputError, match=r"all users can read the key .*: chmod 600"):
+        certificate.read(*files)
+    files[1].chmod(0o640)
+    assert isinstance(certificate.read(*files), ssl.SSLContext)
+
+
 def test_a_certificate_for_the_phone(tmp_path, monkeypatch):
     pytest.importorskip("cryptography", reason="needs the extra web")
     public, key, fingerprint = certificate.self_signed(["192.168.0.7", "localhost"])

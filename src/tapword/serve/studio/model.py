@@ -120,6 +120,7 @@ class StudioModel(WatchedModel):
             "state_bytes": learner.state_bytes.total,
             "bytes_per_word": learner.state_bytes.per_word,
             "keeps_vectors": learner.keeps_vectors,
+            "keeps_trace": getattr(learner, "keeps_trace", True),
             "mergeable": learner.mergeable,
         }
 

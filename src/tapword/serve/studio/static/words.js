@@ -65,11 +65,16 @@ async function rename(word) {
   }
 }
 
+const whatStays = () => !state.keeps_trace || state.words.length === 1
+  ? 'Nothing of it stays in the model.'
+  : 'But what the words share, in most models how takes of a word differ from one another, keeps its part of ' +
+    'these takes, mixed with all others, until the last word is forgotten.';
+
 async function forget(word) {
   const entry = state.words.find(other => other.word === word);
   const {choice} = await ask({
     title: `Forget ${quoted(word)}?`,
-    text: `What ${count(entry?.count ?? 0, 'take')} taught of it will be gone. To have it back, teach it anew.`,
+    text: `What ${count(entry?.count ?? 0, 'take')} taught of it will be gone. ${whatStays()} To have it back, teach it anew.`,
     choices: [['yes', 'Forget', 'danger']],
   });
   if (choice) await attempt(() => postJson('/api/forget', {word}), `${word} is forgotten`);
