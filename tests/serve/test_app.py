@@ -57,11 +57,14 @@ def test_teach_rename_forget(client, path):
     assert tapword.load(path).words == {"radio": 1}
 
 
-@pytest.mark.parametrize("keeps", [True, False])
-def test_a_page_is_told_whether_forgetting_leaves_a_trace(model, monkeypatch, keeps):
-    monkeypatch.setattr(model.spotter.learner, "keeps_trace", keeps, raising=False)
-    with client_of(model) as client:
-        assert client.get("/api/state").json()["keeps_trace"] is keeps
+@pytest.mark.parametrize(
+    ("learner", "keeps", "trace"),
+    [("cosine", True, "differences"), ("cosine", False, None), ("perceptron", True, "changes")],
+)
+def test_a_page_is_told_what_forgetting_leaves(path, learner, keeps, trace):
+    model = StudioModel(path, SMALL | {"learner": learner})
+    model.spotter.learner.keeps_trace = keeps
+    assert model.state()["trace"] == trace
 
 
 def test_bad_recordings_are_refused(client, path):

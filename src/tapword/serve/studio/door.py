@@ -87,7 +87,7 @@ class Door(uvicorn.Server):
                 await asyncio.sleep(0)
 
     def _turns_away(self, accepted: socket.socket) -> bool:
-        """Refuse a stranger who has said enough already, in a fifth of the time a visit takes.
+        """Refuse a stranger who has said enough already, in a third of the time a visit takes.
 
         Whoever waits behind a flood of them is met sooner.
         """

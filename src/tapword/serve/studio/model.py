@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tapword.errors import InputError, ModelFileError
+from tapword.learners.base import Learner
+from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.listening.detector import Detector
 from tapword.serve.studio.word_map import word_map
 from tapword.spotter import modelfile
@@ -120,7 +122,7 @@ class StudioModel(WatchedModel):
             "state_bytes": learner.state_bytes.total,
             "bytes_per_word": learner.state_bytes.per_word,
             "keeps_vectors": learner.keeps_vectors,
-            "keeps_trace": getattr(learner, "keeps_trace", True),
+            "trace": _trace(learner),
             "mergeable": learner.mergeable,
         }
 
@@ -128,6 +130,14 @@ class StudioModel(WatchedModel):
         """Give the map of the words, and the revision it is of, ready for JSON."""
         revision, spotter = self.revision, self.spotter
         return {"revision": revision, "points": [point._asdict() for point in word_map(spotter)]}
+
+
+def _trace(learner: Learner) -> str | None:
+    """Say what stays of a word that is forgotten while others are taught; None for nothing."""
+    if not getattr(learner, "keeps_trace", True):
+        return None
+    # A shared scatter holds how takes differed from their own mean; training changes other words.
+    return "differences" if isinstance(learner, StatisticsLearner) else "changes"
 
 
 def _both(spotter: Spotter, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -65,10 +65,15 @@ async function rename(word) {
   }
 }
 
-const whatStays = () => !state.keeps_trace || state.words.length === 1
-  ? 'Nothing of it stays in the model.'
-  : 'But what the words share, in most models how takes of a word differ from one another, keeps its part of ' +
-    'these takes, mixed with all others, until the last word is forgotten.';
+// What a learner keeps of a forgotten word while there are others; the last one takes it along.
+const TRACES = {
+  differences: 'how these takes differed from one another, mixed with all others',
+  changes: 'what these takes changed in the other words',
+};
+
+const whatStays = () => state.trace && state.words.length > 1
+  ? `A trace stays until the last word is forgotten: ${TRACES[state.trace]}.`
+  : 'Nothing of it stays in the model.';
 
 async function forget(word) {
   const entry = state.words.find(other => other.word === word);
