@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -48,8 +49,8 @@ def start(*arguments):
     return process, found, "".join(lines)
 
 
-def finish(process):
-    process.send_signal(signal.SIGINT)
+def finish(process, ending=signal.SIGINT):
+    process.send_signal(ending)
     output, _ = process.communicate(timeout=20)
     assert process.returncode == 0, output
     assert "The studio is closed." in output and "Traceback" not in output
@@ -61,7 +62,7 @@ def test_the_command_serves_with_token_and_tls(path):
     httpx = pytest.importorskip("httpx2")
     process, urls, output = start(path, "--host", "0.0.0.0", "--tls-self-signed")
     try:
-        local = next(url for url in urls if "localhost" in url)
+        local = next(url for url in urls if "127.0.0.1" in url)
         address, token = local.split("/?token=")
         port = int(address.rpartition(":")[2])
         shown = ssl.get_server_certificate(("127.0.0.1", port))
@@ -70,12 +71,12 @@ def test_the_command_serves_with_token_and_tls(path):
         context = ssl.create_default_context(cadata=shown)
         context.check_hostname = True
         with httpx.Client(base_url=address, verify=context) as client:
-            assert client.get("/").status_code == 401
+            assert client.get("/").status_code == 403
             # Nobody may speak for the client in a header.
             forged = {"x-forwarded-proto": "http", "x-forwarded-host": "evil.example"}
-            assert client.get("/", headers=forged).status_code == 401
-            answer = client.get(f"/?token={token}", follow_redirects=True)
-            assert answer.status_code == 200 and "tapword" in answer.text
+            assert client.get("/", headers=forged).status_code == 403
+            assert client.get(f"/?token={token}").status_code == 200
+            assert "Teach" in client.get("/").text
             origin = {"origin": address}
             answer = client.post(
                 "/api/learn?word=lamp", content=spoken(tone(300, 0.5)), headers=origin
@@ -107,11 +108,51 @@ def test_the_command_closes_while_a_page_is_open(path):
     from websockets.sync.client import connect
 
     process, [url], output = start(path)
-    assert "token" not in url and "secure pages only" not in output
-    address = url.rstrip("/")
-    with connect(address.replace("http", "ws") + "/api/live", origin=address) as line:
+    assert "TLS" not in output
+    address, token = url.split("/?token=")
+    live_address = address.replace("http", "ws") + "/api/live"
+    bearer = {"authorization": f"Bearer {token}"}
+    with connect(live_address, origin=address, additional_headers=bearer) as line:
         assert json.loads(line.recv())["type"] == "model"
         finish(process)
+
+
+def test_the_token_is_new_at_every_start_and_plain_http_in_a_network_is_warned_of(path):
+    tokens = set()
+    for _ in range(2):
+        process, urls, output = start(path, "--host", "0.0.0.0")
+        assert "listen in and take the token" in output and "--tls-self-signed" in output
+        finish(process)
+        tokens |= {url.split("/?token=")[1] for url in urls}
+    assert len(tokens) == 2 and all(len(token) >= 32 for token in tokens)
+
+
+BROWSER = """#!{python}
+import os, pathlib, sys, urllib.parse
+page = pathlib.Path(urllib.parse.urlparse(sys.argv[-1]).path)
+modes = [oct(path.stat().st_mode) for path in (page, page.parent)]
+seen = [" ".join(sys.argv), page.read_text(), *modes]
+pathlib.Path({seen!r}).write_text("\\0".join([*seen, str(page)]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the browser is a script")
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_the_browser_is_not_told_the_token_on_its_command_line(path, tmp_path, monkeypatch, ending):
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(BROWSER.format(python=sys.executable, seen=str(seen)))
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    process, [url], _ = start(path, "--open")
+    give_up = time.monotonic() + 20
+    while not seen.exists() and time.monotonic() < give_up:
+        time.sleep(0.05)
+    finish(process, ending)
+    told, content, mode, folder_mode, page = seen.read_text().split("\0")
+    token = url.split("/?token=")[1]
+    assert token not in told and f"url={url}" in content
+    assert (mode, folder_mode) == ("0o100600", "0o40700")
+    assert not Path(page).parent.exists()
 
 
 @pytest.mark.parametrize(

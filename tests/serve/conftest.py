@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from tests.conftest import tone
 
 HOST = "127.0.0.1:8642"
 HOME = {"origin": f"http://{HOST}"}
+TOKEN = "s3cret-token"
+BEARER = {"authorization": f"Bearer {TOKEN}"}
 LIVE = f"ws://{HOST}/api/live"
 SMALL = {"backbone": "logmel", "pooling": "tap:R=2", "learner": "ridge"}
 
@@ -22,26 +25,45 @@ def spoken(sound: np.ndarray, silence_s: float = 0.4) -> bytes:
     return (np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()
 
 
-def client_of(model, host="127.0.0.1", token=None, base=f"http://{HOST}", **options):
-    """A page's way to the studio, without a port."""
+def client_of(model, host="127.0.0.1", base=f"http://{HOST}", **options):
+    """A page's way to the studio, without a port; it shows the token."""
     from starlette.testclient import TestClient
 
     from tapword.serve.studio.app import studio
 
-    return TestClient(studio(model, host, token, **options), base_url=base, headers=HOME)
+    application = studio(model, host, TOKEN, **options)
+    return TestClient(application, base_url=base, headers=HOME | BEARER)
+
+
+class Running(NamedTuple):
+    """A studio on a port."""
+
+    # The address that the command would print, and the origin of its page.
+    url: str
+    origin: str
+    port: int
+    # What shows the token.
+    bearer: dict[str, str]
+    server: Any
+
+    @property
+    def lines(self):
+        return self.server.config.app.state.lines
 
 
 @contextlib.contextmanager
 def running(model, **options):
-    """Serve a studio on a port: (its address, the port, the application's lines)."""
+    """Serve a studio on a port."""
     from tapword.serve.studio.server import prepare
 
     server, listening, address = prepare(model, **options)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    port = listening.getsockname()[1]
     thread.start()
     try:
-        lines = server.config.app.state.lines
-        yield address.urls[0].rstrip("/"), listening.getsockname()[1], lines
+        origin, _, token = address.urls[0].partition("/?token=")
+        bearer = {"authorization": f"Bearer {token}"}
+        yield Running(address.urls[0], origin, port, bearer, server)
     finally:
         server.should_exit = True
         thread.join()

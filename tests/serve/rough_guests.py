@@ -1,7 +1,7 @@
 """Guests of the servers under load: those who keep to the protocol, and those who do not.
 
-Each is called as guest(port, dice), over and over; `dice` is a seeded random generator. An OSError
-means that the server hung up.
+Each is called as guest(place, dice), over and over: the place is a port, the studio's a port and a
+token, and `dice` is a seeded random generator. An OSError means that the server hung up.
 """
 
 import base64
@@ -9,9 +9,13 @@ import contextlib
 import functools
 import json
 import os
+import random
 import socket
 import struct
+import sys
+import threading
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,73 +60,86 @@ def begin_many(port: int, first: bytes) -> None:
             reset(line)
 
 
-# The studio.
+# The studio, which is a port and a token.
+
+
+class Place(NamedTuple):
+    port: int
+    token: str
+
+    def head(self, method: str, path: str, more: str = "") -> bytes:
+        """Head of a request that shows the token, but for the empty line at its end."""
+        host = f"127.0.0.1:{self.port}"
+        return (
+            f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
+            f"Authorization: Bearer {self.token}\r\n{more}"
+        ).encode()
 
 
 def request(
-    port: int, method: str, path: str, body: bytes = b"", length: int | None = None
+    place: Place, method: str, path: str, body: bytes = b"", length: int | None = None
 ) -> tuple[int, bytes]:
     """Ask the studio; give the status and the body."""
-    head = (
-        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
-        f"Content-Length: {len(body) if length is None else length}\r\nConnection: close\r\n\r\n"
-    )
-    with connect(port) as line:
-        line.sendall(head.encode() + body)
+    length = len(body) if length is None else length
+    more = f"Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    with connect(place.port) as line:
+        line.sendall(place.head(method, path, more) + body)
         answer = b""
         while part := line.recv(1 << 16):
             answer += part
+    if not answer:
+        raise ConnectionError("hung up")
     head, _, content = answer.partition(b"\r\n\r\n")
     return int(head.split()[1]), content
 
 
-def web_page(port, dice):
-    status, content = request(port, "GET", dice.choice(("/", "/api/state", "/static/main.js")))
+def web_page(place, dice):
+    status, content = request(place, "GET", dice.choice(("/", "/api/state", "/static/main.js")))
     assert status in (200, BUSY) and content
 
 
-def web_teach(port, dice):
-    status, _ = request(port, "POST", f"/api/learn?word={dice.choice(WORDS)}", samples("lamp"))
+def web_teach(place, dice):
+    status, _ = request(place, "POST", f"/api/learn?word={dice.choice(WORDS)}", samples("lamp"))
     assert status in (200, BUSY)
 
 
-def web_too_large(port, dice):
+def web_too_large(place, dice):
     """Send more than is taken; the studio may hang up before all of it was sent."""
     with contextlib.suppress(ConnectionError):
         claim = dice.choice((None, 10**12))
-        status, content = request(port, "POST", "/api/learn?word=x", bytes(1 << 20), claim)
+        status, content = request(place, "POST", "/api/learn?word=x", bytes(1 << 20), claim)
         assert status in (413, BUSY) and content
 
 
-def web_slow(port, dice):
+def web_slow(place, dice):
     """Send a request letter by letter, and go without a word."""
-    with connect(port) as line:
+    with connect(place.port) as line:
         for letter in b"POST /api/learn?word=lamp HTTP/1.1\r\nHost: 127":
             line.sendall(bytes([letter]))
             time.sleep(0.05)
 
 
-def web_half_open(port, dice):
-    begin_many(port, b"GET /api/state HTTP/1.1\r\nHost: ")
+def web_half_open(place, dice):
+    begin_many(place.port, b"GET /api/state HTTP/1.1\r\nHost: ")
 
 
-def web_unread(port, dice):
+def web_unread(place, dice):
     """Ask for the model many times and read none of it."""
-    with connect(port) as line:
-        line.sendall(20 * f"GET /api/model HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+    with connect(place.port) as line:
+        line.sendall(20 * place.head("GET", "/api/model", "\r\n"))
         time.sleep(0.5)
 
 
 @contextlib.contextmanager
-def live(port: int):
+def live(place: Place):
     """Open the studio's live line, by hand: what follows need not be WebSocket frames."""
     key = base64.b64encode(os.urandom(16)).decode()
-    with connect(port) as line:
-        line.sendall(
-            f"GET /api/live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
-            f"Origin: http://127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode()
-        )
+    upgrade = (
+        "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n"
+    )
+    with connect(place.port) as line:
+        line.sendall(place.head("GET", "/api/live", upgrade))
         if b" 101 " not in line.recv(4096):
             raise ConnectionError("no place")
         yield line
@@ -134,10 +151,10 @@ def frame(content: bytes, first: int = 0x82, length: int | None = None) -> bytes
     return struct.pack(">BBQ", first, 0xFF, size) + bytes(4) + content
 
 
-def web_listen(port, dice):
+def web_listen(place, dice):
     """Send sound as a page does; read what comes, or nothing of it."""
     sound, reads = samples("lamp", "music"), dice.random() < 0.5
-    with live(port) as line:
+    with live(place) as line:
         line.sendall(frame(b'{"type": "listen"}', 0x81))
         for start in range(0, len(sound), 2560):
             line.sendall(frame(sound[start : start + 2560]))
@@ -145,10 +162,10 @@ def web_listen(port, dice):
                 line.recv(1 << 16)
 
 
-def web_record(port, dice):
+def web_record(place, dice):
     """Record a take as a page does; keep it, throw it away, or leave in the middle."""
     sound = samples("lamp")
-    with live(port) as line:
+    with live(place) as line:
         line.sendall(frame(b'{"type": "record", "id": 1}', 0x81))
         for start in range(0, len(sound), 2560):
             line.sendall(frame(sound[start : start + 2560]))
@@ -160,8 +177,8 @@ def web_record(port, dice):
             line.recv(1 << 16)
 
 
-def web_broken_frames(port, dice):
-    with live(port) as line:
+def web_broken_frames(place, dice):
+    with live(place) as line:
         line.sendall(
             dice.choice(
                 (
@@ -182,6 +199,93 @@ def web_broken_frames(port, dice):
         while line.recv(1 << 16):
             pass
 
+
+# Those who mean harm; the first four have no token.
+
+
+def web_refused(place, dice):
+    """Go on with what was refused, a little at a time."""
+    with contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(connect(place.port)) for _ in range(60)]
+        head = f"POST /api/learn?word=x HTTP/1.1\r\nHost: 127.0.0.1:{place.port}\r\n"
+        for line in lines:
+            line.sendall(f"{head}Content-Length: 100000\r\n\r\n".encode())
+        drip(lines)
+
+
+def web_dripped_heads(place, dice):
+    """Begin requests and go on with them a little at a time."""
+    with contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(connect(place.port)) for _ in range(60)]
+        for line in lines:
+            line.sendall(b"GET / HTTP/1.1\r\nX: ")
+        drip(lines)
+
+
+def drip(lines: list[socket.socket]) -> None:
+    """Send a byte now and then until the server has hung up on all."""
+    end = time.monotonic() + 2
+    while lines and time.monotonic() < end:
+        time.sleep(0.1)
+        for line in list(lines):
+            try:
+                line.sendall(b"x")
+            except OSError:
+                lines.remove(line)
+
+
+def web_flood(place, dice):
+    """Come and go as fast as can be, with a token that is wrong."""
+    for _ in range(100):
+        with connect(place.port) as line:
+            line.sendall(f"GET /?token=x HTTP/1.1\r\nHost: 127.0.0.1:{place.port}\r\n\r\n".encode())
+            reset(line)
+
+
+def web_tiny_chunks(place, dice):
+    """Send a body that is all seams."""
+    head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{place.port}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connect(place.port) as line:
+        line.sendall(head.encode() + 50_000 * b"1\r\nx\r\n")
+
+
+def web_unread_downloads(place, dice):
+    """Ask for the model many times on many lines, and read none of it."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            line = stack.enter_context(connect(place.port))
+            line.sendall(20 * place.head("GET", "/api/model", "\r\n"))
+        time.sleep(2)
+
+
+def web_tiny_frames(place, dice):
+    """Send sound sample by sample, and read nothing."""
+    with live(place) as line:
+        line.settimeout(2)
+        line.sendall(frame(b'{"type": "listen"}', 0x81))
+        for _ in range(20):
+            line.sendall(1_000 * b"\x82\x82\0\0\0\0\x01\x01")
+
+
+def web_pings(place, dice):
+    """Ask for answers as fast as can be, and read none."""
+    with live(place) as line:
+        line.settimeout(2)
+        for _ in range(100):
+            line.sendall(1_000 * (b"\x89\xfd\0\0\0\0" + bytes(125)))
+
+
+def web_empty_parts(place, dice):
+    """Send a message of empty parts without end."""
+    with live(place) as line:
+        line.settimeout(2)
+        line.sendall(b"\x02\x80\0\0\0\0" + 10_000 * b"\0\x80\0\0\0\0")
+
+
+HOSTILE = [
+    *(web_refused, web_dripped_heads, web_flood, web_tiny_chunks),
+    *(web_unread_downloads, web_tiny_frames, web_tiny_frames, web_pings, web_empty_parts),
+]
 
 STUDIO = [
     *(web_page, web_page, web_teach, web_too_large, web_slow, web_half_open, web_unread),
@@ -277,3 +381,19 @@ WYOMING = [
     *(wake_describe, wake_listen, wake_listen, wake_listen, wake_garbage, wake_garbage),
     *(wake_half_open, wake_unread, wake_slow),
 ]
+
+
+def come_again(guest, place, seed: int) -> None:
+    dice = random.Random(seed)
+    while True:
+        with contextlib.suppress(OSError):
+            guest(place, dice)
+        # A server that hangs up at once is not asked more than a thousand times a second.
+        time.sleep(0.001)
+
+
+if __name__ == "__main__":
+    # Attack a studio, given its port and token, until this process is ended.
+    attacked = Place(int(sys.argv[1]), sys.argv[2])
+    for number, hostile in enumerate(HOSTILE):
+        threading.Thread(target=come_again, args=(hostile, attacked, number)).start()

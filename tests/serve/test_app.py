@@ -1,5 +1,6 @@
 """The studio's requests: what it teaches, what it refuses, what it never does."""
 
+import asyncio
 import contextlib
 import os
 import re
@@ -37,6 +38,7 @@ pytest.importorskip("httpx2", reason="needs httpx2, which the test client is mad
 
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.model import StudioModel
+from tapword.serve.watching import watching
 
 # Teaching.
 
@@ -53,6 +55,16 @@ def test_teach_rename_forget(client, path):
     forgotten = client.post("/api/forget", json={"word": "lamp"})
     assert words_of(forgotten.json()) == {"radio": 1}
     assert tapword.load(path).words == {"radio": 1}
+
+
+@pytest.mark.parametrize(
+    ("learner", "keeps", "trace"),
+    [("cosine", True, "differences"), ("cosine", False, None), ("perceptron", True, "changes")],
+)
+def test_a_page_is_told_what_forgetting_leaves(path, learner, keeps, trace):
+    model = StudioModel(path, SMALL | {"learner": learner})
+    model.spotter.learner.keeps_trace = keeps
+    assert model.state()["trace"] == trace
 
 
 def test_bad_recordings_are_refused(client, path):
@@ -265,6 +277,41 @@ def test_download_and_upload(client, path, tmp_path):
     replaced = client.post("/api/model", content=content, params=fresh)
     assert words_of(replaced.json()) == {"music": 1}
     assert tapword.load(path).words == {"music": 1}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")
+def test_a_name_that_is_no_text(tmp_path):
+    """Neither a page nor a download fails on a file's name, and a header cannot be added by it."""
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b'/\xff"\r\nX-Evil: 1.tap'))
+    with client_of(StudioModel(path, SMALL)) as client:
+        assert learn(client, "lamp").status_code == 200
+        assert words_of(client.get("/api/state").json()) == {"lamp": 1}
+        answer = client.get("/api/model")
+        assert answer.content == path.read_bytes() and "x-evil" not in answer.headers
+        named = answer.headers["content-disposition"]
+        assert named == "attachment; filename*=UTF-8''%FF%22%0D%0AX-Evil%3A%201.tap"
+        with client.websocket_connect(LIVE, headers=HOME) as line:
+            wait_for_words(line, {"lamp": 1})
+
+
+def test_watching_goes_on_and_says_once_what_is_wrong(model, monkeypatch, caplog):
+    def look():
+        looks.append(1)
+        if len(looks) < 4:
+            raise RuntimeError("\x1b[31m")
+        return True
+
+    looks, told = [], []
+    monkeypatch.setattr(model, "look", look)
+
+    async def watch():
+        async with watching(model, 0.01, lambda: told.append(1)):
+            while not told:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(watch(), 10))
+    [record] = caplog.records
+    assert r"\x1b[31m" in record.getMessage() and "\x1b" not in record.getMessage()
 
 
 def test_an_upload_makes_a_model_where_there_is_none(client, path, tmp_path):

@@ -1,7 +1,9 @@
 """The studio in a real browser, with a microphone made of the demo's clips."""
 
+import contextlib
 import re
 import shutil
+import webbrowser
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ pytest.importorskip("playwright", reason="needs playwright: pip install playwrig
 from playwright.sync_api import sync_playwright
 
 from tapword.serve.studio.model import StudioModel
+from tapword.serve.studio.server import in_browser
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PHONE = {"width": 390, "height": 844}
@@ -54,8 +57,8 @@ def browser(microphone):
 
 @pytest.fixture
 def url(path):
-    with running(StudioModel(path)) as (origin, _, _):
-        yield origin
+    with running(StudioModel(path)) as studio:
+        yield studio.url
 
 
 @pytest.fixture
@@ -250,6 +253,56 @@ def test_files_words_and_two_tabs(open_page, path):
     page.get_by_role("button", name="Forget", exact=True).click()
     other.get_by_text("No words yet").wait_for()
     assert tapword.load(path).words == {}
+
+
+def test_the_link_opens_the_studio_once_and_for_all(browser, path, tmp_path):
+    """From a file, as --open does; the token stays nowhere, and an old page says what to do."""
+    context = browser.new_context()
+    page, model = context.new_page(), StudioModel(path)
+    with running(model) as studio, webbrowser_to(page), in_browser(studio.url):
+        page.locator("#model:not(:empty)").wait_for()
+        assert page.url == f"{studio.origin}/"
+        token = studio.bearer["authorization"].partition(" ")[2]
+        assert token not in page.evaluate("document.cookie + document.referrer + location.href")
+        [cookie] = context.cookies()
+        assert cookie["name"] == f"tapword_studio_{studio.port}" and cookie["value"] == token
+        assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+        # The addresses that the browser went through: neither is the one with the token.
+        history = page.context.new_cdp_session(page).send("Page.getNavigationHistory")
+        assert not [entry for entry in history["entries"] if token in entry["url"]]
+        page.reload()
+        page.locator("#model:not(:empty)").wait_for()
+        stranger = browser.new_context().new_page()
+        assert stranger.goto(studio.origin).status == 403
+        assert "the link that its command printed" in stranger.locator("body").inner_text()
+        stranger.context.close()
+        port = studio.port
+    with running(model, port=port):
+        page.locator("#problem", has_text="Open the link that its command printed").wait_for()
+        assert page.goto(studio.origin).status == 403
+    context.close()
+
+
+@contextlib.contextmanager
+def webbrowser_to(page):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(webbrowser, "open", page.goto)
+        yield
+
+
+def test_forgetting_says_what_stays(open_page, path):
+    with tapword.Spotter.edit(path) as spotter:
+        for word in ("lamp", "music"):
+            spotter.learn(CLIPS / word / f"{VOICE}_0.ogg", word)
+    page = open_page()
+    page.get_by_role("button", name="Forget: music").click()
+    said = page.locator("#dialog-text").inner_text()
+    trace = "how these takes differed from one another, mixed with all others"
+    assert f"A trace stays until the last word is forgotten: {trace}." in said
+    page.get_by_role("button", name="Forget", exact=True).click()
+    page.locator("#word-list:has(li:only-child)").wait_for()
+    page.get_by_role("button", name="Forget: lamp").click()
+    assert "Nothing of it stays" in page.locator("#dialog-text").inner_text()
 
 
 def test_model_down_and_up(open_page, path, tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import tone
-from tests.serve.conftest import HOME, HOST, LIVE, client_of, learn, spoken, words_of
+from tests.serve.conftest import HOME, HOST, LIVE, TOKEN, client_of, learn, spoken, words_of
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
 pytest.importorskip("uvicorn", reason="needs the extra web: pip install 'tapword[web]'")
@@ -98,37 +98,73 @@ def test_this_machine_by_any_of_its_names(client, host):
     assert client.get("/api/state", headers={"host": host}).status_code == 200
 
 
-def test_token(model):
-    token, base = "s3cret-token", "http://192.168.0.7:8642"
-    line_address = "ws://192.168.0.7:8642/api/live"
-    with client_of(model, "0.0.0.0", token, base) as client:
+BASE = "http://192.168.0.7:8642"
+
+
+@pytest.mark.parametrize(("host", "base"), [("127.0.0.1", f"http://{HOST}"), ("0.0.0.0", BASE)])
+def test_nothing_without_the_token(model, host, base):
+    """Also on this machine, which others may use."""
+    line_address = f"{base.replace('http', 'ws')}/api/live"
+    with client_of(model, host, base) as client:
+        del client.headers["authorization"]
         client.headers["origin"] = base
-        for target in ("/", "/api/state", "/static/main.js", "/api/model", "/?token=wrong"):
+        targets = ("/", "/api/state", "/static/main.js", "/api/model", "/?token=wrong", "/none")
+        for target in (*targets, f"/api/state?token={TOKEN}"):
             answer = client.get(target)
-            assert answer.status_code == 401 and "token" in answer.text
-        assert learn(client, "lamp").status_code == 401
+            assert answer.status_code == 403 and "the link that its command printed" in answer.text
+            assert answer.headers["connection"] == "close" and "set-cookie" not in answer.headers
+        for target in ("/api/forget", "/api/rename", "/api/model?how=add"):
+            assert client.post(target, content=b"{}").status_code == 403
+        assert learn(client, "lamp").status_code == 403
         with pytest.raises(WebSocketDisconnect):
             client.websocket_connect(line_address, headers={"origin": base}).__enter__()
-        assert client.get(f"/api/state?token={token}").status_code == 401
-        right, wrong = ({"authorization": f"Bearer {text}"} for text in (token, token + "x"))
+        right, wrong = ({"authorization": f"Bearer {text}"} for text in (TOKEN, TOKEN + "x"))
         assert client.get("/api/state", headers=right).status_code == 200
-        assert client.get("/api/state", headers=wrong).status_code == 401
-        answer = client.get(f"/?token={token}", follow_redirects=False)
-        assert answer.status_code == 303 and answer.headers["location"] == "/"
+        assert client.get("/api/state", headers=wrong).status_code == 403
+        answer = client.get(f"/?token={TOKEN}")
+        assert answer.status_code == 200 and "url=/" in answer.text and TOKEN not in answer.text
         cookie = answer.headers["set-cookie"].lower()
-        assert "httponly" in cookie and "samesite=lax" in cookie
+        assert "httponly" in cookie and "samesite=strict" in cookie
         # From here on the cookie will do.
-        assert client.get("/").status_code == 200
+        page = client.get("/").text
+        assert "Teach" in page
         assert learn(client, "lamp").status_code == 200
         with client.websocket_connect(line_address, headers={"origin": base}) as line:
             assert words_of(line.receive_json()) == {"lamp": 1}
+        # Whoever has the cookie and opens the link again must not be left with it either.
+        assert client.get(f"/?token={TOKEN}").text == answer.text != page
+
+
+def test_the_token_is_compared_in_constant_time(client, monkeypatch):
+    compared = []
+
+    def compare(one, other):
+        compared.append((one, other))
+        return one == other
+
+    monkeypatch.setattr("hmac.compare_digest", compare)
+    assert client.get("/api/state").status_code == 200
+    assert (TOKEN.encode(), TOKEN.encode()) in compared
+
+
+def test_studios_on_two_ports_have_cookies_of_their_own(client):
+    """Also when the ports are those of tunnels to two machines."""
+    names = set()
+    for port in (8642, 9000):
+        answer = client.get(f"/?token={TOKEN}", headers={"host": f"localhost:{port}"})
+        names.add(answer.headers["set-cookie"].partition("=")[0])
+    assert names == {"tapword_studio_8642", "tapword_studio_9000"}
 
 
 def test_an_open_studio_answers_to_addresses_and_its_own_names(model):
-    token = "s3cret"
-    with client_of(model, "0.0.0.0", token, "http://192.168.0.7") as client:
-        client.headers["authorization"] = f"Bearer {token}"
+    with client_of(model, "0.0.0.0", BASE) as client:
         for host in ("10.1.2.3:80", "[fe80::1]:80", "localhost", socket.gethostname()):
             assert client.get("/api/state", headers={"host": host}).status_code == 200
         for host in ("evil.example", "10.1.2.3.evil.example", "1.2.3", "a:b"):
             assert client.get("/api/state", headers={"host": host}).status_code == 421
+
+
+def test_any_address_of_this_machine_alone(model):
+    with client_of(model, "127.0.0.2", "http://127.0.0.2:8642") as client:
+        assert client.get("/api/state").status_code == 200
+        assert client.get("/api/state", headers={"host": "10.1.2.3"}).status_code == 421

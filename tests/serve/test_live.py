@@ -1,5 +1,6 @@
 """The live line: listening, recording a take, and pages that are slow."""
 
+import json
 import socket
 import time
 
@@ -30,7 +31,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.listener import Listener
-from tapword.serve.studio.live import Lines, Outbox
+from tapword.serve.studio.live import Outbox, written
 
 # Listening, with a detector that hears what it is told to.
 
@@ -312,45 +313,21 @@ def test_a_take_is_let_go_when_it_is_old(listener):
 def test_scores_give_way_and_news_do_not():
     outbox = Outbox(Limits(scores=25, messages=200))
     for time_s in range(75):
-        outbox.put({"type": "scores", "time_s": time_s})
+        outbox.put(written({"type": "scores", "time_s": time_s}))
         if time_s % 10 == 0:
-            outbox.put({"type": "event", "id": time_s})
+            outbox.put(written({"type": "event", "id": time_s}))
     assert not outbox.full
     for _ in range(200):
-        outbox.put({"type": "model"})
+        outbox.put(written({"type": "model"}))
     assert outbox.full
 
     async def empty():
-        return [await outbox.get() for _ in range(len(outbox))]
+        return [json.loads((await outbox.get()).text) for _ in range(len(outbox))]
 
     waiting = anyio.run(empty)
     assert [m["id"] for m in waiting if m["type"] == "event"] == list(range(0, 75, 10))
     assert [m["time_s"] for m in waiting if m["type"] == "scores"] == list(range(50, 75))
     assert not outbox.full
-
-
-class Stuck:
-    """A page that connects, asks for nothing and takes nothing."""
-
-    async def accept(self):
-        pass
-
-    async def receive(self):
-        await anyio.sleep_forever()
-
-    async def send_text(self, text):
-        await anyio.sleep_forever()
-
-
-def test_a_page_that_takes_nothing_is_given_up(model):
-    lines = Lines(model, Limits(send_s=0.05))
-
-    async def main():
-        with anyio.fail_after(5):
-            await lines.serve(Stuck())
-
-    anyio.run(main)
-    assert not lines.open
 
 
 def test_a_slow_page_on_a_real_line(taught):
@@ -366,15 +343,16 @@ def test_a_slow_page_on_a_real_line(taught):
     taught.detector = Talking
     limits, waiting = Limits(send_s=1.0), []
     with (
-        running(taught, limits=limits) as (origin, port, lines),
+        running(taught, limits=limits) as studio,
         socket.socket() as slow,
-        httpx.Client(base_url=origin) as other,
+        httpx.Client(base_url=studio.origin, headers=studio.bearer) as other,
     ):
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.settimeout(3)
-        slow.connect(("127.0.0.1", port))
+        slow.connect(("127.0.0.1", studio.port))
         slow.sendall(
-            f"GET /api/live HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: {origin}\r\n"
+            f"GET /api/live HTTP/1.1\r\nHost: 127.0.0.1:{studio.port}\r\n"
+            f"Origin: {studio.origin}\r\nAuthorization: {studio.bearer['authorization']}\r\n"
             "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
         )
@@ -386,13 +364,14 @@ def test_a_slow_page_on_a_real_line(taught):
         with pytest.raises(OSError):
             while True:
                 slow.sendall(frame)
-                waiting += [len(outbox) for outbox in list(lines.open)]
+                waiting += [len(outbox) for outbox in list(studio.lines.open)]
         assert other.get("/api/state").status_code == 200
         # Long before the line is found dead for not answering pings.
         give_up = time.monotonic() + 15
-        while lines.open and time.monotonic() < give_up:
+        while studio.lines.open and time.monotonic() < give_up:
             time.sleep(0.05)
-        assert not lines.open
+        # The other page alone is left.
+        assert not studio.lines.open and len(studio.server.known) == 1
     # The answer to the wish waits too, and the model.
     assert 2 < max(waiting) <= limits.scores + 2
 
@@ -420,6 +399,7 @@ def test_a_slow_page_on_a_real_line(taught):
         ("text", '{"type": "record", "id": "1"}', 1008),
         ("text", '{"type": "keep", "id": 1}', 1008),
         ("text", '{"type": "keep", "id": 1, "word": null}', 1008),
+        ("text", r'{"type": "keep", "id": 1, "word": "half a pair: \ud83d"}', 1008),
     ],
 )
 def test_broken_messages_end_the_line(client, kind, content, code):

@@ -2,15 +2,18 @@
 
 import contextlib
 import hashlib
+import os
 import socket
 import ssl
 import stat
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 from tapword.errors import InputError
+from tests.conftest import tone
 from tests.serve.conftest import running
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
@@ -22,24 +25,195 @@ import httpx2 as httpx
 from tapword.serve.studio import certificate, server
 from tapword.serve.studio.limits import Limits
 
+# Strangers, and those who have the token and take their time.
 
-def test_connections_that_ask_for_nothing_are_closed(model):
-    idle = []
-    with running(model, limits=Limits(first_request_s=0.5)) as (origin, port, _):
-        try:
-            with httpx.Client(base_url=origin) as other:
-                # A page that is already open, with a request behind it, is left alone.
-                assert other.get("/api/state").status_code == 200
-                for beginning in (b"", b"GET / HTTP/1.1\r\nHost: x\r\n") * 110:
-                    idle.append(socket.create_connection(("127.0.0.1", port), timeout=5))
-                    idle[-1].sendall(beginning)
-                for connection in idle:
-                    with contextlib.suppress(ConnectionResetError):
-                        assert connection.recv(100) == b""
-                assert other.get("/api/state").status_code == 200
-        finally:
-            for connection in idle:
-                connection.close()
+
+@pytest.fixture
+def lines():
+    """Connections to a port: as many as wanted, each beginning with some bytes."""
+    with contextlib.ExitStack() as stack:
+
+        def open_lines(port, beginning=b"", count=1):
+            made = []
+            for _ in range(count):
+                line = stack.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+                line.sendall(beginning)
+                made.append(line)
+            return made
+
+        yield open_lines
+
+
+def head_of(studio, request="GET /api/state", more=""):
+    """Head of a request that shows the token."""
+    bearer = studio.bearer["authorization"]
+    host = f"127.0.0.1:{studio.port}"
+    return f"{request} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {bearer}\r\n{more}\r\n".encode()
+
+
+def read_all(line) -> bytes:
+    """Read until the other side has closed the connection, in order or not."""
+    content = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := line.recv(1 << 16):
+            content += part
+    return content
+
+
+def page_of(studio):
+    return httpx.Client(base_url=studio.origin, headers=studio.bearer)
+
+
+def test_strangers_never_take_the_places_of_those_with_the_token(model, lines):
+    limits = Limits(strangers=20)
+    with running(model, limits=limits) as studio, page_of(studio) as page:
+        idle = lines(studio.port, count=100)
+        begun = lines(studio.port, b"GET / HTTP/1.1\r\nHost: x\r\n", count=100)
+        assert page.get("/api/state").status_code == 200
+        assert len(studio.server.strangers) <= limits.strangers
+        # The oldest went.
+        assert [read_all(line) for line in idle] == 100 * [b""]
+        begun[-1].sendall(b"\r\n")
+        assert read_all(begun[-1]).startswith(b"HTTP/1.1 403 ")
+
+
+def test_whoever_is_refused_is_not_waited_for(model, lines):
+    """Not one of them may go on with what was refused."""
+    with running(model) as studio, page_of(studio) as page:
+        beginning = b"POST /api/learn?word=x HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"
+        for line in lines(studio.port, beginning, count=199):
+            answer = read_all(line)
+            assert b" 403 " in answer and b"the link that its command printed" in answer
+        assert not studio.server.strangers
+        assert page.get("/api/state").status_code == 200
+
+
+def test_more_pages_than_there_are_places(model, lines):
+    with running(model, limits=Limits(connections=2)) as studio:
+        first, second, third = lines(studio.port, head_of(studio), count=3)
+        assert first.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert second.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert read_all(third).startswith(b"HTTP/1.1 503 ")
+        first.close()
+        while len(studio.server.known) > 1:
+            time.sleep(0.01)
+        [again] = lines(studio.port, head_of(studio))
+        assert again.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"", b"GET / HTTP/1.1\r\nHost: x\r\n", "token", "token and a body"],
+    ids=["nothing", "half a head", "after an answer", "body after an answer"],
+)
+def test_whole_heads_have_a_deadline(model, lines, beginning):
+    """Bytes that come now and then do not put it off."""
+    with running(model, limits=Limits(head_s=0.6)) as studio, page_of(studio) as page:
+        if isinstance(beginning, str):
+            body = "Content-Length: 100000\r\n" if "body" in beginning else ""
+            beginning = head_of(studio, more=body)
+        [line] = lines(studio.port, beginning)
+        begun = time.monotonic()
+        with pytest.raises(OSError):
+            while time.monotonic() < begun + 5:
+                line.sendall(b"X")
+                time.sleep(0.05)
+        assert time.monotonic() - begun < 4
+        assert page.get("/api/state").status_code == 200
+
+
+@pytest.mark.parametrize("more", [b"a" * 20_000, 1_000 * b"a:b\r\n"], ids=["long", "many lines"])
+def test_large_heads_are_not_read(model, lines, more):
+    with running(model) as studio:
+        [line] = lines(studio.port)
+        with contextlib.suppress(ConnectionError):
+            line.sendall(b"GET / HTTP/1.1\r\n" + more + b"\r\n\r\n")
+        assert read_all(line) == b""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads memory from /proc")
+def test_unread_downloads_are_not_held_and_end(model, path, lines):
+    model.learn(tone(300), "lamp")
+    with path.open("ab") as file:
+        file.truncate(64 << 20)
+    limits = Limits(send_s=1.0)
+    with running(model, limits=limits) as studio, page_of(studio) as page:
+        before = memory_mb()
+        lines(studio.port, 5 * head_of(studio, "GET /api/model"), count=8)
+        while page.get("/api/state").status_code == 200 and len(studio.server.known) < 9:
+            pass
+        time.sleep(0.5)
+        # Held whole they would be half a gigabyte; what the system buffers is not counted.
+        assert memory_mb() - before < 50
+        give_up = time.monotonic() + 10
+        while len(studio.server.known) > 1 and time.monotonic() < give_up:
+            page.get("/api/state")
+            time.sleep(0.05)
+        assert len(studio.server.known) == 1
+
+
+def memory_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+UPGRADE = (
+    "Origin: http://127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        1_000 * (b"\x89\xfd\0\0\0\0" + bytes(125)),
+        b"\x02\x80\0\0\0\0" + 10_000 * b"\0\x80\0\0\0\0",
+    ],
+    ids=["unread answers to pings", "a message of empty parts"],
+)
+def test_floods_end_the_line(model, lines, flood):
+    with running(model, limits=Limits(unsent_bytes=1 << 17)) as studio:
+        upgrade = head_of(studio, "GET /api/live", UPGRADE.format(port=studio.port))
+        [line] = lines(studio.port, upgrade)
+        assert line.recv(12) == b"HTTP/1.1 101"
+        with pytest.raises(ConnectionError):
+            for _ in range(1_000):
+                line.sendall(flood)
+        while studio.server.known:
+            time.sleep(0.01)
+
+
+def test_what_clients_do_wrong_is_not_in_the_log(model, lines, caplog):
+    with running(model) as studio:
+        upgrade = head_of(studio, "GET /api/live", UPGRADE.format(port=studio.port))
+        for beginning in (
+            b"\x1b[31m nonsense\r\n\r\n",
+            head_of(studio, "GET /\x1b[31m"),
+            head_of(studio, more="Upgrade: \x1b[31m\r\nConnection: Upgrade, close\r\n"),
+            head_of(studio, "GET /api/live", "Upgrade: websocket\r\nConnection: Upgrade\r\n"),
+        ):
+            [line] = lines(studio.port, beginning)
+            assert read_all(line)
+        no_text = b"\x81\x82\0\0\0\0\xff\xfe"
+        [early] = lines(studio.port, upgrade + no_text)
+        read_all(early)
+        [line] = lines(studio.port, upgrade)
+        assert line.recv(12) == b"HTTP/1.1 101"
+        line.sendall(no_text)
+        # The frame that closes the line: not a text (1007).
+        assert read_all(line).endswith(b"\x88\x02\x03\xef")
+    assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+
+
+def test_a_handshake_has_a_deadline(model, lines):
+    pytest.importorskip("cryptography", reason="needs the extra web")
+    with running(model, tls=True, limits=Limits(head_s=0.5)) as studio:
+        for beginning in (b"", b"\x16\x03\x01\x02\x00"):
+            [line] = lines(studio.port, beginning)
+            assert read_all(line) == b""
+        assert not studio.server.strangers
+        with httpx.Client(base_url=studio.origin, headers=studio.bearer, verify=False) as page:
+            assert page.get("/api/state").status_code == 200
 
 
 def test_a_port_in_use():
@@ -52,6 +226,20 @@ def test_a_port_in_use():
             server.bind("127.0.0.1", port)
     with pytest.raises(InputError, match="no address named"):
         server.bind("no.such.host.invalid", 0)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_key_that_all_can_read_is_refused(tmp_path):
+    pytest.importorskip("cryptography", reason="needs the extra web")
+    public, key, _ = certificate.self_signed(["localhost"])
+    files = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    for file, content in zip(files, (public, key), strict=True):
+        file.write_bytes(content)
+    files[1].chmod(0o604)
+    with pytest.raises(InputError, match=r"all users can read the key .*: chmod 600"):
+        certificate.read(*files)
+    files[1].chmod(0o640)
+    assert isinstance(certificate.read(*files), ssl.SSLContext)
 
 
 def test_a_certificate_for_the_phone(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Commands that serve a model: to the browser, and to Home Assistant."""
 
+import contextlib
 import logging
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +24,8 @@ def studio(
     model: ServedModel = HOME,
     port: Annotated[int, option("N", "Port; 0 for any that is free.")] = PORT,
     host: Annotated[
-        str, option("ADDRESS", "Address to bind to; 0.0.0.0 lets others in who have the token.")
+        str,
+        option("ADDRESS", "Address to bind to; 0.0.0.0 lets other devices in that have the link."),
     ] = "127.0.0.1",
     size: Annotated[str | None, option("SIZE", f"For a new model: {SIZES}.")] = None,
     tls_cert: Annotated[Path | None, option("FILE", "Certificate, PEM.")] = None,
@@ -51,7 +53,7 @@ def studio(
     except ImportError as error:
         raise MissingExtra("the studio", "starlette", "web") from error
     from tapword.serve.studio.model import StudioModel
-    from tapword.serve.studio.server import Address, serve
+    from tapword.serve.studio.server import Address, in_browser, serve
 
     def ready(address: Address) -> None:
         out.print(f"The studio of {model} is open:", soft_wrap=True)
@@ -65,21 +67,20 @@ def studio(
             )
         if not address.secure:
             out.print(
-                "Browsers lend the microphone to secure pages only: add --tls-self-signed to teach "
-                "by voice from another device.",
+                "Without TLS, others in the network can listen in and take the token, and browsers "
+                "do not lend the microphone: add --tls-self-signed, or --tls-cert and --tls-key.",
                 soft_wrap=True,
             )
         out.print("Press Ctrl+C to close it.")
         if browser:
-            import webbrowser
-
-            webbrowser.open(address.urls[0])
+            opened.enter_context(in_browser(address.urls[0]))
 
     tls = (tls_cert, tls_key) if tls_cert and tls_key else tls_self_signed
     try:
         parts = {"size": size, "backbone": None if model.exists() else backbone}
         parts = {name: value for name, value in parts.items() if value}
-        serve(StudioModel(model, parts, backbone), host, port, tls, ready)
+        with contextlib.ExitStack() as opened:
+            serve(StudioModel(model, parts, backbone), host, port, tls, ready)
     except KeyboardInterrupt:
         out.print("The studio is closed.")
 

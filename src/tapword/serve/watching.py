@@ -17,13 +17,18 @@ async def watching(
     """Look at a model every so often within this context; call `changed` whenever it was."""
 
     async def watch() -> None:
+        said = None
         while True:
             await asyncio.sleep(every_s)
             try:
                 if await asyncio.to_thread(model.look) and changed is not None:
                     changed()
-            except Exception:
-                log.exception("%s cannot be read; the words from before stay in use", model.path)
+                said = None
+            except Exception as error:
+                # Once, and in printable characters, whatever the file holds.
+                if repr(error) != said:
+                    said = repr(error)
+                    log.error("%s cannot be read; the words from before stay: %s", model.path, said)
 
     task = asyncio.create_task(watch())
     try:

@@ -6,9 +6,10 @@ memory and let go; it is never written anywhere.
 
 import asyncio
 import json
-from collections.abc import Callable
+import os
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import numpy as np
@@ -17,9 +18,9 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
 
 from tapword.audio.endpoint import examine
 from tapword.audio.files import MIN_S, SAMPLE_RATE, as_float
@@ -32,16 +33,23 @@ from tapword.serve.watching import watching
 from tapword.spotter.words import clean_word
 
 STATIC = Path(__file__).parent / "static"
+# Not asked of the system, where another program may have changed them: browsers run no other type.
+TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 # How often the model file is looked at.
 LOOK_S = 0.5
+# What is held of a file that is being downloaded.
+BLOCK_BYTES = 1 << 15
 
 
-def studio(
-    model: StudioModel, host: str = "127.0.0.1", token: str | None = None, limits: Limits = LIMITS
-) -> Starlette:
+def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -> Starlette:
     """Make the application of a studio that will be bound to `host`, and answers to its names.
 
-    Visitors must show the token; None where only this machine can reach the studio.
+    Visitors must show the token.
     """
     lines = Lines(model, limits)
     requests = _Requests(model, lines, limits)
@@ -56,7 +64,7 @@ def studio(
             Route("/api/model", requests.download),
             Route("/api/model", requests.upload, methods=["POST"]),
             WebSocketRoute("/api/live", lines.serve),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/static/{name}", requests.static),
         ],
         middleware=[Middleware(Guard, host=host, token=token)],
         exception_handlers={TapwordError: _refuse, HTTPException: _refuse},
@@ -73,20 +81,31 @@ class _Requests:
         self.model = model
         self.lines = lines
         self.limits = limits
+        # Held, so that a page does not wait for a thread.
+        self.files = {path.name: path.read_bytes() for path in STATIC.iterdir()}
 
     async def page(self, _: Request) -> Response:
-        return FileResponse(STATIC / "index.html")
+        return self._file("index.html")
+
+    async def static(self, request: Request) -> Response:
+        return self._file(request.path_params["name"])
+
+    def _file(self, name: str) -> Response:
+        if name not in self.files:
+            raise HTTPException(404)
+        return Response(self.files[name], media_type=TYPES[Path(name).suffix])
 
     async def state(self, _: Request) -> Response:
         await to_thread.run_sync(self.model.look)
-        return JSONResponse(self.model.state())
+        return _Json(self.model.state())
 
     async def map(self, _: Request) -> Response:
-        return JSONResponse(await to_thread.run_sync(self.model.map))
+        return _Json(await to_thread.run_sync(self.model.map, limiter=self.lines.changes))
 
     async def learn(self, request: Request) -> Response:
         word = clean_word(request.query_params.get("word", ""))
-        take = await to_thread.run_sync(examine, await self._sound(request))
+        sound = await self._sound(request)
+        take = await to_thread.run_sync(examine, sound, limiter=self.lines.changes)
         if take.problem is not None:
             raise InputError(take.problem)
         return await self._change(self.model.learn, take.audio, word)
@@ -98,10 +117,10 @@ class _Requests:
         return await self._change(self.model.rename, *await self._texts(request, "old", "new"))
 
     async def download(self, _: Request) -> Response:
-        content = await to_thread.run_sync(self.model.content)
-        attached = f"attachment; filename*=UTF-8''{quote(self.model.path.name)}"
+        file = await to_thread.run_sync(self.model.open)
+        attached = f"attachment; filename*=UTF-8''{quote(os.fsencode(self.model.path.name))}"
         headers = {"Content-Disposition": attached}
-        return Response(content, media_type="application/octet-stream", headers=headers)
+        return _Download(file, headers=headers)
 
     async def upload(self, request: Request) -> Response:
         how = request.query_params.get("how")
@@ -114,9 +133,9 @@ class _Requests:
 
     async def _change(self, change: Callable[..., list[str] | None], *given: Any) -> Response:
         """Change the model, tell every page, and answer with what it is now."""
-        warnings = await to_thread.run_sync(change, *given)
+        warnings = await to_thread.run_sync(change, *given, limiter=self.lines.changes)
         self.lines.tell()
-        return JSONResponse(self.model.state() | {"warnings": warnings or []})
+        return _Json(self.model.state() | {"warnings": warnings or []})
 
     async def _sound(self, request: Request) -> np.ndarray:
         """Read samples (n,) float32 from a request's body."""
@@ -156,8 +175,35 @@ class _Requests:
         return bytes(content)
 
 
+class _Json(Response):
+    """JSON in ASCII: no name of a file and no text of a page can fail to be sent."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content).encode()
+
+
+class _Download(StreamingResponse):
+    """A file, of which each block is read when the one before was sent; closed in the end."""
+
+    media_type = "application/octet-stream"
+
+    def __init__(self, file: BinaryIO, headers: dict[str, str]):
+        super().__init__(self._blocks(), headers=headers)
+        self.file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self.file:
+            await super().__call__(scope, receive, send)
+
+    async def _blocks(self) -> AsyncIterator[bytes]:
+        while block := await to_thread.run_sync(self.file.read, BLOCK_BYTES):
+            yield block
+
+
 async def _refuse(_: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        return JSONResponse({"error": error.detail}, error.status_code)
+        return _Json({"error": error.detail}, error.status_code)
     status: dict[type, int] = {InputError: 422, ModelFileError: 409}
-    return JSONResponse({"error": str(error)}, status.get(type(error), 400))
+    return _Json({"error": str(error)}, status.get(type(error), 400))

@@ -1,7 +1,9 @@
 """A certificate of one's own, for the phone in the same network."""
 
 import datetime
+import os
 import ssl
+import stat
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -73,6 +75,8 @@ def read(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
     """Server side of TLS with a certificate and key from files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
+        if os.name == "posix" and key_path.stat().st_mode & stat.S_IROTH:
+            raise InputError(f"all users can read the key {key_path}: chmod 600 {key_path}")
         # Without this a locked key would ask on the terminal, unseen behind the studio's text.
         context.load_cert_chain(certificate_path, key_path, password=lambda: b"")
     except (OSError, ValueError) as error:

@@ -12,18 +12,31 @@ class Limits:
     model_bytes: int = 64 * 1024 * 1024
     json_bytes: int = 4_000
     body_s: float = 30.0
-    # Connections at a time, and how long they may ask for nothing: idle ones would use them up.
-    connections: int = 200
-    first_request_s: float = 10.0
-    # Live lines at a time; one message of sound on them, and one of text.
+    # Connections at a time of those who showed the token, and apart from them of strangers.
+    connections: int = 100
+    strangers: int = 100
+    # The head of a request: its time from the connection or the answer before it, and its size.
+    head_s: float = 10.0
+    head_bytes: int = 16_384
+    head_lines: int = 100
+    # What may wait for a slow reader; the time it has to take it, and at the end to take the last.
+    unsent_bytes: int = 1 << 20
+    send_s: float = 20.0
+    close_s: float = 2.0
+    # Live lines at a time; one message of sound on them, one of text, and parts of either.
     lines: int = 16
     chunk_s: float = 1.0
     text_characters: int = 2_000
+    frames: int = 1_000
+    # How fast a line is read, in messages and against real time, and how far it may be ahead of
+    # that. A page sends 12.5 chunks a second.
+    messages_per_s: float = 100.0
+    speed: float = 8.0
+    burst_s: float = 2.0
     # So many scores wait for a slow page before older ones go, and so many messages before the page
-    # is given up; so it is when it does not take one in this time.
+    # is given up.
     scores: int = 25
     messages: int = 200
-    send_s: float = 20.0
     # Sound in which a missed word is looked for, and around an event, to find the word's own edges.
     recent_s: float = 6.0
     around_s: float = 0.3

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import json
+import time
 from collections import deque
 from collections.abc import Callable
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import numpy as np
@@ -37,6 +38,21 @@ WISHES: dict[str, tuple[Callable[..., Message | None], dict[str, tuple[type, ...
     "keep": (Listener.keep, {"id": (int,), "word": (str,)}),
 }
 TEACHING = ("correct", "missed", "keep")
+# Changes of the model that are worked on at a time. They wait for each other at the file's lock
+# anyway, and so leave the processor to those who listen.
+CHANGES = 2
+
+
+class Written(NamedTuple):
+    """A message as it is sent, and its type."""
+
+    type: str
+    text: str
+
+
+def written(message: Message) -> Written:
+    """Write a message as JSON, in ASCII: no text of a page or a file can fail to be sent."""
+    return Written(message["type"], json.dumps(message))
 
 
 class Outbox:
@@ -44,7 +60,7 @@ class Outbox:
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self.limits = limits
-        self._waiting: deque[Message] = deque()
+        self._waiting: deque[Written] = deque()
         self._ready = asyncio.Event()
 
     def __len__(self) -> int:
@@ -55,21 +71,37 @@ class Outbox:
         """Whether so much waits that the page must be given up."""
         return len(self._waiting) > self.limits.messages
 
-    def put(self, message: Message) -> None:
+    def put(self, message: Written) -> None:
         """Queue a message, dropping the oldest scores where too many wait."""
-        if message["type"] == "scores":
-            waiting = [old for old in self._waiting if old["type"] == "scores"]
+        if message.type == "scores":
+            waiting = [old for old in self._waiting if old.type == "scores"]
             if len(waiting) >= self.limits.scores:
                 self._waiting.remove(waiting[0])
         self._waiting.append(message)
         self._ready.set()
 
-    async def get(self) -> Message:
+    async def get(self) -> Written:
         """Wait for the next message."""
         while not self._waiting:
             self._ready.clear()
             await self._ready.wait()
         return self._waiting.popleft()
+
+
+class Pace:
+    """How fast a line is read: above real time and any page's need, and slower than a flood."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic):
+        self.limits = limits
+        self.clock = clock
+        self._done_s = 0.0
+
+    def wait_s(self, sound_s: float) -> float:
+        """Seconds to wait before a message with so much sound is read."""
+        now_s, limits = self.clock(), self.limits
+        self._done_s = max(self._done_s, now_s - limits.burst_s)
+        self._done_s += max(1 / limits.messages_per_s, sound_s / limits.speed)
+        return max(self._done_s - now_s, 0.0)
 
 
 class Lines:
@@ -79,12 +111,16 @@ class Lines:
         self.model = model
         self.limits = limits
         self.open: set[Outbox] = set()
+        self.changes = anyio.CapacityLimiter(CHANGES)
 
     def tell(self) -> None:
         """Send the model as it is now to every page."""
-        message = {"type": "model"} | self.model.state()
+        message = self._news()
         for outbox in self.open:
             outbox.put(message)
+
+    def _news(self) -> Written:
+        return written({"type": "model"} | self.model.state())
 
     async def serve(self, socket: WebSocket) -> None:
         """Talk with one page until it leaves."""
@@ -94,7 +130,7 @@ class Lines:
         await socket.accept()
         outbox = Outbox(self.limits)
         self.open.add(outbox)
-        outbox.put({"type": "model"} | self.model.state())
+        outbox.put(self._news())
         listener = Listener(self.model, self.limits)
         try:
             async with anyio.create_task_group() as tasks:
@@ -102,7 +138,8 @@ class Lines:
                 tasks.start_soon(_tidy, listener, outbox)
                 refusal = await self._receive(socket, outbox, listener)
                 if refusal is not None:
-                    await socket.close(*refusal)
+                    with contextlib.suppress(WebSocketDisconnect):
+                        await socket.close(*refusal)
                 tasks.cancel_scope.cancel()
         finally:
             self.open.discard(outbox)
@@ -111,8 +148,10 @@ class Lines:
         self, socket: WebSocket, outbox: Outbox, listener: Listener
     ) -> tuple[int, str] | None:
         """Do what the page wishes until it leaves, or breaks the rules: then give code and why."""
+        pace = Pace(self.limits)
         while (message := await socket.receive())["type"] != "websocket.disconnect":
             sound = message.get("bytes")
+            await anyio.sleep(pace.wait_s(len(sound or "") / 2 / SAMPLE_RATE))
             if sound is not None:
                 if len(sound) > 2 * SAMPLE_RATE * self.limits.chunk_s:
                     most_s = self.limits.chunk_s
@@ -120,14 +159,15 @@ class Lines:
                 if not sound or len(sound) % 2:
                     return UNSUPPORTED, "sound must be whole 16-bit samples"
                 samples = np.frombuffer(sound, dtype="<i2")
-                answers = await _attempt({"type": "take"}, listener.take_up, samples)
-                answers += await _attempt({"type": "listen"}, listener.hear, samples)
+                answers = await to_thread.run_sync(_hear, listener, samples)
             else:
                 wish = _read_wish(message.get("text") or "", self.limits.text_characters)
                 if wish is None:
                     return REFUSED, "a wish must be JSON with a known type"
-                answers = await _attempt(wish, _fulfil, listener, wish)
-                if wish["type"] in TEACHING:
+                teaches = wish["type"] in TEACHING
+                limiter = self.changes if teaches else None
+                answers = await to_thread.run_sync(_fulfil, listener, wish, limiter=limiter)
+                if teaches:
                     self.tell()
             for answer in answers:
                 outbox.put(answer)
@@ -137,11 +177,7 @@ class Lines:
         """Send what waits; end the line where its page does not take it."""
         with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
             while not outbox.full:
-                message = json.dumps(await outbox.get(), ensure_ascii=False)
-                with anyio.move_on_after(self.limits.send_s) as sending:
-                    await socket.send_text(message)
-                if sending.cancelled_caught:
-                    break
+                await socket.send_text((await outbox.get()).text)
         line.cancel()
 
 
@@ -152,26 +188,35 @@ def _read_wish(text: str, most_characters: int) -> Message | None:
         _, brought = WISHES[wish["type"]]
         # Not isinstance, by which True and False would pass for numbers.
         right = all(type(wish[key]) in types for key, types in brought.items())
+        # Half of a pair of surrogates, which JSON can name, is no text that could be sent back.
+        json.dumps(wish, ensure_ascii=False).encode()
     except (ValueError, RecursionError, KeyError, TypeError):
         return None
     return {key: wish[key] for key in ("type", *brought)} if right else None
 
 
-def _fulfil(listener: Listener, wish: Message) -> list[Message]:
+def _hear(listener: Listener, samples: np.ndarray) -> list[Written]:
+    """Record samples (n,) int16 and listen to them, where either is wanted."""
+    answers = _attempt({"type": "take"}, listener.take_up, samples)
+    return answers + _attempt({"type": "listen"}, listener.hear, samples)
+
+
+def _fulfil(listener: Listener, wish: Message) -> list[Written]:
     """Do what a page wishes; the answer names the wish, so that the page can tell which."""
     do, brought = WISHES[wish["type"]]
-    return [wish | (do(listener, *(wish[key] for key in brought)) or {})]
+    given = [wish[key] for key in brought]
+    return _attempt(wish, lambda: [wish | (do(listener, *given) or {})])
 
 
-async def _attempt(about: Message, job: Callable[..., list[Message]], *given: Any) -> list[Message]:
-    """Do a page's work on a thread; what goes wrong is told, for silence would help nobody."""
+def _attempt(about: Message, job: Callable[..., list[Message]], *given: Any) -> list[Written]:
+    """Do a page's work, on a thread; what goes wrong is told, for silence would help nobody."""
     try:
-        return await to_thread.run_sync(job, *given)
+        answers = job(*given)
     except TapwordError as error:
-        said = str(error)
+        answers = [about | {"error": str(error)}]
     except Exception as error:
-        said = f"unexpected error: {type(error).__name__}: {error}"
-    return [about | {"error": said}]
+        answers = [about | {"error": f"unexpected error: {type(error).__name__}: {error}"}]
+    return [written(answer) for answer in answers]
 
 
 async def _tidy(listener: Listener, outbox: Outbox) -> None:
@@ -181,5 +226,5 @@ async def _tidy(listener: Listener, outbox: Outbox) -> None:
         await anyio.sleep(TIDY_S)
         left = listener.tidy()
         if left != told:
-            outbox.put({"type": "correctable", "events": left})
+            outbox.put(written({"type": "correctable", "events": left}))
             told = left

@@ -3,11 +3,13 @@
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from tapword.errors import InputError, ModelFileError
+from tapword.learners.base import Learner
+from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.listening.detector import Detector
 from tapword.serve.studio.word_map import word_map
 from tapword.spotter import modelfile
@@ -69,11 +71,11 @@ class StudioModel(WatchedModel):
         with self.edit() as spotter:
             spotter.rename(old, new)
 
-    def content(self) -> bytes:
-        """Give the file as it is; it is replaced whole, so never half of it."""
+    def open(self) -> BinaryIO:
+        """Open the file as it is; it is replaced whole, so what is read stays what it was."""
         self._require_words()
         try:
-            return self.path.read_bytes()
+            return self.path.open("rb")
         except OSError as error:
             raise ModelFileError(f"cannot read {self.path}: {error.strerror}") from error
 
@@ -120,6 +122,7 @@ class StudioModel(WatchedModel):
             "state_bytes": learner.state_bytes.total,
             "bytes_per_word": learner.state_bytes.per_word,
             "keeps_vectors": learner.keeps_vectors,
+            "trace": _trace(learner),
             "mergeable": learner.mergeable,
         }
 
@@ -127,6 +130,14 @@ class StudioModel(WatchedModel):
         """Give the map of the words, and the revision it is of, ready for JSON."""
         revision, spotter = self.revision, self.spotter
         return {"revision": revision, "points": [point._asdict() for point in word_map(spotter)]}
+
+
+def _trace(learner: Learner) -> str | None:
+    """Say what stays of a word that is forgotten while others are taught; None for nothing."""
+    if not getattr(learner, "keeps_trace", True):
+        return None
+    # A shared scatter holds how takes differed from their own mean; training changes other words.
+    return "differences" if isinstance(learner, StatisticsLearner) else "changes"
 
 
 def _both(spotter: Spotter, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

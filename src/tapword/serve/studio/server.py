@@ -1,11 +1,14 @@
 """The studio on a port: the socket, TLS, the addresses to open it by."""
 
-import asyncio
 import contextlib
+import logging
 import os
 import secrets
+import signal
 import socket
-from collections.abc import Callable
+import tempfile
+import webbrowser
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,11 +25,12 @@ Tls = tuple[Path, Path] | bool
 class Address(NamedTuple):
     """Where a studio can be opened."""
 
-    # For a browser, the token in them where one is needed.
+    # For a browser, the token in them.
     urls: list[str]
     # SHA-256 of the certificate made for it; None where none was made.
     fingerprint: str | None
-    # Whether a browser will lend it the microphone: by TLS, or because it is on this machine.
+    # Whether nobody can listen in: by TLS, or because it does not leave this machine. To others a
+    # browser does not lend the microphone.
     secure: bool
 
 
@@ -55,57 +59,76 @@ def prepare(
         import uvicorn
 
         from tapword.serve.studio.app import studio
+        from tapword.serve.studio.door import Door
     except ImportError as error:
         raise MissingExtra("the studio", str(error.name), "web") from error
-    local = is_loopback(host)
-    names = ["localhost" if host == "127.0.0.1" else host] if local else _own_names(host)
-    fingerprint, context = None, None
-    if tls is True:
-        public, key, fingerprint = certificate.self_signed([*names, host])
-        context = certificate.context(public, key)
-    elif tls:
-        context = certificate.read(certificate_path=tls[0], key_path=tls[1])
-    token = None if local else secrets.token_urlsafe(24)
-    config = uvicorn.Config(
-        studio(model, host, token, limits),
-        http=_impatient(limits.first_request_s),
-        ws="websockets-sansio",
-        ws_max_size=1 << 17,
-        ws_per_message_deflate=False,
-        proxy_headers=False,
-        server_header=False,
-        log_config=None,
-        access_log=False,
-        limit_concurrency=limits.connections,
-        timeout_graceful_shutdown=2,
-    )
-    config.load()
-    config.ssl = context
     listening = bind(host, port)
+    try:
+        local = is_loopback(host)
+        bound, port = listening.getsockname()[:2]
+        # Not by the name localhost: another user may wait for it at the other kind of address.
+        names = [bound] if local else _own_names(host)
+        fingerprint, context = None, None
+        if tls is True:
+            public, key, fingerprint = certificate.self_signed({*names, host, "localhost"})
+            context = certificate.context(public, key)
+        elif tls:
+            context = certificate.read(certificate_path=tls[0], key_path=tls[1])
+        token = secrets.token_urlsafe(24)
+        config = uvicorn.Config(
+            studio(model, host, token, limits),
+            http="h11",
+            ws="websockets-sansio",
+            ws_max_size=1 << 17,
+            ws_per_message_deflate=False,
+            proxy_headers=False,
+            server_header=False,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=2,
+        )
+        config.load()
+    except BaseException:
+        listening.close()
+        raise
+    logging.getLogger("uvicorn.error").addFilter(_is_our_fault)
     scheme = "https" if context else "http"
-    ending = f"/?token={token}" if token else "/"
-    bound = listening.getsockname()[1]
     shown = [f"[{name}]" if ":" in name else name for name in names]
-    urls = [f"{scheme}://{name}:{bound}{ending}" for name in shown]
+    urls = [f"{scheme}://{name}:{port}/?token={token}" for name in shown]
     address = Address(urls, fingerprint, local or context is not None)
-    return uvicorn.Server(config), listening, address
+    return Door(config, token, limits, context), listening, address
 
 
-def _impatient(first_request_s: float) -> type:
-    """Make HTTP that does not wait for ever: a connection that asks for nothing is closed."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+def _is_our_fault(record: logging.LogRecord) -> bool:
+    """Whether the log is told. What a client did wrong it is told alone: it could go on for ever.
 
-    class Impatient(H11Protocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self.loop.call_later(first_request_s, self._give_up)
+    uvicorn takes a text that is no UTF-8 for an error, shows where it met it, and closes the line.
+    """
+    return record.levelno >= logging.ERROR and "Invalid UTF-8" not in str(record.msg)
 
-        def _give_up(self) -> None:
-            # A WebSocket has left the HTTP connections by then.
-            if self.cycle is None and self in self.connections:
-                self.transport.abort()
 
-    return Impatient
+@contextlib.contextmanager
+def in_browser(url: str) -> Iterator[None]:
+    """Open an address in the browser, and tidy up when this context ends.
+
+    The browser is told the path of a file that only this user can read, and which leads to the
+    address: all users of a machine can see what programs are told, and the address has the token.
+    """
+    with tempfile.TemporaryDirectory(prefix="tapword-") as folder:
+        page = Path(folder) / "studio.html"
+        page.touch(0o600, exist_ok=False)
+        page.write_text(
+            '<!doctype html><meta charset="utf-8">'
+            f'<meta http-equiv="refresh" content="0;url={url}">'
+            f'<title>tapword studio</title><p><a href="{url}">Open the studio</a></p>\n'
+        )
+        # The file goes also when the program is asked to end.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            webbrowser.open(page.as_uri())
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -120,7 +143,7 @@ def bind(host: str, port: int) -> socket.socket:
     # An address of IPv6 that stands for all of this machine stands for those of IPv4, too.
     both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
-        return socket.create_server(address, family=family, backlog=128, dualstack_ipv6=both)
+        return socket.create_server(address, family=family, backlog=1024, dualstack_ipv6=both)
     except OSError as error:
         raise InputError(
             f"cannot use port {port} of {host}: {os.strerror(error.errno or 0)}; another studio "
@@ -137,4 +160,4 @@ def _own_names(host: str) -> list[str]:
     for family in families:
         with contextlib.suppress(OSError):
             found.append(own_address(family))
-    return [*found, "localhost"]
+    return [*found, "127.0.0.1"]

@@ -1,5 +1,8 @@
 // Requests to the studio, and the live line that comes back by itself.
 
+export const CLOSED = 'This page may not talk to the studio any more, which was started anew. ' +
+  'Open the link that its command printed in the terminal.';
+
 async function ask(path, options) {
   let answer;
   try {
@@ -9,6 +12,7 @@ async function ask(path, options) {
   }
   let value = {};
   try { value = await answer.json(); } catch { /* not JSON: the status says enough */ }
+  if (answer.status === 403) throw new Error(CLOSED);
   if (!answer.ok) throw new Error(sentence(value.error ?? `The studio refused (${answer.status}).`));
   return value;
 }

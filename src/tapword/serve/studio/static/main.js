@@ -1,6 +1,6 @@
 // The studio's page: one line to the program, and what each part shows of the model.
 
-import {Line, sentence} from './api.js';
+import {CLOSED, get, Line, sentence} from './api.js';
 import * as files from './files.js';
 import * as listen from './listen.js';
 import * as map from './map.js';
@@ -24,13 +24,17 @@ line.addEventListener('model', ({detail: model}) => {
   showProblem();
 });
 line.addEventListener('open', () => { clearTimeout(away); away = 0; showProblem(); });
-line.addEventListener('closed', () => { away ||= setTimeout(showProblem, 1500, true); });
+line.addEventListener('closed', () => { away ||= setTimeout(showAway, 1500); });
 line.connect();
 
-function showProblem(gone = false) {
-  const text = gone
-    ? 'The studio does not answer. Is the tapword program still running? This page connects again by itself.'
-    : problem ? sentence(problem) : '';
+// A line that is closed does not say why; a request does.
+async function showAway() {
+  let why = 'The studio has no line for this page now.';
+  try { await get('/api/state'); } catch (error) { why = error.message; }
+  if (away) showProblem(why === CLOSED ? why : `${why} This page connects again by itself.`);
+}
+
+function showProblem(text = problem ? sentence(problem) : '') {
   $('problem').hidden = !text;
   $('problem').textContent = text;
 }

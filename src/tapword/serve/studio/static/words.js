@@ -65,11 +65,21 @@ async function rename(word) {
   }
 }
 
+// What a learner keeps of a forgotten word while there are others; the last one takes it along.
+const TRACES = {
+  differences: 'how these takes differed from one another, mixed with all others',
+  changes: 'what these takes changed in the other words',
+};
+
+const whatStays = () => state.trace && state.words.length > 1
+  ? `A trace stays until the last word is forgotten: ${TRACES[state.trace]}.`
+  : 'Nothing of it stays in the model.';
+
 async function forget(word) {
   const entry = state.words.find(other => other.word === word);
   const {choice} = await ask({
     title: `Forget ${quoted(word)}?`,
-    text: `What ${count(entry?.count ?? 0, 'take')} taught of it will be gone. To have it back, teach it anew.`,
+    text: `What ${count(entry?.count ?? 0, 'take')} taught of it will be gone. ${whatStays()} To have it back, teach it anew.`,
     choices: [['yes', 'Forget', 'danger']],
   });
   if (choice) await attempt(() => postJson('/api/forget', {word}), `${word} is forgotten`);
