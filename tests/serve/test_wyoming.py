@@ -34,7 +34,8 @@ from tapword.serve.wyoming import announce, service
 from tapword.serve.wyoming.client import Limits
 from tapword.serve.wyoming.followed_model import FollowedModel
 from tapword.serve.wyoming.service import address, serving
-from tapword.serve.wyoming.sound import Converter, Format, Sound
+from tapword.serve.wyoming.settings import Clients, Settings, read_clients
+from tapword.serve.wyoming.sound import Converter, Format, Raw
 from tapword.serve.wyoming.stream import Stream
 
 HOST = "127.0.0.1"
@@ -156,7 +157,8 @@ def test_describe_names_every_word(model):
     )
     assert [word.name for word in program.models] == ["lamp", "music"]
     for word in program.models:
-        assert word.installed and word.phrase == word.description == word.name
+        assert word.installed and word.phrase == word.name
+        assert word.description == word.name.title()
         assert word.version and word.attribution.name and word.attribution.url
         assert word.languages == []
 
@@ -182,7 +184,7 @@ def test_only_the_named_words_fire(model, samples, caplog):
     assert music == [one for one in everything if one[0] == "music"]
     # A client that waits for a word compares the spelling it asked for.
     assert lamp == [("Lamp_", at) for word, at in everything if word == "lamp"]
-    assert door == NOTHING and "waits for 'door', which is not taught" in caplog.text
+    assert door == NOTHING and "waits for 'door', not taught here" in caplog.text
 
 
 def test_not_detected_when_nothing_was_said(model):
@@ -289,19 +291,20 @@ def test_samples_of_every_width(rate, width):
 
 def test_sound_is_split_into_seconds_and_none_of_nothing_waits():
     data = {"rate": 16_000, "width": 2, "channels": 1, "timestamp": 70}
-    pieces = list(Sound.of(data, bytes(80_000)).split())
+    pieces = list(Raw.of(data, bytes(80_000)).split())
     assert [(piece.seconds, piece.timestamp_ms) for piece in pieces] == [
         (1.0, 70),
         (1.0, None),
         (0.5, None),
     ]
-    assert list(Sound.of(data, b"").split()) == []
+    assert list(Raw.of(data, b"").split()) == []
 
 
 def test_the_model_file_is_followed(tmp_path, taught, model, samples, caplog):
     caplog.set_level(logging.INFO, "tapword.serve.wyoming")
     path = tmp_path / "home.tap"
-    followed = FollowedModel(path, thresholds={"music": 2.0, "later": 0.5})
+    thresholds = {"music": 2.0, "later": 0.5}
+    followed = FollowedModel(path, Clients(Settings(thresholds=thresholds)))
 
     async def until(condition):
         while not condition():
@@ -345,15 +348,20 @@ def test_the_model_file_is_followed(tmp_path, taught, model, samples, caplog):
 def test_words_taught_in_the_middle_of_a_stream_keep_its_time(tmp_path, taught, model, samples):
     path = tmp_path / "home.tap"
     followed = FollowedModel(path)
-    stream = Stream(followed)
-    format = Format(16_000, 2, 1)
+    stream = Stream(followed, Settings())
+
+    def hear(sound):
+        raw = Raw(sound.tobytes(), Format(16_000, 2, 1))
+        return stream.hear([stream.convert(raw)])
+
     half = 3 * 16_000
-    assert stream.hear([Sound(samples[:half].tobytes(), format)]) == []
+    assert hear(samples[:half]) == []
     shutil.copy(taught, path)
     followed.look()
     followed.look()
-    heard = stream.hear([Sound(samples[half:].tobytes(), format)]) + stream.end()
-    assert heard == [one for one in direct(model, samples) if one[1] > 4000] != []
+    heard = hear(samples[half:]) + stream.end()
+    late = [one for one in direct(model, samples) if one[1] > 4000]
+    assert [(one.word, one.ended_ms) for one in heard] == late != []
 
 
 GARBAGE = {
