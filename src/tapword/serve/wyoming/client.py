@@ -34,8 +34,9 @@ class Limits:
     """Bounds that keep the service small and answering, whatever its clients do."""
 
     clients: int = 100
-    # Where all places are taken, whoever said nothing for so long makes room.
-    idle_s: float = 10.0
+    # Where all places are taken, whoever said nothing for so long makes room. Who listens sends
+    # sound all the time, and satellites that were sent away come again.
+    idle_s: float = 1.0
     # More data or sound in one event ends the connection. Data is read by all clients' one thread:
     # so much takes it less than 1 ms.
     data_bytes: int = 1 << 15
@@ -49,8 +50,12 @@ class Limits:
     backlog_s: float = 10.0
     # Sound heard in one go, so that clients take turns.
     turn_s: float = 0.25
-    # A piece of sound counts as this long at least, so that pieces without end are bounded too.
-    piece_s: float = 0.01
+    # An event counts as this long at least, so that events without sound are bounded too. The
+    # shortest pieces that clients send are 10 ms.
+    piece_s: float = 0.005
+    # Events a second of all those together who send faster than sound plays. An event takes some
+    # 0.1 ms of the one thread that reads.
+    hurried: float = 1000.0
 
 
 LIMITS = Limits()
@@ -97,8 +102,8 @@ class Client:
     ):
         self.address = str((writer.get_extra_info("peername") or ["?"])[0])
         self.name = service.model.clients.name(self.address)
-        # When the last event came, and what somebody waits for who ends this client.
-        self.last = service.clock()
+        # When the last event came, and how much more sound had come by then than time had passed.
+        self.last, self.ahead_s = service.clock(), 0.0
         self.task: asyncio.Task[None] | None = None
         self._service = service
         self._limits = service.limits
@@ -113,8 +118,6 @@ class Client:
         self._waiting_s = 0.0
         self._lost_s: float | None = None
         self._hearing: asyncio.Task[None] | None = None
-        # How much more sound was sent than time has passed, and when that was true.
-        self._ahead_s, self._ahead_at = 0.0, 0.0
 
     async def run(self) -> None:
         """Answer until the client leaves or does not keep to the protocol."""
@@ -123,10 +126,9 @@ class Client:
             async with asyncio.timeout(self._limits.patience_s):
                 event = await read_event(self._reader, self._limits)
             while event is not None:
-                self.last = self._service.clock()
+                self._count(self._limits.piece_s)
                 await self._answer(event, event.data)
-                # Whoever has sent much already lets the others have their turn.
-                await asyncio.sleep(0)
+                await self._let_others()
                 event = await read_event(self._reader, self._limits)
         except asyncio.CancelledError:
             self._abort()
@@ -177,7 +179,7 @@ class Client:
             self._stream.begin(timestamp(data))
         elif AudioStop.is_type(event.type):
             await self._all_heard()
-            await self._tell(await self._service.work(self._ahead_s, self._stream.end))
+            await self._tell(await self._service.work(self.ahead_s, self._stream.end))
             if not self._stream.detected:
                 await self._send(NotDetected().event())
             self._stream.begin()
@@ -198,20 +200,18 @@ class Client:
 
     async def _take(self, raw: Raw) -> None:
         """Put sound behind what waits to be heard; see that this stays bounded."""
-        now, backlog_s = self._service.clock(), self._limits.backlog_s
-        self._ahead_s = max(0.0, self._ahead_s - (now - self._ahead_at)) + self._cost(raw)
-        self._ahead_at = now
+        self._count(max(0.0, raw.seconds - self._limits.piece_s))
         if len(raw.samples) <= SPOT_BYTES:
             sound = self._stream.convert(raw)
         else:
-            sound = await self._service.work(self._ahead_s, self._stream.convert, raw)
-        if self._waiting_s + self._cost(sound) > backlog_s:
-            if self._ahead_s > backlog_s / 2:
+            sound = await self._service.work(self.ahead_s, self._stream.convert, raw)
+        if self._waiting_s + self._cost(sound) > self._limits.backlog_s:
+            if self.hurries:
                 # A recording, sent faster than it plays, can wait.
                 await self._all_heard()
             else:
                 lost_s = sum(one.seconds + (one.lost_s or 0.0) for one in self._waiting)
-                log.warning("%s: too busy, %.0f s of sound not heard", self.name, lost_s)
+                log.warning("%s: too busy, %.1f s of sound not heard", self.name, lost_s)
                 self._lost_s = (self._lost_s or 0.0) + lost_s
                 self._waiting.clear()
                 self._waiting_s = 0.0
@@ -223,8 +223,25 @@ class Client:
         if self._hearing is None or self._hearing.done():
             self._hearing = asyncio.create_task(self._hear())
 
-    def _cost(self, sound: Raw | Sound) -> float:
-        """Seconds that sound counts for."""
+    def _count(self, seconds: float) -> None:
+        """Note that something came, and how long it counts."""
+        now = self._service.clock()
+        self.ahead_s = max(0.0, self.ahead_s - (now - self.last)) + seconds
+        self.last = now
+
+    @property
+    def hurries(self) -> bool:
+        """Whether it sends so much faster than sound plays that it can wait."""
+        return self.ahead_s > self._limits.backlog_s / 2
+
+    async def _let_others(self) -> None:
+        """Give the others their turn; those in a hurry share what they may take together."""
+        await asyncio.sleep(
+            self._service.places_taken / self._limits.hurried if self.hurries else 0
+        )
+
+    def _cost(self, sound: Sound) -> float:
+        """Seconds that sound counts for among what waits."""
         return max(sound.seconds, self._limits.piece_s)
 
     async def _all_heard(self) -> None:
@@ -240,7 +257,7 @@ class Client:
                     turn.append(self._waiting.popleft())
                     turn_s += self._cost(turn[-1])
                 self._waiting_s -= turn_s
-                await self._tell(await self._service.work(self._ahead_s, self._stream.hear, turn))
+                await self._tell(await self._service.work(self.ahead_s, self._stream.hear, turn))
         except OSError as error:
             log.debug("%s: connection lost: %r", self.name, error)
             self._abort()

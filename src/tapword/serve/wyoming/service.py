@@ -7,9 +7,10 @@ import itertools
 import os
 import signal
 import socket
+import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -31,6 +32,8 @@ T = TypeVar("T")
 LOOK_S = 1.0
 # How long a service that is well may take to say so.
 CHECK_S = 5.0
+# How long a thread of Python may keep the others waiting; usually 5 ms.
+SWITCH_S = 0.0005
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,11 @@ class Service:
         self._turns = Turns(os.cpu_count() or 1)
         self.work = self._turns.work
 
+    @property
+    def places_taken(self) -> int:
+        """Number of clients."""
+        return len(self._clients)
+
     def info(self) -> Info:
         """Describe the service and its words."""
         maker = Attribution("tapword", "https://pypi.org/project/tapword/")
@@ -145,17 +153,19 @@ class Service:
         client.task.add_done_callback(lambda _: self._clients.discard(client))
 
     def _make_room(self, newcomer: Client) -> bool:
-        """Send somebody away: who is idle for long, or one of an address that takes too much."""
-        idlest = min(self._clients, key=lambda client: client.last)
-        if self.clock() - idlest.last < self.limits.idle_s:
-            places = Counter(client.address for client in self._clients)
-            greedy, taken = places.most_common(1)[0]
-            if taken <= places[newcomer.address] + 1:
-                return False
-            theirs = (client for client in self._clients if client.address == greedy)
-            idlest = min(theirs, key=lambda client: client.last)
-        self._clients.discard(idlest)
-        idlest.leave()
+        """Send somebody away: who is idle, else in a hurry, else of the address with most places."""
+        leaving = min(self._clients, key=lambda client: client.last)
+        if self.clock() - leaving.last < self.limits.idle_s:
+            leaving = max(self._clients, key=lambda client: client.ahead_s)
+            if not leaving.hurries:
+                places = Counter(client.address for client in self._clients)
+                address, taken = places.most_common(1)[0]
+                if taken <= places[newcomer.address] + 1:
+                    return False
+                theirs = (client for client in self._clients if client.address == address)
+                leaving = min(theirs, key=lambda client: client.last)
+        self._clients.discard(leaving)
+        leaving.leave()
         return True
 
     async def close(self) -> None:
@@ -249,8 +259,23 @@ def serve(
             await stop.wait()
 
     # The threads are busy with clients; BLAS's own would only fight them for the cores.
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"), _quick_switches():
         asyncio.run(main())
+
+
+@contextlib.contextmanager
+def _quick_switches() -> Iterator[None]:
+    """Let threads of Python wait for each other less than usual, within this context.
+
+    A thread that hears gives way some hundred times a second of sound, and waits that long for the
+    one that reads whenever somebody keeps that busy.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def described(host: str, port: int, patience_s: float = CHECK_S) -> list[str]:
