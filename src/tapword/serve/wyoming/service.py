@@ -49,9 +49,9 @@ PRESENCE = Presence()
 
 
 class Turns:
-    """Threads, and who is next on them: whoever is the least ahead of its own sound.
+    """Threads, and who is next on them: whoever's sound would be over first if it were played.
 
-    So nobody who sends faster than it plays delays those who speak.
+    So nobody who sends faster than sound plays delays those who speak.
     """
 
     def __init__(self, threads: int):
@@ -67,7 +67,7 @@ class Turns:
             self._free -= 1
         else:
             turn: asyncio.Future[None] = loop.create_future()
-            heapq.heappush(self._waiting, (ahead_s, next(self._order), turn))
+            heapq.heappush(self._waiting, (loop.time() + ahead_s, next(self._order), turn))
             try:
                 await turn
             except asyncio.CancelledError:
@@ -153,11 +153,11 @@ class Service:
         client.task.add_done_callback(lambda _: self._clients.discard(client))
 
     def _make_room(self, newcomer: Client) -> bool:
-        """Send somebody away: who is idle, else in a hurry, else of the address with most places."""
+        """Send one away: who is idle, else in a hurry, else of the address with most places."""
         leaving = min(self._clients, key=lambda client: client.last)
         if self.clock() - leaving.last < self.limits.idle_s:
             leaving = max(self._clients, key=lambda client: client.ahead_s)
-            if not leaving.hurries:
+            if leaving.ahead_s < self.limits.idle_s:
                 places = Counter(client.address for client in self._clients)
                 address, taken = places.most_common(1)[0]
                 if taken <= places[newcomer.address] + 1:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.detector import CLOSE_SCORE, Candidate, Detector, Event
 from tapword.serve.wyoming.followed_model import FollowedModel
@@ -84,19 +86,28 @@ class Stream:
 
     def hear(self, sounds: Sequence[Sound]) -> list[Heard]:
         """Hear what comes next; give the words that were said, in order."""
-        heard = []
+        heard: list[Heard] = []
+        pieces: list[np.ndarray] = []
         for sound in sounds:
             if sound.lost_s is not None:
+                heard += self._hear(pieces)
+                pieces = []
                 if self._detector is not None:
                     self._detector.gap(sound.lost_s)
                 self._taken_s += sound.lost_s
             if sound.timestamp_ms is not None:
                 self._clock_ms = sound.timestamp_ms - 1000 * self._taken_s
-            detector = self._fresh_detector()
             self._taken_s += sound.seconds
-            if detector is not None:
-                heard += self._wanted(detector(sound.audio), self._taken_s)
-        return heard
+            pieces.append(sound.audio)
+        return heard + self._hear(pieces)
+
+    def _hear(self, pieces: list[np.ndarray]) -> list[Heard]:
+        """Hear pieces that follow on each other, in one go: they may be many and tiny."""
+        if not pieces:
+            return []
+        audio = np.concatenate(pieces)
+        detector = self._fresh_detector(len(audio) / SAMPLE_RATE)
+        return [] if detector is None else self._wanted(detector(audio), self._taken_s)
 
     def end(self) -> list[Heard]:
         """Give the words that were still being heard when the sound stopped."""
@@ -122,14 +133,14 @@ class Stream:
         self.detected = self.detected or any(one.said for one in heard)
         return heard
 
-    def _fresh_detector(self) -> Detector | None:
-        """Detector of the words as they are now; None while there are none."""
+    def _fresh_detector(self, next_s: float) -> Detector | None:
+        """Detector of the words as they are now, at what was taken last; None without words."""
         spotter = self.model.served
         if self._spotter is not spotter:
             self._spotter = spotter
             self._detector = self.model.detector(spotter, self.settings)
             if self._detector is not None:
-                self._detector.gap(self._taken_s)
+                self._detector.gap(max(0.0, self._taken_s - next_s))
                 if self.near_misses:
                     self._near = NearMisses(self._detector)
                     self._detector.observe = self._near
