@@ -52,7 +52,12 @@ class Limits:
     turn_s: float = 0.25
     # An event counts as this long at least, so that events without sound are bounded too. The
     # shortest pieces that clients send are 10 ms.
-    piece_s: float = 0.005
+    piece_s: float = 0.008
+    # Sound that comes so much faster than it plays is live all the same: clocks differ, and what a
+    # bad connection held up comes late and at once.
+    leeway: float = 1.25
+    # Sound may come so much earlier than it is due before its client is said to hurry.
+    live_s: float = 1.0
     # Events a second of all those together who send faster than sound plays. An event takes some
     # 0.1 ms of the one thread that reads.
     hurried: float = 1000.0
@@ -206,7 +211,7 @@ class Client:
         else:
             sound = await self._service.work(self.ahead_s, self._stream.convert, raw)
         if self._waiting_s + self._cost(sound) > self._limits.backlog_s:
-            if self.hurries:
+            if self.ahead_s > self._limits.backlog_s / 2:
                 # A recording, sent faster than it plays, can wait.
                 await self._all_heard()
             else:
@@ -226,13 +231,14 @@ class Client:
     def _count(self, seconds: float) -> None:
         """Note that something came, and how long it counts."""
         now = self._service.clock()
-        self.ahead_s = max(0.0, self.ahead_s - (now - self.last)) + seconds
+        passed_s = self._limits.leeway * (now - self.last)
+        self.ahead_s = max(0.0, self.ahead_s - passed_s) + seconds
         self.last = now
 
     @property
     def hurries(self) -> bool:
-        """Whether it sends so much faster than sound plays that it can wait."""
-        return self.ahead_s > self._limits.backlog_s / 2
+        """Whether it sends faster than sound plays, and can wait."""
+        return self.ahead_s > self._limits.live_s
 
     async def _let_others(self) -> None:
         """Give the others their turn; those in a hurry share what they may take together."""

@@ -157,7 +157,7 @@ class Service:
         leaving = min(self._clients, key=lambda client: client.last)
         if self.clock() - leaving.last < self.limits.idle_s:
             leaving = max(self._clients, key=lambda client: client.ahead_s)
-            if leaving.ahead_s < self.limits.idle_s:
+            if not leaving.hurries:
                 places = Counter(client.address for client in self._clients)
                 address, taken = places.most_common(1)[0]
                 if taken <= places[newcomer.address] + 1:
