@@ -37,11 +37,11 @@ class Limits:
     # Where all places are taken, whoever said nothing for so long makes room. Who listens sends
     # sound all the time, and satellites that were sent away come again.
     idle_s: float = 1.0
-    # More data or sound in one event ends the connection. Data is read by all clients' one thread:
-    # so much takes it less than 1 ms.
+    # More data or sound in one event, or names in it, end the connection. Data is read by all
+    # clients' one thread: so much takes it less than 1 ms.
     data_bytes: int = 1 << 15
     sound_bytes: int = 1 << 20
-    names: int = 1000
+    names: int = 100
     # The first event must come within this time, and the rest of any once it has begun; so must
     # our answers go.
     patience_s: float = 30.0
@@ -50,9 +50,12 @@ class Limits:
     backlog_s: float = 10.0
     # Sound heard in one go, so that clients take turns.
     turn_s: float = 0.25
-    # An event counts as this long at least, so that events without sound are bounded too. The
-    # shortest pieces that clients send are 10 ms.
-    piece_s: float = 0.008
+    # An event counts as this long at least. The shortest pieces that clients send are 10 ms.
+    piece_s: float = 0.004
+    # Events with less sound than that: so many a second, and so many more at once. Clients send
+    # some at the beginning and after a command, then only sound.
+    chatter_hz: float = 5.0
+    chatter: int = 20
     # Sound that comes so much faster than it plays is live all the same: clocks differ, and what a
     # bad connection held up comes late and at once.
     leeway: float = 1.25
@@ -119,6 +122,7 @@ class Client:
             service.model.clients.settings(self.address),
             near_misses=log.isEnabledFor(logging.DEBUG),
         )
+        self._chatter = 0.0
         self._waiting: deque[Sound] = deque()
         self._waiting_s = 0.0
         self._lost_s: float | None = None
@@ -131,7 +135,6 @@ class Client:
             async with asyncio.timeout(self._limits.patience_s):
                 event = await read_event(self._reader, self._limits)
             while event is not None:
-                self._count(self._limits.piece_s)
                 await self._answer(event, event.data)
                 await self._let_others()
                 event = await read_event(self._reader, self._limits)
@@ -166,9 +169,12 @@ class Client:
             await async_write_event(event, self._writer)
 
     async def _answer(self, event: Event, data: dict[str, Any]) -> None:
-        if AudioChunk.is_type(event.type):
-            for raw in Raw.of(data, event.payload or b"").split():
-                await self._take(raw)
+        chunk = AudioChunk.is_type(event.type)
+        raw = Raw.of(data, event.payload or b"") if chunk else None
+        self._count(raw.seconds if raw else 0.0)
+        if raw:
+            for piece in raw.split():
+                await self._take(piece)
         elif Describe.is_type(event.type):
             await self._send(self._service.info().event())
         elif Ping.is_type(event.type):
@@ -205,7 +211,6 @@ class Client:
 
     async def _take(self, raw: Raw) -> None:
         """Put sound behind what waits to be heard; see that this stays bounded."""
-        self._count(max(0.0, raw.seconds - self._limits.piece_s))
         if len(raw.samples) <= SPOT_BYTES:
             sound = self._stream.convert(raw)
         else:
@@ -228,12 +233,18 @@ class Client:
         if self._hearing is None or self._hearing.done():
             self._hearing = asyncio.create_task(self._hear())
 
-    def _count(self, seconds: float) -> None:
-        """Note that something came, and how long it counts."""
-        now = self._service.clock()
-        passed_s = self._limits.leeway * (now - self.last)
-        self.ahead_s = max(0.0, self.ahead_s - passed_s) + seconds
+    def _count(self, sound_s: float) -> None:
+        """Note that an event came with so much sound; refuse too many that hold hardly any."""
+        limits, now = self._limits, self._service.clock()
+        passed_s = now - self.last
         self.last = now
+        played_s = limits.leeway * passed_s
+        self.ahead_s = max(0.0, self.ahead_s - played_s) + max(sound_s, limits.piece_s)
+        if sound_s < limits.piece_s:
+            self._chatter = max(0.0, self._chatter - limits.chatter_hz * passed_s) + 1
+            if self._chatter > limits.chatter:
+                most = f"{limits.chatter_hz:g} a second, {limits.chatter} at once"
+                raise InputError(f"too many events with hardly any sound: {most} at most")
 
     @property
     def hurries(self) -> bool:

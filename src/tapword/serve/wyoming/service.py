@@ -153,17 +153,17 @@ class Service:
         client.task.add_done_callback(lambda _: self._clients.discard(client))
 
     def _make_room(self, newcomer: Client) -> bool:
-        """Send one away: who is idle, else in a hurry, else of the address with most places."""
-        leaving = min(self._clients, key=lambda client: client.last)
-        if self.clock() - leaving.last < self.limits.idle_s:
-            leaving = max(self._clients, key=lambda client: client.ahead_s)
-            if not leaving.hurries:
-                places = Counter(client.address for client in self._clients)
-                address, taken = places.most_common(1)[0]
-                if taken <= places[newcomer.address] + 1:
-                    return False
-                theirs = (client for client in self._clients if client.address == address)
-                leaving = min(theirs, key=lambda client: client.last)
+        """Send one away: who hurries most, else who is idle, else of the address with most."""
+        leaving = max(self._clients, key=lambda client: client.ahead_s)
+        if not leaving.hurries:
+            leaving = min(self._clients, key=lambda client: client.last)
+        if not leaving.hurries and self.clock() - leaving.last < self.limits.idle_s:
+            places = Counter(client.address for client in self._clients)
+            address, taken = places.most_common(1)[0]
+            if taken <= places[newcomer.address] + 1:
+                return False
+            theirs = (client for client in self._clients if client.address == address)
+            leaving = min(theirs, key=lambda client: client.last)
         self._clients.discard(leaving)
         leaving.leave()
         return True

@@ -63,7 +63,7 @@ class Stream:
         """
         self._names = {_plain(name): name for name in names}
         known = set(map(_plain, self.model.served.words))
-        return [name for name in names if _plain(name) not in known]
+        return [name for plain, name in self._names.items() if plain not in known]
 
     def begin(self, timestamp_ms: int | None = None) -> None:
         """Start anew, at a time by the client's clock."""
