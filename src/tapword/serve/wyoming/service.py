@@ -224,10 +224,8 @@ async def serving(
     try:
         server = await asyncio.start_server(service.handle, host, port, limit=limits.data_bytes)
     except OSError as error:
-        number = error.errno or 0
-        reason = os.strerror(number) if number > 0 else error.strerror
         raise InputError(
-            f"cannot use port {port} of {host}: {reason}; another wake-word service may be "
+            f"cannot use port {port} of {host}: {_reason(error)}; another wake-word service may be "
             "running there: stop it, or give another port by --uri"
         ) from error
     port = server.sockets[0].getsockname()[1]
@@ -292,5 +290,11 @@ def described(host: str, port: int, patience_s: float = CHECK_S) -> list[str]:
     try:
         return asyncio.run(ask())
     except OSError as error:
-        reason = error.strerror or str(error) or f"no answer within {patience_s:g} s"
+        reason = _reason(error) or f"none within {patience_s:g} s"
         raise InputError(f"no wake-word service answers at {host} port {port}: {reason}") from error
+
+
+def _reason(error: OSError) -> str:
+    """Say what went wrong in the system's own words: asyncio puts others before them."""
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or str(error)
