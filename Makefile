@@ -52,8 +52,9 @@ extras: $(VENV)/.dev
 	$(BIN)/pip install --quiet --no-deps torchaudio==2.11.0
 	$(BIN)/pip install --quiet 'transformers>=5.0'
 	$(BIN)/pip install --quiet --no-deps ovos-ww-plugin-wakeforge==0.3.0 moonshine-voice==0.1.0 moonshine_cpp==0.1.4
-	# It pins an old wyoming, and works with ours.
-	$(BIN)/pip install --quiet --no-deps wyoming-satellite==1.0.0 pyring-buffer==1.0.1
+	# It wants an older wyoming than tapword, so it gets a place of its own.
+	$(PYTHON) -m venv build/wyoming_satellite
+	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0
 	# Its compiled part wants a GPU build of torch; its models do not need it.
 	rm -f $(VENV)/lib/python3.*/site-packages/torchaudio/lib/_torchaudio.abi3.so
 

@@ -1,23 +1,27 @@
 """The service with the real Home Assistant and the real wyoming-satellite, on recorded speech.
 
-Both pin versions of packages that tapword wants newer, so each may live in a Python of its own,
-named by a variable of the environment; without it, in this one.
+Both pin an older wyoming than tapword wants, so each lives in a Python of its own: below build/,
+where `make extras` puts the satellite, or what HOMEASSISTANT_PYTHON and WYOMING_SATELLITE_PYTHON
+name.
+Home Assistant needs a new Python and takes minutes to install, with what its manifests ask for:
+pip install homeassistant wyoming pymicro-vad pyspeex-noise hassil home-assistant-intents mutagen
+ha-ffmpeg, each in the version that the manifests name.
 """
 
 import asyncio
 import contextlib
-import importlib.util
 import json
 import os
 import shlex
 import socket
+import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 from tapword.audio import files as audio
-from tests.conftest import shared
+from tests.conftest import ROOT, shared
 
 pytest.importorskip("wyoming", reason="needs the extra wyoming: pip install 'tapword[wyoming]'")
 
@@ -34,13 +38,20 @@ from tests.serve.test_wyoming import HOST, said, teach
 PATIENCE_S = 120
 
 
-def python_with(package: str, variable: str) -> str:
+def python_with(package: str) -> str:
     """Give the Python that has a package; skip where there is none."""
-    if variable in os.environ:
-        return os.environ[variable]
-    if importlib.util.find_spec(package) is None:
-        pytest.skip(f"needs the package {package}, here or in the Python that {variable} names")
-    return sys.executable
+    variable = f"{package.upper()}_PYTHON"
+    python = os.environ.get(variable, str(ROOT / "build" / package / "bin" / "python"))
+    try:
+        subprocess.run([python, "-c", f"import {package}.__main__"], check=True, env=clean())
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip(f"needs the package {package} in {python}, or in what {variable} names")
+    return python
+
+
+def clean() -> dict[str, str]:
+    """Environment in which another Python finds its own packages alone."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +79,7 @@ def sound(spoken):
 
 
 def test_a_pipeline_of_home_assistant(model, sound, tmp_path):
-    python = python_with("homeassistant", "HOME_ASSISTANT_PYTHON")
+    python = python_with("homeassistant")
     script = os.path.join(os.path.dirname(__file__), "home_assistant_pipeline.py")
     (tmp_path / "sound").write_bytes(sound)
 
@@ -79,7 +90,7 @@ def test_a_pipeline_of_home_assistant(model, sound, tmp_path):
                 *(python, script, str(port), "marvin", str(tmp_path / "sound")),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+                env=clean(),
             )
             return process, *await process.communicate()
 
@@ -96,7 +107,7 @@ def test_a_pipeline_of_home_assistant(model, sound, tmp_path):
 
 def test_wyoming_satellite(model, sound, tmp_path):
     """It wakes by our service, then sends the command to the server, as Home Assistant is to it."""
-    python = python_with("wyoming_satellite", "WYOMING_SATELLITE_PYTHON")
+    python = python_with("wyoming_satellite")
     (tmp_path / "sound").write_bytes(sound)
     # A microphone that speaks as sound plays, then is silent.
     (tmp_path / "microphone.py").write_text(
@@ -123,19 +134,20 @@ def test_wyoming_satellite(model, sound, tmp_path):
                 *("--wake-uri", f"tcp://{HOST}:{port}", "--wake-word-name", "marvin"),
                 *("--snd-command", "cat"),
                 stderr=asyncio.subprocess.DEVNULL,
-                env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+                env=clean(),
             )
             try:
-                return await as_home_assistant(place)
+                return await as_home_assistant(process, place)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     process.terminate()
                 await process.wait()
 
-    async def as_home_assistant(place):
+    async def as_home_assistant(process, place):
         line = None
         while line is None:
             await asyncio.sleep(0.2)
+            assert process.returncode is None, "the satellite has ended"
             with contextlib.suppress(OSError):
                 line = AsyncTcpClient(HOST, place)
                 await line.connect()
