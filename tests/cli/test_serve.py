@@ -191,17 +191,65 @@ def test_the_command_names_the_extra(run, monkeypatch, tmp_path):
         (["--threshold", "lamp=much"], "as in lamp=0.6"),
         (["--false-alarms-per-hour", "0"], "must be above 0"),
         (["--zeroconf", "home"], "this machine alone"),
-        (["nowhere/home.tap"], "its folder does not exist"),
+        (["--refractory", "kitchen/2"], "where --client names that client"),
+        (["--client", "kitchen"], "as in kitchen=10.0.0.7"),
+        (["--check", "--uri", "tcp://127.0.0.1:{free}"], "answers at 127.0.0.1 port {free}: Conn"),
         (["{tests}/test_serve.py"], "not a tapword model"),
         (["--uri", "tcp://127.0.0.1:{taken}"], "Address already in use; another"),
         (["--uri", "tcp://nowhere.invalid:10400"], "cannot use port 10400 of nowhere.invalid"),
     ],
 )
 def test_what_the_service_refuses(run, options, message, request):
-    with socket.create_server((HOST, 0)) as taken:
-        facts = {"taken": taken.getsockname()[1], "tests": request.path.parent}
+    with socket.create_server((HOST, 0)) as taken, socket.socket() as free:
+        # Bound, so that nobody else gets it, but nobody listens there.
+        free.bind((HOST, 0))
+        facts = {
+            "taken": taken.getsockname()[1],
+            "free": free.getsockname()[1],
+            "tests": request.path.parent,
+        }
         code, _, error = run("wyoming", *(option.format(**facts) for option in options))
-    assert code == 2 and message in error
+    assert code == 2 and message.format(**facts) in error and error.count("\n") == 1
+
+
+def test_whatever_the_file_is_called_the_terminal_stays_as_it_is(run, monkeypatch):
+    from tapword.serve.wyoming import service
+
+    monkeypatch.setattr(service, "serve", lambda model, host, port, presence, ready: ready(port))
+    # Neither the file nor its folder is there yet.
+    code, out, _ = run("wyoming", "nowhere/\x1b[31mhome.tap")
+    assert code == 0 and out.startswith(
+        "nowhere/\\x1b[31mhome.tap: not there yet, waiting for it\n"
+    )
+
+
+def test_the_environment_sets_what_options_do(run, monkeypatch):
+    from tapword.serve.wyoming import service
+
+    seen = []
+    monkeypatch.setattr(service, "serve", lambda *arguments: seen.append(arguments))
+    for name, value in {
+        "MODEL": "there.tap",
+        "URI": "tcp://0.0.0.0:123",
+        "NAME": "Down here",
+        "LANGUAGE": "de en",
+        "THRESHOLD": "lamp=0.6 hall/lamp=0.5",
+        "FALSE_ALARMS": "2",
+        "CLIENT": "hall=10.0.0.7",
+        "ZEROCONF": "words",
+    }.items():
+        monkeypatch.setenv(f"TAPWORD_{name}", value)
+    code, _, _ = run("wyoming", "--refractory", "1")
+    [(model, host, port, presence, _)] = seen
+    assert (code, str(model.path), host, port) == (0, "there.tap", "0.0.0.0", 123)
+    assert presence == service.Presence("Down here", ["de", "en"], "words")
+    hall = model.clients.settings("10.0.0.7")
+    assert (hall.false_alarms_per_hour, hall.refractory_s) == (2.0, 1.0)
+    assert hall.thresholds == {"lamp": 0.5} and model.clients.name("10.0.0.7") == "hall"
+    _, help_text, _ = run("wyoming", "--help")
+    assert "TAPWORD_FALSE_ALARMS]" in help_text and "TAPWORD_MODEL]" in help_text
+    _, help_text, _ = run("studio", "--help")
+    assert "TAPWORD_PORT]" in help_text
 
 
 def test_the_service_names_the_extra(run, monkeypatch):
@@ -229,6 +277,10 @@ def test_the_service_in_a_process(tmp_path):
         assert process.stdout.readline() == f"{taught}: lamp, music\n", errors.read_text()
         port = int(re.search(r"port (\d+)", process.stdout.readline()).group(1))
         assert asyncio.run(ask(port)) == ["lamp", "music"]
+        where = f"tcp://{HOST}:{port}"
+        check = [sys.executable, "-m", "tapword", "wyoming", "--check", "--uri", where]
+        answer = subprocess.run(check, capture_output=True, text=True)
+        assert (answer.returncode, answer.stdout) == (0, f"{where}: lamp, music\n"), answer.stderr
         process.send_signal(signal.SIGTERM)
         rest = process.stdout.read()
     assert process.returncode == 0, errors.read_text()

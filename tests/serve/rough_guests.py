@@ -5,6 +5,7 @@ token, and `dice` is a seeded random generator. An OSError means that the server
 """
 
 import base64
+import concurrent.futures
 import contextlib
 import functools
 import json
@@ -363,8 +364,8 @@ def wake_half_open(port, dice):
 
 
 def wake_unread(port, dice):
-    """Ask without ever reading, then go."""
-    with connect(port) as line:
+    """Ask without ever reading, until the service hangs up."""
+    with contextlib.suppress(ConnectionError), connect(port) as line:
         line.settimeout(1)
         for _ in range(2_000):
             line.sendall(event("describe"))
@@ -377,9 +378,54 @@ def wake_slow(port, dice):
             time.sleep(0.05)
 
 
+# Each of these goes on sending what costs a careless service the most.
+WIDE = {"rate": 192_000, "width": 4, "channels": 8}
+NAMES = json.dumps({"names": [f"name {number}" for number in range(70_000)]}).encode()
+FLOODS = {
+    "tiny chunks": chunk(b"\1\0") * 1000,
+    "empty chunks": chunk(b"") * 1000,
+    "wide sound": event("audio-chunk", bytes(range(256)) * 3750, data=WIDE),
+    "a recording": chunk(samples(*WORDS)),
+    "names": event("detect", data_length=len(NAMES)) + NAMES,
+    "many names": event("detect", data={"names": [f"\x1b[{n}m" for n in range(90)]}),
+    "questions": event("describe") * 100,
+    "garbage": b"\x1b]0;title\x07" * 1000 + b"\n",
+}
+
+
+def flood(port: int, content: bytes, seconds: float) -> None:
+    """Send the same again and again, on a new connection whenever the service hangs up."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), connect(port) as line:
+            line.settimeout(1)
+            while time.monotonic() < end:
+                line.sendall(content)
+        time.sleep(0.01)
+
+
+def wake_flood(port, dice):
+    flood(port, FLOODS[dice.choice(sorted(FLOODS))], 1.0)
+
+
+def heard_after(port: int) -> float:
+    """Say a word live, 80 ms at a time; give the seconds from its beginning to the detection."""
+    sound = samples("lamp")
+    with connect(port) as line, line.makefile("rb") as answers:
+        begun = time.perf_counter()
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(lambda: (answers.readline(), time.perf_counter()))
+            for start in range(0, len(sound), 2560):
+                time.sleep(max(0.0, begun + start / 32_000 - time.perf_counter()))
+                line.sendall(chunk(sound[start : start + 2560]))
+            header, at = answer.result()
+    assert b'"detection"' in header, header
+    return at - begun
+
+
 WYOMING = [
     *(wake_describe, wake_listen, wake_listen, wake_listen, wake_garbage, wake_garbage),
-    *(wake_half_open, wake_unread, wake_slow),
+    *(wake_half_open, wake_unread, wake_slow, wake_flood, wake_flood),
 ]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 import shutil
 import sys
 import threading
@@ -34,7 +35,8 @@ from tapword.serve.wyoming import announce, service
 from tapword.serve.wyoming.client import Limits
 from tapword.serve.wyoming.followed_model import FollowedModel
 from tapword.serve.wyoming.service import address, serving
-from tapword.serve.wyoming.sound import Converter, Format, Sound
+from tapword.serve.wyoming.settings import Clients, Settings, read_clients
+from tapword.serve.wyoming.sound import Converter, Format, Raw
 from tapword.serve.wyoming.stream import Stream
 
 HOST = "127.0.0.1"
@@ -156,9 +158,28 @@ def test_describe_names_every_word(model):
     )
     assert [word.name for word in program.models] == ["lamp", "music"]
     for word in program.models:
-        assert word.installed and word.phrase == word.description == word.name
+        assert word.installed and word.phrase == word.name
+        assert word.description == word.name.title()
         assert word.version and word.attribution.name and word.attribution.url
         assert word.languages == []
+
+
+def test_the_service_has_a_name_languages_and_words_as_they_are_shown(model, tmp_path):
+    path = tmp_path / "home.tap"
+    teach(path, {"turn_off": [clip("lamp", 0)], "Licht an": [clip("music", 0)]})
+
+    async def conversation(port):
+        async with AsyncTcpClient(HOST, port) as line:
+            await line.write_event(Describe().event())
+            return Info.from_event(await line.read_event())
+
+    presence = service.Presence("Downstairs", ["de", "en"])
+    [program] = serve(FollowedModel(path), conversation, presence=presence).wake
+    assert program.name == "Downstairs"
+    assert [(word.name, word.description, word.languages) for word in program.models] == [
+        ("turn_off", "Turn Off", ["de", "en"]),
+        ("Licht an", "Licht an", ["de", "en"]),
+    ]
 
 
 def test_words_are_heard_at_their_times_and_listening_goes_on(model, samples):
@@ -182,7 +203,7 @@ def test_only_the_named_words_fire(model, samples, caplog):
     assert music == [one for one in everything if one[0] == "music"]
     # A client that waits for a word compares the spelling it asked for.
     assert lamp == [("Lamp_", at) for word, at in everything if word == "lamp"]
-    assert door == NOTHING and "waits for 'door', which is not taught" in caplog.text
+    assert door == NOTHING and "waits for 'door', not taught here" in caplog.text
 
 
 def test_not_detected_when_nothing_was_said(model):
@@ -289,19 +310,20 @@ def test_samples_of_every_width(rate, width):
 
 def test_sound_is_split_into_seconds_and_none_of_nothing_waits():
     data = {"rate": 16_000, "width": 2, "channels": 1, "timestamp": 70}
-    pieces = list(Sound.of(data, bytes(80_000)).split())
+    pieces = list(Raw.of(data, bytes(80_000)).split())
     assert [(piece.seconds, piece.timestamp_ms) for piece in pieces] == [
         (1.0, 70),
         (1.0, None),
         (0.5, None),
     ]
-    assert list(Sound.of(data, b"").split()) == []
+    assert list(Raw.of(data, b"").split()) == []
 
 
 def test_the_model_file_is_followed(tmp_path, taught, model, samples, caplog):
     caplog.set_level(logging.INFO, "tapword.serve.wyoming")
     path = tmp_path / "home.tap"
-    followed = FollowedModel(path, thresholds={"music": 2.0, "later": 0.5})
+    thresholds = {"music": 2.0, "later": 0.5}
+    followed = FollowedModel(path, Clients(Settings(thresholds=thresholds)))
 
     async def until(condition):
         while not condition():
@@ -345,15 +367,77 @@ def test_the_model_file_is_followed(tmp_path, taught, model, samples, caplog):
 def test_words_taught_in_the_middle_of_a_stream_keep_its_time(tmp_path, taught, model, samples):
     path = tmp_path / "home.tap"
     followed = FollowedModel(path)
-    stream = Stream(followed)
-    format = Format(16_000, 2, 1)
+    stream = Stream(followed, Settings())
+
+    def hear(sound):
+        raw = Raw(sound.tobytes(), Format(16_000, 2, 1))
+        return stream.hear([stream.convert(raw)])
+
     half = 3 * 16_000
-    assert stream.hear([Sound(samples[:half].tobytes(), format)]) == []
+    assert hear(samples[:half]) == []
     shutil.copy(taught, path)
     followed.look()
     followed.look()
-    heard = stream.hear([Sound(samples[half:].tobytes(), format)]) + stream.end()
-    assert heard == [one for one in direct(model, samples) if one[1] > 4000] != []
+    heard = hear(samples[half:]) + stream.end()
+    late = [one for one in direct(model, samples) if one[1] > 4000]
+    assert [(one.word, one.ended_ms) for one in heard] == late != []
+
+
+def test_a_client_may_have_settings_of_its_own(taught, samples, caplog):
+    caplog.set_level(logging.INFO, "tapword.serve.wyoming")
+    known = read_clients(
+        ["hall=127.0.0.1"], ["lamp=2", "hall/music=2", "10.0.0.9/lamp=0.1"], ["1"], ["hall/60", "1"]
+    )
+    assert known.settings("10.0.0.9") == Settings(1.0, 1.0, {"lamp": 0.1})
+    assert known.settings("10.0.0.1") == known.common == Settings(1.0, 1.0, {"lamp": 2.0})
+    assert known.settings(HOST) == Settings(1.0, 60.0, {"lamp": 2.0, "music": 2.0})
+
+    async def conversation(port):
+        return await listen(port, samples)
+
+    assert serve(FollowedModel(taught, known), conversation) == NOTHING
+    # One word a minute, of all that are said.
+    slow = read_clients(["hall=127.0.0.1"], refractory=["hall/60"])
+    assert [word for word, _ in serve(FollowedModel(taught, slow), conversation)] == ["lamp"]
+    assert re.search(r"hall: heard 'lamp', score 0\.\d\d, threshold 0\.\d\d", caplog.text)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"clients": ["kitchen"]}, "as in kitchen=10.0.0.7; got 'kitchen'"),
+        ({"clients": ["kitchen=host"]}, "as in kitchen=10.0.0.7"),
+        ({"clients": ["a/b=10.0.0.7"]}, "as in kitchen=10.0.0.7"),
+        ({"false_alarms_per_hour": ["hall/1"]}, "--false-alarms-per-hour must be a number, or"),
+        ({"false_alarms_per_hour": ["10.0.0.7/0"]}, "must be above 0"),
+        ({"refractory": ["-1"]}, "at least 0"),
+        ({"refractory": ["nan"]}, "at least 0"),
+        ({"thresholds": ["10.0.0.7/lamp"]}, "as in lamp=0.6"),
+        ({"thresholds": ["marvin=-"]}, "as in lamp=0.6"),
+    ],
+)
+def test_settings_that_are_none(options, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_clients(**options)
+
+
+def test_near_misses_are_logged_where_no_word_was(taught, samples, caplog):
+    caplog.set_level(logging.DEBUG, "tapword.serve.wyoming")
+
+    async def conversation(port):
+        return await listen(port, samples)
+
+    # Looking for them changes nothing of what is heard.
+    assert serve(FollowedModel(taught), conversation) == direct(FollowedModel(taught), samples)
+    caplog.clear()
+    first, *_ = Detector(FollowedModel(taught).served)(samples)
+    just_missed = read_clients(thresholds=[f"lamp={first.score + 0.1}"])
+    heard = serve(FollowedModel(taught, just_missed), conversation)
+    assert (first.word, round(1000 * first.end_s)) not in heard
+    nearly = re.findall(r"nearly '(\w+)', score (\S+), threshold (\S+)", caplog.text)
+    assert ("lamp", f"{first.score:.2f}", f"{first.score + 0.1:.2f}") in nearly
+    # One for each word that was said, at most.
+    assert len(nearly) <= 4
 
 
 GARBAGE = {
@@ -515,3 +599,17 @@ def test_a_missing_package_is_named(monkeypatch):
 
     with pytest.raises(MissingExtra, match=r"tapword\[zeroconf\]"):
         asyncio.run(announced())
+
+
+def test_a_name_that_is_taken_gets_a_number(caplog):
+    pytest.importorskip("zeroconf", reason="needs the extra zeroconf")
+
+    async def announced():
+        async with (
+            announce.announced("tapword test", HOST, 1),
+            announce.announced("tapword test", HOST, 2),
+        ):
+            pass
+
+    asyncio.run(announced())
+    assert "the name 'tapword test' is taken in the network: announced as 'tapword" in caplog.text

@@ -13,8 +13,9 @@ import typer
 import typer.core
 
 import tapword
-from tapword.cli.console import err, printable
+from tapword.cli.console import err
 from tapword.errors import TapwordError
+from tapword.text import printable
 
 # Panels of the help, in the order they are shown.
 TEACH, FILES, SERVE, RESEARCH = "Teach and listen", "Model files", "Serve", "Research"
@@ -60,19 +61,27 @@ def flag(names: str, text: str) -> Any:
     return typer.Option(names, help=text)
 
 
-def argument(metavar: str, text: str) -> Any:
+def argument(metavar: str, text: str, **rules: Any) -> Any:
     """Describe an argument."""
-    return typer.Argument(metavar=metavar, help=text, show_default=False)
+    return typer.Argument(metavar=metavar, help=text, show_default=False, **rules)
 
 
 state = {"debug": False}
 
 
-def command(panel: str, name: str | None = None) -> Callable[[Callable[..., None]], Any]:
-    """Make a function a command of a panel; its dataclass arguments are groups of options."""
+def command(
+    panel: str, name: str | None = None, environment: bool = False
+) -> Callable[[Callable[..., None]], Any]:
+    """Make a function a command of a panel; its dataclass arguments are groups of options.
+
+    With `environment`, the variable TAPWORD_OPTION sets what --option would.
+    """
+    settings = {"auto_envvar_prefix": "TAPWORD"} if environment else {}
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        app.command(name, cls=Command, rich_help_panel=panel)(grouped(function))
+        app.command(name, cls=Command, rich_help_panel=panel, context_settings=settings)(
+            grouped(function)
+        )
         return function
 
     return register

@@ -17,6 +17,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from tapword.text import printable
+
 # Tables that go into a file or a pipe keep their lines whole.
 PIPED_WIDTH = 1000
 
@@ -34,20 +36,6 @@ err = _console(sys.stderr, stderr=True)
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output."""
     print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def printable(value: object) -> str:
-    r"""Text that any terminal shows on one line: what cannot be printed is escaped as in `repr`.
-
-    Examples
-    --------
-    >>> print(printable("a\nb\udcff"))
-    a\nb\udcff
-    """
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in str(value)
-    )
 
 
 def cell(value: object) -> Text:

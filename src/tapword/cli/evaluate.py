@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from tapword import registry
 from tapword.cli.app import RESEARCH, command, command_line, flag, option
-from tapword.cli.console import out, print_json, printable, progress_steps, warn
+from tapword.cli.console import out, print_json, progress_steps, warn
 from tapword.cli.options import (
     CACHE_GB,
     LEARNER_DEFAULT,
@@ -31,6 +31,7 @@ from tapword.research.orders import ORDERS
 from tapword.research.records import Records, as_json
 from tapword.spotter.presets import DEFAULT, UNWHITENED
 from tapword.spotter.whitening import Whitening
+from tapword.text import printable
 
 
 @dataclass

@@ -6,7 +6,7 @@ from typing import Annotated
 from rich.table import Table
 
 from tapword.cli.app import RESEARCH, command, command_line, option
-from tapword.cli.console import cell, err, out, print_json, printable, progress_steps
+from tapword.cli.console import cell, err, out, print_json, progress_steps
 from tapword.cli.options import Backbones, Model, Output, PerHour
 from tapword.research import stream_eval
 from tapword.research.records import as_json
@@ -14,6 +14,7 @@ from tapword.research.report.stream_page import STREAM_WRITERS
 from tapword.research.stream_eval import StreamReport, miss_rate_at
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
+from tapword.text import printable
 
 # Rates of false alarms an hour at which the curve of misses is read off.
 RATES = (0.5, 3.0)

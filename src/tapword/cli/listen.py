@@ -19,7 +19,7 @@ from tapword.audio.align import decibels
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.audio.microphone import CHUNK_S, Chunk
 from tapword.cli.app import TEACH, argument, command, flag, option
-from tapword.cli.console import cell, err, out, print_json, printable
+from tapword.cli.console import cell, err, out, print_json
 from tapword.cli.options import AsJson, Backbones, Device, Model, PerHour, Thresholds, expand
 from tapword.cli.record import METER_DB
 from tapword.errors import InputError
@@ -29,6 +29,7 @@ from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, parse_threshold
 from tapword.spotter.watched import WatchedModel
+from tapword.text import printable
 
 BLOCK_S = 10.0
 # How often a model file is looked at that may have changed, in seconds of sound.

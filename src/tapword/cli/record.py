@@ -9,8 +9,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from tapword.audio import microphone
 from tapword.audio.endpoint import Endpointer, Take
 from tapword.audio.files import SAMPLE_RATE
-from tapword.cli.console import err, out, printable
+from tapword.cli.console import err, out
 from tapword.errors import InputError
+from tapword.text import printable
 
 TAKES = 5
 # After so many refusals in a row something is wrong that another try does not mend.

@@ -8,11 +8,12 @@ from typing import Annotated
 from rich.text import Text
 
 from tapword.cli.app import RESEARCH, argument, command, command_line, flag, option
-from tapword.cli.console import err, out, print_json, printable, progress_steps
+from tapword.cli.console import err, out, print_json, progress_steps
 from tapword.cli.options import CACHE_GB, CacheFolder, CacheSize, DataFolder, Jobs, Output
 from tapword.errors import InputError
 from tapword.research import paper
 from tapword.research.cache import Cache
+from tapword.text import printable
 
 
 @dataclass

@@ -1,25 +1,32 @@
 """Commands that serve a model: to the browser, and to Home Assistant."""
 
 import contextlib
-import logging
 from pathlib import Path
 from typing import Annotated
 
 from tapword.cli.app import SERVE, argument, command, flag, option, state
 from tapword.cli.console import out
-from tapword.cli.options import HOME, SIZES, Backbones, PerHour, Thresholds
+from tapword.cli.options import HOME, SIZES, Backbones
 from tapword.errors import InputError, MissingExtra
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, parse_threshold
+from tapword.listening.detector import REFRACTORY_S
+from tapword.serve.wyoming.settings import read_clients
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
+from tapword.text import printable
 
 PORT = 8642
 URI = "tcp://127.0.0.1:10400"
 
 ServedModel = Annotated[
-    Path, argument("MODEL", "Model file; it need not be there yet. [default: home.tap]")
+    Path,
+    argument(
+        "MODEL",
+        "Model file; it need not be there yet. [default: home.tap]",
+        envvar="TAPWORD_MODEL",
+    ),
 ]
 
 
-@command(SERVE)
+@command(SERVE, environment=True)
 def studio(
     model: ServedModel = HOME,
     port: Annotated[int, option("N", "Port; 0 for any that is free.")] = PORT,
@@ -85,57 +92,96 @@ def studio(
         out.print("The studio is closed.")
 
 
-@command(SERVE)
+@command(SERVE, environment=True)
 def wyoming(
     model: ServedModel = HOME,
     uri: Annotated[
         str, option("URI", "Where to listen; tcp://0.0.0.0:10400 lets other machines in.")
     ] = URI,
-    threshold: Thresholds = None,
-    false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    name: Annotated[str, option("NAME", "What Home Assistant calls the service.")] = "tapword",
+    language: Annotated[
+        list[str] | None,
+        option("CODE", "Language of the words, as in de; repeat for several."),
+    ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        option(
+            "WORD=SCORE",
+            "Score from which WORD counts as said; repeat for several. CLIENT/WORD=SCORE: for one "
+            "client alone.",
+        ),
+    ] = None,
+    false_alarms_per_hour: Annotated[
+        list[str] | None,
+        option(
+            "RATE",
+            "How many are acceptable, of all words together; fewer cost more misses. CLIENT/RATE: "
+            f"for one client alone. [default: {FALSE_ALARMS_PER_HOUR}]",
+            # Its own name would not fit into the help.
+            envvar="TAPWORD_FALSE_ALARMS",
+        ),
+    ] = None,
+    refractory: Annotated[
+        list[str] | None,
+        option(
+            "SECONDS",
+            "One word at most in this time. CLIENT/SECONDS: for one client alone. "
+            f"[default: {REFRACTORY_S}]",
+        ),
+    ] = None,
+    client: Annotated[
+        list[str] | None,
+        option(
+            "NAME=ADDRESS",
+            "Name a client, as in kitchen=10.0.0.7, for the log and as CLIENT in other options; "
+            "repeat for several.",
+        ),
+    ] = None,
     zeroconf: Annotated[
         str | None, option("NAME", "Announce it by this name, for Home Assistant to find.")
     ] = None,
     backbone: Backbones = None,
+    verbose: Annotated[
+        bool, flag("--verbose", "Also log connections, and words that were nearly said.")
+    ] = False,
+    check: Annotated[
+        bool, flag("--check", "Ask the service that runs at URI whether it is well, and end.")
+    ] = False,
 ) -> None:
     """Serve the words of a model to Home Assistant and its voice satellites (Wyoming protocol).
 
     The model is read again whenever somebody taught it more.
     """
-    thresholds = dict(map(parse_threshold, threshold or []))
-    check_rate(false_alarms_per_hour)
-    if not model.absolute().parent.is_dir():
-        raise InputError(f"cannot wait for {model}: its folder does not exist")
+    clients = read_clients(
+        client or (), threshold or (), false_alarms_per_hour or (), refractory or ()
+    )
     try:
         import wyoming.server  # noqa: F401
     except ImportError as error:
         raise MissingExtra("the wake-word service", "wyoming", "wyoming") from error
+    from tapword.serve import log
     from tapword.serve.network import is_loopback
     from tapword.serve.wyoming.followed_model import FollowedModel
-    from tapword.serve.wyoming.service import address, serve
+    from tapword.serve.wyoming.service import Presence, address, described, serve
 
     host, port = address(uri)
+    if check:
+        words = described(host, port)
+        out.print(f"{uri}: {printable(', '.join(words) or 'no words yet')}", soft_wrap=True)
+        return
     local = is_loopback(host)
     if zeroconf is not None and local:
         raise InputError(
             f"--zeroconf announces the service to other machines, but {host} is this machine "
             "alone: give --uri tcp://0.0.0.0:10400"
         )
-    logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(message)s",
-        level=logging.DEBUG if state["debug"] else logging.INFO,
-    )
-    followed = FollowedModel(
-        model,
-        backbone,
-        false_alarms_per_hour=false_alarms_per_hour,
-        thresholds=thresholds,
-    )
+    log.set_up("tapword.serve.wyoming.client", verbose or state["debug"])
+    followed = FollowedModel(model, clients, backbone)
 
     def ready(bound: int) -> None:
         words = ", ".join(followed.served.words)
         missing = "no words yet" if model.exists() else "not there yet, waiting for it"
-        out.print(f"{model}: {words or missing}", soft_wrap=True)
+        out.print(printable(f"{model}: {words or missing}"), soft_wrap=True)
         out.print(f"Listening on {host} port {bound} for Home Assistant. Ctrl+C ends it.")
         if not local:
             out.print(
@@ -144,5 +190,5 @@ def wyoming(
                 soft_wrap=True,
             )
 
-    serve(followed, host, port, zeroconf, ready)
+    serve(followed, host, port, Presence(name, language or (), zeroconf), ready)
     out.print("The wake-word service is closed.")

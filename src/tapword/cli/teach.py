@@ -11,7 +11,7 @@ from rich.table import Table
 from tapword.audio import files as audio_files
 from tapword.cli import demo
 from tapword.cli.app import TEACH, argument, command, flag, option
-from tapword.cli.console import cell, err, out, print_json, printable, progress_bar, warn
+from tapword.cli.console import cell, err, out, print_json, progress_bar, warn
 from tapword.cli.options import (
     AsJson,
     Backbones,
@@ -32,6 +32,7 @@ from tapword.spotter import teaching
 from tapword.spotter.encoder import CLIPS_AT_ONCE
 from tapword.spotter.spotter import Prediction, Spotter
 from tapword.spotter.words import clean_word
+from tapword.text import printable
 
 
 @command(TEACH)

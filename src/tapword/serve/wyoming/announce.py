@@ -1,11 +1,14 @@
 """Tell Home Assistant that the service is there, by mDNS."""
 
 import contextlib
+import logging
 import socket
 from collections.abc import AsyncIterator
 
 from tapword.errors import InputError, MissingExtra
 from tapword.serve.network import own_address
+
+log = logging.getLogger("tapword.serve.wyoming")
 
 _TYPE = "_wyoming._tcp.local."
 
@@ -14,7 +17,8 @@ _TYPE = "_wyoming._tcp.local."
 async def announced(name: str | None, host: str, port: int) -> AsyncIterator[None]:
     """Announce a service by a name within this context; None announces nothing.
 
-    The hosts 0.0.0.0 and :: stand for this machine's address in the network.
+    A name that is taken gets a number. The hosts 0.0.0.0 and :: stand for this machine's address in
+    the network.
     """
     if name is None:
         yield
@@ -29,10 +33,16 @@ async def announced(name: str | None, host: str, port: int) -> AsyncIterator[Non
     )
     try:
         network = AsyncZeroconf()
-        await (await network.async_register_service(info))
-    except (OSError, zeroconf.Error) as error:
-        raise InputError(f"cannot announce {name!r} in the network: {error!r}") from error
+    except OSError as error:
+        raise InputError(f"cannot announce {name!r} in the network: {error}") from error
     try:
+        try:
+            await (await network.async_register_service(info, allow_name_change=True))
+        except (OSError, zeroconf.Error) as error:
+            raise InputError(f"cannot announce {name!r} in the network: {error!r}") from error
+        given = info.name.removesuffix(f".{_TYPE}")
+        if given != name:
+            log.warning("the name %r is taken in the network: announced as %r", name, given)
         yield
     finally:
         await network.async_unregister_all_services()

@@ -1,7 +1,7 @@
 """The words a service serves: a model file, read again when somebody taught it more."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +10,8 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import TapwordError
 from tapword.listening.detector import Detector
+from tapword.serve.wyoming.settings import Clients, Settings
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
 from tapword.spotter.watched import WatchedModel
 
 log = logging.getLogger("tapword.serve.wyoming")
@@ -24,10 +24,8 @@ class FollowedModel(WatchedModel):
     ----------
     path, backbones
         As for `WatchedModel`.
-    false_alarms_per_hour
-        As for `Detector`.
-    thresholds
-        Word -> score from which it counts as said; words may be taught later.
+    clients
+        How the words are heard for each client.
 
     Attributes
     ----------
@@ -38,23 +36,24 @@ class FollowedModel(WatchedModel):
     def __init__(
         self,
         path: Path,
+        clients: Clients | None = None,
         backbones: Sequence[str | Backbone] | None = None,
-        *,
-        false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR,
-        thresholds: Mapping[str, float] | None = None,
     ):
         super().__init__(path, backbones=backbones)
-        self.false_alarms_per_hour = false_alarms_per_hour
-        self.thresholds = dict(thresholds or {})
+        self.clients = clients or Clients()
         self._serve(self.spotter)
 
-    def detector(self, spotter: Spotter) -> Detector | None:
+    def detector(self, spotter: Spotter, settings: Settings) -> Detector | None:
         """Make a detector of a spotter's words; None where there are none."""
-        words, rate = spotter.words, self.false_alarms_per_hour
-        thresholds = {word: score for word, score in self.thresholds.items() if word in words}
+        words = spotter.words
         if not words:
             return None
-        return Detector(spotter, false_alarms_per_hour=rate, thresholds=thresholds)
+        return Detector(
+            spotter,
+            false_alarms_per_hour=settings.false_alarms_per_hour,
+            thresholds={w: score for w, score in settings.thresholds.items() if w in words},
+            refractory_s=settings.refractory_s,
+        )
 
     def look(self) -> bool:
         """Take over what others wrote; where that cannot be used, keep what there is and log it."""
@@ -71,13 +70,13 @@ class FollowedModel(WatchedModel):
         return changed
 
     def _serve(self, spotter: Spotter) -> None:
-        if self.detector(spotter) is not None:
+        if self.detector(spotter, self.clients.common) is not None:
             # Make what is made on first use, before threads share it; fail now if it must.
             silence = np.zeros(SAMPLE_RATE, dtype=np.float32)
             vectors = spotter.encoder.encode([silence])
             spotter.encoder.is_noise(vectors)
             spotter.score_vectors(vectors)
         self.served = spotter
-        for word in self.thresholds:
+        for word in self.clients.thresholds():
             if spotter.words and word not in spotter.words:
                 log.warning("no word %r is taught in %s; its threshold waits", word, self.path)

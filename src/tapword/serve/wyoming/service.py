@@ -2,62 +2,145 @@
 
 import asyncio
 import contextlib
-import logging
+import heapq
+import itertools
 import os
 import signal
 import socket
+import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from threadpoolctl import threadpool_limits
-from wyoming.info import Attribution, Info, WakeModel, WakeProgram
+from wyoming.client import AsyncTcpClient
+from wyoming.info import Attribution, Describe, Info, WakeModel, WakeProgram
 
 from tapword.errors import InputError
 from tapword.serve.watching import watching
 from tapword.serve.wyoming.announce import announced
-from tapword.serve.wyoming.client import LIMITS, Client, Limits
+from tapword.serve.wyoming.client import LIMITS, Client, Limits, log
 from tapword.serve.wyoming.followed_model import FollowedModel
-from tapword.serve.wyoming.stream import Detections
 from tapword.version import __version__
 
-log = logging.getLogger("tapword.serve.wyoming")
-
+T = TypeVar("T")
 # How often the model file is looked at.
 LOOK_S = 1.0
+# How long a service that is well may take to say so.
+CHECK_S = 5.0
+# How long a thread of Python may keep the others waiting; usually 5 ms.
+SWITCH_S = 0.0005
+
+
+@dataclass(frozen=True)
+class Presence:
+    """How a service shows itself: its name, its words' languages, and its name in the network."""
+
+    name: str = "tapword"
+    languages: Sequence[str] = ()
+    announced: str | None = None
+
+
+PRESENCE = Presence()
+
+
+class Turns:
+    """Threads, and who is next on them: whoever's sound would be over first if it were played.
+
+    So nobody who sends faster than sound plays delays those who speak.
+    """
+
+    def __init__(self, threads: int):
+        self._threads = ThreadPoolExecutor(threads, "listening")
+        self._free = threads
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+
+    async def work(self, ahead_s: float, job: Callable[..., T], *arguments: Any) -> T:
+        """Do a job on one of the threads, when it is its turn."""
+        loop = asyncio.get_running_loop()
+        if self._free:
+            self._free -= 1
+        else:
+            turn: asyncio.Future[None] = loop.create_future()
+            heapq.heappush(self._waiting, (loop.time() + ahead_s, next(self._order), turn))
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if not turn.cancelled():
+                    self._next()
+                raise
+        working = loop.run_in_executor(self._threads, job, *arguments)
+        working.add_done_callback(self._done)
+        # A client may go while a thread is busy with it; that thread is not free before its end.
+        return await asyncio.shield(working)
+
+    def _done(self, working: asyncio.Future[Any]) -> None:
+        if not working.cancelled():
+            working.exception()
+        self._next()
+
+    def _next(self) -> None:
+        while self._waiting:
+            *_, turn = heapq.heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def close(self) -> None:
+        """Begin no more jobs."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class Service:
     """What the clients share: the words, the threads, the number of places."""
 
-    def __init__(self, model: FollowedModel, limits: Limits, clock: Callable[[], float]):
+    def __init__(
+        self,
+        model: FollowedModel,
+        presence: Presence,
+        limits: Limits,
+        clock: Callable[[], float],
+    ):
         self.model = model
+        self.presence = presence
         self.limits = limits
         self.clock = clock
-        self._clients: set[asyncio.Task[None]] = set()
-        self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "listening")
+        self._clients: set[Client] = set()
+        self._turns = Turns(os.cpu_count() or 1)
+        self.work = self._turns.work
+
+    @property
+    def places_taken(self) -> int:
+        """Number of clients."""
+        return len(self._clients)
 
     def info(self) -> Info:
         """Describe the service and its words."""
         maker = Attribution("tapword", "https://pypi.org/project/tapword/")
         common: dict[str, Any] = {"attribution": maker, "installed": True, "version": __version__}
+        languages = list(self.presence.languages)
         words = [
-            WakeModel(name=word, description=word, phrase=word, languages=[], **common)
+            WakeModel(
+                name=word, description=shown(word), phrase=word, languages=languages, **common
+            )
             for word in self.model.served.words
         ]
         description = "Words taught on this device, a few samples each"
-        program = WakeProgram(name="tapword", description=description, models=words, **common)
+        program = WakeProgram(
+            name=self.presence.name, description=description, models=words, **common
+        )
         return Info(wake=[program])
-
-    async def work(self, job: Callable[..., Detections], *arguments: Any) -> Detections:
-        """Hear a client's sound on one of the threads."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, job, *arguments)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a client as long as it stays, where there is a place for it."""
-        if len(self._clients) >= self.limits.clients:
+        client = Client(self, reader, writer)
+        if len(self._clients) >= self.limits.clients and not self._make_room(client):
             log.warning("refused a client: %d are connected already", self.limits.clients)
             writer.transport.abort()
             return
@@ -65,16 +148,46 @@ class Service:
         if connection is not None:
             # A peer that lost its power does not say goodbye, and would keep its place.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        task = asyncio.create_task(Client(self, reader, writer).run())
-        self._clients.add(task)
-        task.add_done_callback(self._clients.discard)
+        client.task = asyncio.create_task(client.run())
+        self._clients.add(client)
+        client.task.add_done_callback(lambda _: self._clients.discard(client))
+
+    def _make_room(self, newcomer: Client) -> bool:
+        """Send one away: who hurries most, else who is idle, else of the address with most."""
+        leaving = max(self._clients, key=lambda client: client.ahead_s)
+        if not leaving.hurries:
+            leaving = min(self._clients, key=lambda client: client.last)
+        if not leaving.hurries and self.clock() - leaving.last < self.limits.idle_s:
+            places = Counter(client.address for client in self._clients)
+            address, taken = places.most_common(1)[0]
+            if taken <= places[newcomer.address] + 1:
+                return False
+            theirs = (client for client in self._clients if client.address == address)
+            leaving = min(theirs, key=lambda client: client.last)
+        self._clients.discard(leaving)
+        leaving.leave()
+        return True
 
     async def close(self) -> None:
         """Send all clients away."""
-        for task in self._clients:
+        tasks = [client.task for client in self._clients if client.task is not None]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._turns.close()
+
+
+def shown(word: str) -> str:
+    """Give a word's name as a list of wake words shows it, unless it was taught with capitals.
+
+    Examples
+    --------
+    >>> shown("turn_off the lamp"), shown("Licht an")
+    ('Turn Off The Lamp', 'Licht an')
+    """
+    if word != word.lower():
+        return word
+    return " ".join(part[:1].upper() + part[1:] for part in word.replace("_", " ").split())
 
 
 def address(uri: str) -> tuple[str, int]:
@@ -100,26 +213,24 @@ async def serving(
     model: FollowedModel,
     host: str,
     port: int,
-    name: str | None = None,
+    presence: Presence = PRESENCE,
     *,
     look_s: float = LOOK_S,
     limits: Limits = LIMITS,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[int]:
-    """Serve within this context, announced in the network where there is a name; give the port."""
-    service = Service(model, limits, clock)
+    """Serve within this context, announced in the network if it has a name there; give the port."""
+    service = Service(model, presence, limits, clock)
     try:
-        server = await asyncio.start_server(service.handle, host, port)
+        server = await asyncio.start_server(service.handle, host, port, limit=limits.data_bytes)
     except OSError as error:
-        number = error.errno or 0
-        reason = os.strerror(number) if number > 0 else error.strerror
         raise InputError(
-            f"cannot use port {port} of {host}: {reason}; another wake-word service may be "
+            f"cannot use port {port} of {host}: {_reason(error)}; another wake-word service may be "
             "running there: stop it, or give another port by --uri"
         ) from error
     port = server.sockets[0].getsockname()[1]
     try:
-        async with watching(model, look_s), announced(name, host, port):
+        async with watching(model, look_s), announced(presence.announced, host, port):
             yield port
     finally:
         server.close()
@@ -127,7 +238,11 @@ async def serving(
 
 
 def serve(
-    model: FollowedModel, host: str, port: int, name: str | None, ready: Callable[[int], None]
+    model: FollowedModel,
+    host: str,
+    port: int,
+    presence: Presence,
+    ready: Callable[[int], None],
 ) -> None:
     """Serve until interrupted or told to stop; `ready` is told the port."""
 
@@ -137,10 +252,49 @@ def serve(
         with contextlib.suppress(NotImplementedError):
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        async with serving(model, host, port, name) as bound:
+        async with serving(model, host, port, presence) as bound:
             ready(bound)
             await stop.wait()
 
     # The threads are busy with clients; BLAS's own would only fight them for the cores.
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"), _quick_switches():
         asyncio.run(main())
+
+
+@contextlib.contextmanager
+def _quick_switches() -> Iterator[None]:
+    """Let threads of Python wait for each other less than usual, within this context.
+
+    A thread that hears gives way some hundred times a second of sound, and waits that long for the
+    one that reads whenever somebody keeps that busy.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def described(host: str, port: int, patience_s: float = CHECK_S) -> list[str]:
+    """Ask the service that runs there for its words; an error where there is no answer."""
+
+    async def ask() -> list[str]:
+        async with asyncio.timeout(patience_s), AsyncTcpClient(host, port) as line:
+            await line.write_event(Describe().event())
+            event = await line.read_event()
+            if event is None or not Info.is_type(event.type):
+                raise ConnectionError("no wake-word service")
+            return [word.name for program in Info.from_event(event).wake for word in program.models]
+
+    try:
+        return asyncio.run(ask())
+    except OSError as error:
+        reason = _reason(error) or f"none within {patience_s:g} s"
+        raise InputError(f"no wake-word service answers at {host} port {port}: {reason}") from error
+
+
+def _reason(error: OSError) -> str:
+    """Say what went wrong in the system's own words: asyncio puts others before them."""
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or str(error)

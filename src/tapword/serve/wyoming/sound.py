@@ -41,18 +41,16 @@ class Format(NamedTuple):
         return self.rate * self.width * self.channels
 
 
-class Sound(NamedTuple):
-    """Some sound of a client: whole samples of all channels."""
+class Raw(NamedTuple):
+    """Some sound as a client sent it: whole samples of all channels."""
 
     samples: bytes
     format: Format
     # When it was recorded by the client's clock, where it says so.
     timestamp_ms: int | None = None
-    # How much is missing between the sound before and this.
-    lost_s: float = 0.0
 
     @classmethod
-    def of(cls, data: dict[str, Any], payload: bytes) -> "Sound":
+    def of(cls, data: dict[str, Any], payload: bytes) -> "Raw":
         """Take the sound out of an audio chunk's data and payload."""
         format = Format.of(data)
         if len(payload) % (format.width * format.channels):
@@ -67,12 +65,24 @@ class Sound(NamedTuple):
         """How long it lasts."""
         return len(self.samples) / self.format.second_bytes
 
-    def split(self) -> Iterator["Sound"]:
+    def split(self) -> Iterator["Raw"]:
         """Give it in pieces of at most a second; none where it is empty."""
         step = self.format.second_bytes
         for start in range(0, len(self.samples), step):
             at = None if start else self.timestamp_ms
-            yield Sound(self.samples[start : start + step], self.format, at)
+            yield Raw(self.samples[start : start + step], self.format, at)
+
+
+class Sound(NamedTuple):
+    """The same once it was converted: what waits to be heard takes the same memory for all."""
+
+    # (n,) float32 at 16 kHz; a resampler holds some back, which comes with the next.
+    audio: np.ndarray
+    # How long what was sent lasts.
+    seconds: float
+    timestamp_ms: int | None = None
+    # How much is missing between the sound before and this; None where this follows on it.
+    lost_s: float | None = None
 
 
 class Converter:

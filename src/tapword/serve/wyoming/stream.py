@@ -1,24 +1,57 @@
 """One client's stream: sound in, detections out; knows nothing of sockets."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from tapword.listening.detector import Detector, Event
+import numpy as np
+
+from tapword.audio.files import SAMPLE_RATE
+from tapword.listening.detector import CLOSE_SCORE, Candidate, Detector, Event
 from tapword.serve.wyoming.followed_model import FollowedModel
-from tapword.serve.wyoming.sound import Converter, Sound
+from tapword.serve.wyoming.settings import Settings
+from tapword.serve.wyoming.sound import Converter, Raw, Sound
 from tapword.spotter.spotter import Spotter
 
-# Words that were heard, and when each ended in milliseconds by the client's clock.
-Detections = list[tuple[str, int]]
+
+class Heard(NamedTuple):
+    """A word that was said, or nearly: then its score is below the threshold.
+
+    `ended_ms` is by the client's clock.
+    """
+
+    word: str
+    ended_ms: int
+    score: float
+    threshold: float
+
+    @property
+    def said(self) -> bool:
+        """Whether it counts as said."""
+        return self.score >= self.threshold
 
 
 class Stream:
     """Hear the words of a model, also those taught meanwhile, in what one client sends.
 
-    `detected` says whether a word was heard since the stream began.
+    Parameters
+    ----------
+    model
+        Whose words.
+    settings
+        How they are heard for this client.
+    near_misses
+        Also give what was nearly said; this costs some time.
+
+    Attributes
+    ----------
+    detected
+        Whether a word was heard since the stream began.
     """
 
-    def __init__(self, model: FollowedModel):
+    def __init__(self, model: FollowedModel, settings: Settings, near_misses: bool = False):
         self.model = model
+        self.settings = settings
+        self.near_misses = near_misses
         self._names: dict[str, str] = {}
         self.begin()
 
@@ -30,7 +63,7 @@ class Stream:
         """
         self._names = {_plain(name): name for name in names}
         known = set(map(_plain, self.model.served.words))
-        return [name for name in names if _plain(name) not in known]
+        return [name for plain, name in self._names.items() if plain not in known]
 
     def begin(self, timestamp_ms: int | None = None) -> None:
         """Start anew, at a time by the client's clock."""
@@ -38,49 +71,133 @@ class Stream:
         self._spotter: Spotter | None = None
         self._detector: Detector | None = None
         self._converter: Converter | None = None
+        self._near: NearMisses | None = None
         self._taken_s = 0.0
         # What the client's clock showed at the stream's start.
         self._clock_ms = float(timestamp_ms or 0)
 
-    def hear(self, sounds: Sequence[Sound]) -> Detections:
+    def convert(self, raw: Raw) -> Sound:
+        """Bring what comes next into the form in which it is heard; it may be heard much later."""
+        follows = self._converter is not None and self._converter.format == raw.format
+        if self._converter is None or not follows:
+            self._converter = Converter(raw.format)
+        audio = self._converter(raw.samples)
+        return Sound(audio, raw.seconds, raw.timestamp_ms, None if follows else 0.0)
+
+    def hear(self, sounds: Sequence[Sound]) -> list[Heard]:
         """Hear what comes next; give the words that were said, in order."""
-        heard = []
+        heard: list[Heard] = []
+        pieces: list[np.ndarray] = []
         for sound in sounds:
-            if sound.lost_s or self._converter is None or self._converter.format != sound.format:
+            if sound.lost_s is not None:
+                heard += self._hear(pieces)
+                pieces = []
                 if self._detector is not None:
                     self._detector.gap(sound.lost_s)
                 self._taken_s += sound.lost_s
-                self._converter = Converter(sound.format)
             if sound.timestamp_ms is not None:
                 self._clock_ms = sound.timestamp_ms - 1000 * self._taken_s
-            detector = self._fresh_detector()
             self._taken_s += sound.seconds
-            audio = self._converter(sound.samples)
-            if detector is not None:
-                heard += self._wanted(detector(audio))
-        return heard
+            pieces.append(sound.audio)
+        return heard + self._hear(pieces)
 
-    def end(self) -> Detections:
+    def _hear(self, pieces: list[np.ndarray]) -> list[Heard]:
+        """Hear pieces that follow on each other, in one go: they may be many and tiny."""
+        if not pieces:
+            return []
+        audio = np.concatenate(pieces)
+        detector = self._fresh_detector(len(audio) / SAMPLE_RATE)
+        return [] if detector is None else self._wanted(detector(audio), self._taken_s)
+
+    def end(self) -> list[Heard]:
         """Give the words that were still being heard when the sound stopped."""
         if self._detector is None or self._converter is None:
             return []
         events = self._detector(self._converter(b"", last=True))
-        return self._wanted(events + self._detector.flush())
+        return self._wanted(events + self._detector.flush(), float("inf"))
 
-    def _wanted(self, events: list[Event]) -> Detections:
-        wanted = [e for e in events if not self._names or _plain(e.word) in self._names]
-        self.detected = self.detected or bool(wanted)
-        ended = [(e.word, round(self._clock_ms + 1000 * e.end_s)) for e in wanted]
-        return [(self._names.get(_plain(word), word), at_ms) for word, at_ms in ended]
+    def _wanted(self, events: list[Event], now_s: float) -> list[Heard]:
+        assert self._detector is not None
+        thresholds = self._detector.thresholds
+        found = events + (self._near.since(now_s) if self._near else [])
+        heard = [
+            Heard(
+                self._names.get(_plain(event.word), event.word),
+                round(self._clock_ms + 1000 * event.end_s),
+                event.score,
+                thresholds[event.word],
+            )
+            for event in found
+            if not self._names or _plain(event.word) in self._names
+        ]
+        self.detected = self.detected or any(one.said for one in heard)
+        return heard
 
-    def _fresh_detector(self) -> Detector | None:
-        """Detector of the words as they are now; None while there are none."""
+    def _fresh_detector(self, next_s: float) -> Detector | None:
+        """Detector of the words as they are now, at what was taken last; None without words."""
         spotter = self.model.served
         if self._spotter is not spotter:
-            self._spotter, self._detector = spotter, self.model.detector(spotter)
+            self._spotter = spotter
+            self._detector = self.model.detector(spotter, self.settings)
             if self._detector is not None:
-                self._detector.gap(self._taken_s)
+                self._detector.gap(max(0.0, self._taken_s - next_s))
+                if self.near_misses:
+                    self._near = NearMisses(self._detector)
+                    self._detector.observe = self._near
         return self._detector
+
+
+class NearMisses:
+    """Words that were nearly said: the best of each second in which none was.
+
+    A word is nearly said if its score is below its threshold by no more than the detector calls
+    close.
+    """
+
+    def __init__(self, detector: Detector):
+        self._detector = detector
+        self._found: list[Event] = []
+        # The best of this second, by how little it lacks, and the centres of it and of a word.
+        self._best: tuple[float, Event] | None = None
+        self._best_at = self._said_at = -SAMPLE_RATE
+
+    def __call__(self, candidate: Candidate) -> None:
+        """Look at what the detector scored."""
+        thresholds = self._detector.thresholds
+        lacking = {
+            word: thresholds[word] - score
+            for word, score in candidate.scores.taken().items()
+            if word in thresholds
+        }
+        word = min(lacking, key=lambda word: lacking[word], default=None)
+        if word is None or lacking[word] > CLOSE_SCORE:
+            return
+        at = candidate.centre
+        if lacking[word] <= 0:
+            # What is beside a word is like it.
+            self._said_at = at
+            if at - self._best_at < SAMPLE_RATE:
+                self._best = None
+        elif at - self._said_at >= SAMPLE_RATE:
+            if at - self._best_at >= SAMPLE_RATE:
+                self._settle()
+            if self._best is None or lacking[word] < self._best[0]:
+                score = candidate.scores.words[word]
+                event = Event(word, candidate.start_s, candidate.end_s, score)
+                self._best, self._best_at = (lacking[word], event), at
+
+    def since(self, now_s: float) -> list[Event]:
+        """Give those found since the last time that nothing can replace any more."""
+        # Candidates come up to a second after their sound.
+        if now_s - self._best_at / SAMPLE_RATE > 2:
+            self._settle()
+        found, self._found = self._found, []
+        return found
+
+    def _settle(self) -> None:
+        if self._best is not None:
+            self._found.append(self._best[1])
+        self._best = None
 
 
 def _plain(word: str) -> str:

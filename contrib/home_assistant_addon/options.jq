@@ -1,0 +1,13 @@
+# The options set in Home Assistant -> the arguments of tapword wyoming, one a line.
+"/share/tapword/" + .model,
+"--name", .name,
+"--false-alarms-per-hour", (.false_alarms_per_hour | tostring),
+"--refractory", (.refractory | tostring),
+(.languages[]? | "--language", .),
+(.thresholds[]? | "--threshold", .),
+(.clients[]? |
+    "--client", "\(.name)=\(.address)",
+    (.name as $name | .false_alarms_per_hour // empty
+        | "--false-alarms-per-hour", "\($name)/\(.)"),
+    (.name as $name | .refractory // empty | "--refractory", "\($name)/\(.)")),
+(if .verbose then "--verbose" else empty end)

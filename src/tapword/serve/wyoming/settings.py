@@ -1,0 +1,113 @@
+"""How words are heard for each client: what the options say, for all or for one alone."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tapword.errors import InputError
+from tapword.listening.detector import REFRACTORY_S, Decider
+from tapword.serve.network import ip_address
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, parse_threshold
+
+
+@dataclass(frozen=True)
+class Settings:
+    """As for `Detector`; `thresholds` may name words that are taught later."""
+
+    false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR
+    refractory_s: float = REFRACTORY_S
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Clients:
+    """What is known of clients by their addresses; most are not known, and hear as all do."""
+
+    common: Settings = field(default_factory=Settings)
+    names: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, Settings] = field(default_factory=dict)
+
+    def name(self, address: str) -> str:
+        """Give what a client is called in the log."""
+        return self.names.get(address, address)
+
+    def settings(self, address: str) -> Settings:
+        """Give what a client's words are heard with."""
+        return self.own.get(address, self.common)
+
+    def thresholds(self) -> list[str]:
+        """List the words that somebody gave a threshold."""
+        every = (self.common, *self.own.values())
+        return sorted({word for settings in every for word in settings.thresholds})
+
+
+def read_clients(
+    clients: Iterable[str] = (),
+    thresholds: Iterable[str] = (),
+    false_alarms_per_hour: Iterable[str] = (),
+    refractory: Iterable[str] = (),
+) -> Clients:
+    """Read options: NAME=ADDRESS, and values, each for all or as CLIENT/VALUE for one alone.
+
+    Examples
+    --------
+    >>> known = read_clients(["kitchen=10.0.0.7"], ["lamp=0.6", "kitchen/lamp=0.5"], ["1"])
+    >>> known.settings("10.0.0.8").thresholds, known.settings("10.0.0.7").thresholds
+    ({'lamp': 0.6}, {'lamp': 0.5})
+    """
+    addresses = dict(map(_client, clients))
+    given: dict[str, dict[str, Any]] = defaultdict(lambda: {"thresholds": {}})
+    for text in thresholds:
+        address, value = _whose(text, addresses)
+        given[address]["thresholds"].update([parse_threshold(value)])
+    for key, texts, check in (
+        ("false_alarms_per_hour", false_alarms_per_hour, check_rate),
+        ("refractory_s", refractory, _check_pause),
+    ):
+        for text in texts:
+            address, value = _whose(text, addresses)
+            given[address][key] = check(_number(key, value))
+    common = Settings(**given.pop("", {}))
+    own = {
+        address: replace(
+            common, **values | {"thresholds": common.thresholds | values["thresholds"]}
+        )
+        for address, values in given.items()
+    }
+    return Clients(common, {address: name for name, address in addresses.items()}, own)
+
+
+def _client(text: str) -> tuple[str, str]:
+    """Read NAME=ADDRESS."""
+    name, _, given = text.partition("=")
+    name, address = name.strip(), ip_address(given.strip())
+    if not name or "/" in name or not name.isprintable() or address is None:
+        raise InputError(f"--client must be NAME=ADDRESS, as in kitchen=10.0.0.7; got {text!r}")
+    return name, str(address)
+
+
+def _whose(text: str, addresses: Mapping[str, str]) -> tuple[str, str]:
+    """Split CLIENT/VALUE into the client's address and the value; no address where it is for all.
+
+    A word may hold a slash: only what stands before the first one and is a client is one.
+    """
+    before, slash, value = text.partition("/")
+    before = before.strip()
+    address = addresses.get(before) or str(ip_address(before) or "")
+    return (address, value) if slash and address else ("", text)
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        option = key.removesuffix("_s").replace("_", "-")
+        raise InputError(
+            f"--{option} must be a number, or CLIENT/NUMBER where --client names that client "
+            f"or CLIENT is an address; got {text!r}"
+        ) from None
+
+
+def _check_pause(refractory_s: float) -> float:
+    return Decider(refractory_s).refractory_s
