@@ -176,6 +176,12 @@ class StartsFromBefore(Slda):
             np.copyto(self.statistics.scatter, before.scatter)
 
 
+class HidesItsTrace(Slda):
+    def __post_init__(self):
+        super().__post_init__()
+        self.keeps_trace = False
+
+
 class MergesCountsOnly(Ncm):
     def _merge(self, other, indices):
         pass

@@ -46,6 +46,8 @@ class Snb(StatisticsLearner):
     ['off', 'on']
     """
 
+    per_word = True
+
     var_smoothing: float = 1e-9
     enough: int = 50
     variant: str = "exact"

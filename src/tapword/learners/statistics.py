@@ -65,7 +65,7 @@ class Sum:
         return self._collected
 
     def rounded(self) -> np.ndarray:
-        """The sum; what rounding took from it is given up."""
+        """Give the sum, and give up what rounding took from it."""
         numbers, self._collected = self.numbers, None
         return numbers
 
