@@ -25,6 +25,8 @@ from tapword.learners.packed import Blocks
 # Samples that one update of the scatter takes at a time: bounds the copy of a large batch. So many
 # are also added up in float32 one by one; of more, the small squares would be lost in a large sum.
 CHUNK = 4096
+# Numbers that are added at a time, so that they stay in a processor's cache.
+IN_CACHE = 1 << 15
 # Samples of a word that a state may claim; sums and products of such counts stay in range.
 MOST_SAMPLES = 2**40
 
@@ -46,17 +48,19 @@ class Sum:
     def numbers(self) -> np.ndarray:
         """The sum as a state holds it; not a copy."""
         if self._collected is not None and self._waiting:
-            total = self._numbers + self._collected
-            np.subtract(total, self._numbers, out=self._numbers)
-            self._collected -= self._numbers
-            self._numbers[:] = total
+            for start in range(0, len(self._numbers), IN_CACHE):
+                part = slice(start, start + IN_CACHE)
+                total, collected = self._numbers[part], self._collected[part]
+                before = total.copy()
+                total += collected
+                collected -= total - before
             self._waiting = 0
         return self._numbers
 
     def room(self, before: int, new: int = 1) -> np.ndarray:
         """Array to add the squares of `new` samples to, of which there were `before`."""
         if before + new <= CHUNK:
-            return self.numbers
+            return self._numbers
         if self._collected is None:
             self._collected = np.zeros_like(self._numbers)
         if self._waiting + new > CHUNK:
@@ -127,14 +131,17 @@ class Statistics:
 
     def update(self, x: np.ndarray, k: int, weight: float | None = None) -> None:
         """Add one sample of word `k`; `weight` replaces n_k / (n_k + 1) in the scatter."""
-        n = int(self.counts[k])
-        e = x - self.centres[k]
+        n, centre = int(self.counts[k]), self.centres[k]
+        e = x - centre
         if self.forgotten:
             self.forgotten -= 1
         else:
-            self._add_outer(k, e.astype(np.float32), n / (n + 1) if weight is None else weight)
+            weight = n / (n + 1) if weight is None else weight
+            if self.keeps_scatter and weight:
+                self._add_outer(k, e.astype(np.float32), weight)
             self.n_scatter += 1
-        self.centres[k] += e / (n + 1)
+        e /= n + 1
+        centre += e
         self.counts[k] = n + 1
 
     def update_many(self, X: np.ndarray, indices: np.ndarray, chunk: int = CHUNK) -> None:
@@ -175,7 +182,8 @@ class Statistics:
         shift, weights = self._shift(words, other.centres, other.counts)
         if self.keeps_scatter:
             for k, e, weight in zip(words, shift.astype(np.float32), weights, strict=True):
-                self._add_outer(k, e, float(weight))
+                if weight:
+                    self._add_outer(k, e, float(weight))
             self._add_scatter(other, words)
         self.n_scatter += other.n_scatter
         self.forgotten += other.forgotten
@@ -253,8 +261,7 @@ class Statistics:
         return self.scatter
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
-        if self.keeps_scatter and weight:
-            self.blocks.add_outer(self._room_for(k), e, weight)
+        self.blocks.add_outer(self._room_for(k), e, weight)
 
     def _room_for(self, k: int, new: int = 1) -> np.ndarray:
         """Where to add the squares of `new` samples of word `k`."""
@@ -371,8 +378,6 @@ class SketchStatistics(Statistics):
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
         super()._add_outer(k, e, weight)
-        if not weight:
-            return
         if self.used == len(self.rows):
             _, values, directions = np.linalg.svd(self.rows, full_matrices=False)
             # Vectors of no more numbers than `rank` have no direction to give up.

@@ -14,7 +14,7 @@ class Folder(Dataset):
     Parameters
     ----------
     root
-        Folder with a folder for each word, sound files below it (WAV, FLAC, OGG, Opus, MP3). Names
+        Folder with a folder for each word, sound files below it (WAV, FLAC, OGG, Opus, MP3, AIFF). Names
         that begin with "." or "_" are left out. Where it has a folder `train` of folders, it is
         taken as split already.
     test_share
