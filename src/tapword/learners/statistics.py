@@ -25,8 +25,6 @@ from tapword.learners.packed import Blocks
 # Samples that one update of the scatter takes at a time: bounds the copy of a large batch. So many
 # are also added up in float32 one by one; of more, the small squares would be lost in a large sum.
 CHUNK = 4096
-# Numbers that are added at a time, so that they stay in a processor's cache.
-IN_CACHE = 1 << 15
 # Samples of a word that a state may claim; sums and products of such counts stay in range.
 MOST_SAMPLES = 2**40
 
@@ -35,8 +33,8 @@ class Sum:
     """A packed sum of squares, float32, to which millions of samples can be added one by one.
 
     The first `CHUNK` samples go into the sum itself, later ones into a second array of its size.
-    That is added to the sum whenever it is read, and after `CHUNK` samples; what rounding takes
-    then stays behind for the next time (Kahan's compensated summation, a batch at a time).
+    That is added to the sum after `CHUNK` samples, and what rounding takes then stays behind for
+    the next time (Kahan's compensated summation, a batch at a time). Reading changes nothing.
     """
 
     def __init__(self, numbers: np.ndarray):
@@ -46,16 +44,8 @@ class Sum:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The sum as a state holds it; not a copy."""
-        if self._collected is not None and self._waiting:
-            for start in range(0, len(self._numbers), IN_CACHE):
-                part = slice(start, start + IN_CACHE)
-                total, collected = self._numbers[part], self._collected[part]
-                before = total.copy()
-                total += collected
-                collected -= total - before
-            self._waiting = 0
-        return self._numbers
+        """The sum as a state holds it."""
+        return self._numbers if self._collected is None else self._numbers + self._collected
 
     def room(self, before: int, new: int = 1) -> np.ndarray:
         """Array to add the squares of `new` samples to, of which there were `before`."""
@@ -64,14 +54,19 @@ class Sum:
         if self._collected is None:
             self._collected = np.zeros_like(self._numbers)
         if self._waiting + new > CHUNK:
-            _ = self.numbers
+            total = self.numbers
+            self._collected -= total - self._numbers
+            self._numbers[:] = total
+            self._waiting = 0
         self._waiting += new
         return self._collected
 
     def rounded(self) -> np.ndarray:
         """Give the sum, and give up what rounding took from it."""
-        numbers, self._collected = self.numbers, None
-        return numbers
+        if self._collected is not None:
+            self._numbers += self._collected
+            self._collected, self._waiting = None, 0
+        return self._numbers
 
 
 class Statistics:
@@ -102,7 +97,7 @@ class Statistics:
     def __init__(self, dim: int, scatter: bool = True, block: int | None = None):
         self.dim = dim
         self.blocks = Blocks(dim, min(block or dim, dim))
-        self.keeps_scatter = scatter
+        self.keeps_scatter = self._shares_scatter = scatter
         self.counts = np.zeros(0, dtype=np.int64)
         self.centres = np.zeros((0, dim))
         self._room = self.centres
@@ -116,7 +111,7 @@ class Statistics:
 
     @property
     def scatter(self) -> np.ndarray:
-        """The packed scatter that all words share; not a copy."""
+        """The packed scatter that all words share."""
         return self._sum.numbers
 
     def add_word(self) -> None:
@@ -190,7 +185,7 @@ class Statistics:
 
     def remove(self, k: int) -> None:
         """Drop a word's count and mean. Its share of a scatter of all words cannot be taken out."""
-        if self.scatter.size:
+        if self._shares_scatter:
             self.forgotten += int(self.counts[k])
         else:
             self.n_scatter -= int(self.counts[k])
@@ -227,7 +222,7 @@ class Statistics:
         """Give everything by name, and keep no more of it than that."""
         means = self.means
         self.centres[:] = means
-        scatter = {"scatter": self._sum.rounded()} if self.scatter.size else {}
+        scatter = {"scatter": self._sum.rounded()} if self._shares_scatter else {}
         n_scatter = np.array([self.n_scatter])
         return {"means": means, "counts": self.counts, "n_scatter": n_scatter, **scatter}
 
@@ -240,7 +235,7 @@ class Statistics:
         if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or largest > MOST_SAMPLES:
             raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
         self.forgotten = max(self.n_scatter - int(self.counts.sum()), 0)
-        if self.scatter.size:
+        if self._shares_scatter:
             self._sum = Sum(state.take("scatter", (self.blocks.numbers,)))
         else:
             self.n_scatter, self.forgotten = int(self.counts.sum()), 0
@@ -287,7 +282,7 @@ class WordStatistics(Statistics):
 
     @property
     def scatters(self) -> list[np.ndarray]:
-        """Packed scatter of each word; not copies."""
+        """Packed scatter of each word."""
         return [one.numbers for one in self._sums]
 
     def add_word(self) -> None:
