@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel extras soak bench clean
+.PHONY: demo test lint unit wheel floors extras soak bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -33,6 +33,14 @@ wheel: $(VENV)/.dev
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/pip install --quiet build/wheel/*.whl
 	cd build/wheel && venv/bin/tapword demo
+
+# The tests with the lowest versions that pyproject.toml allows; PYTHON must be the lowest too, or 3.12.
+floors:
+	rm -rf build/floors && mkdir -p build/floors
+	$(PYTHON) .ci/floors.py > build/floors/constraints.txt
+	$(PYTHON) -m venv build/floors/venv
+	build/floors/venv/bin/pip install --quiet --constraint build/floors/constraints.txt --editable '.[dev]'
+	build/floors/venv/bin/pytest -n auto --dist loadgroup -q
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tapword needs Python 3.11 or later; try: make PYTHON=python3.12")'

@@ -173,7 +173,13 @@ class StartsFromBefore(Slda):
         before = getattr(self, "statistics", None)
         super()._start(dim)
         if before is not None and len(before.scatter):
-            self.statistics.scatter += before.scatter
+            np.copyto(self.statistics.scatter, before.scatter)
+
+
+class HidesItsTrace(Slda):
+    def __post_init__(self):
+        super().__post_init__()
+        self.keeps_trace = False
 
 
 class MergesCountsOnly(Ncm):
@@ -184,7 +190,7 @@ class MergesCountsOnly(Ncm):
 class LastSampleWins(Ncm):
     def _learn_one(self, x, k):
         super()._learn_one(x, k)
-        self.statistics.means[k] = x
+        self.statistics.centres[k] = x
 
 
 class NegativesAreWords(Ncm):

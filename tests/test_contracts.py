@@ -41,6 +41,12 @@ VARIANTS = {
         ),
         *("cosine:covariance=full", "cosine:covariance=full,prior=shipped", "cosine:prior=shipped"),
         *("cosine:covariance=block,block=4", "cosine:covariance=diagonal,prior=shipped"),
+        *(
+            "cosine:scatter=per-word",
+            "cosine:scatter=per-word,covariance=full,prior=shipped",
+            "cosine:scatter=per-word,covariance=diagonal",
+            "ridge:scatter=per-word",
+        ),
         *("cosine:covariance=lowrank,rank=4", "snb:variant=reference", "sqda:enough=0"),
         *("cbcl:distance_threshold=2,max_centroids=9,topk=3", "icarl:buffer=8,replay=3"),
         *("cbcl:variant=reference,distance_threshold=2,max_centroids=9",),
@@ -379,6 +385,21 @@ def learner_of_which_all_is_forgotten_is_new(cls):
         np.testing.assert_array_equal(array, state[key])
 
 
+def learner_forgets_to_the_last_byte_or_says_so(cls):
+    learner, never = with_negatives(cls), cls()
+    if learner.keeps_trace:
+        return
+    learner.scores(samples()[0])
+    learner.forget("word2")
+    for x, word, negative in mixed_samples():
+        if word != "word2":
+            never.learn_one(x, word, negative)
+    assert learner.rows == never.rows and learner.words == never.words
+    assert {key: array.tobytes() for key, array in learner.state().items()} == {
+        key: array.tobytes() for key, array in never.state().items()
+    }
+
+
 def learner_merges_exactly_or_refuses(cls):
     X, words = samples(120)
     # Sovr, made for features that are not negative, has poles among others.
@@ -591,6 +612,7 @@ BROKEN = {
     learner_refuses_wrong_dimension: broken_parts.CutsVectors,
     learner_forgets_and_renames: broken_parts.RemembersForgotten,
     learner_of_which_all_is_forgotten_is_new: broken_parts.StartsFromBefore,
+    learner_forgets_to_the_last_byte_or_says_so: broken_parts.HidesItsTrace,
     learner_merges_exactly_or_refuses: broken_parts.MergesCountsOnly,
     learner_negative_is_a_row_like_that_of_a_word: broken_parts.NegativesAreWords,
     learner_negatives_are_forgotten_and_renamed_with_their_word: broken_parts.KeepsNegatives,

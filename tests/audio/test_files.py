@@ -1,5 +1,7 @@
+import contextlib
 import os
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from tests.conftest import tone
         ("ogg", {"format": "OGG", "subtype": "VORBIS"}),
         ("opus", {"format": "OGG", "subtype": "OPUS"}),
         ("mp3", {}),
+        ("aiff", {}),
     ],
 )
 @pytest.mark.parametrize("rate", [8_000, 16_000, 44_100, 48_000])
@@ -94,6 +97,80 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     soundfile.write(long, np.ones(16_000 * 31), 16_000)
     with pytest.raises(InputError, match="longer than the limit of 30 s"):
         files.read(long)
+
+
+@pytest.mark.parametrize("seconds", [29, 40])
+def test_a_small_file_of_an_enormous_rate_takes_little_memory(tmp_path, seconds):
+    """70 kB of FLAC at 655,350 Hz: all of it at once took 225 MB."""
+    path = tmp_path / "fast.flac"
+    with soundfile.SoundFile(path, "w", 655_350, 1) as file:
+        for _ in range(seconds):
+            file.write(np.full(655_350, 1000, np.int16))
+    assert path.stat().st_size < 120_000
+    tracemalloc.start()
+    try:
+        if seconds > files.MAX_S:
+            with pytest.raises(InputError, match="longer than the limit of 30 s"):
+                files.read(path)
+        else:
+            assert len(files.read(path)) == 29 * 16_000
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 24e6
+
+
+def test_a_file_of_the_longest_length_is_read(tmp_path):
+    """At rates, too, that are no multiples of 16 kHz."""
+    for rate in (16_000, 11_025, 44_100):
+        soundfile.write(tmp_path / "long.wav", np.ones(rate * 30, np.float32) / 2, rate)
+        assert abs(len(files.read(tmp_path / "long.wav")) - 480_000) <= 1
+
+
+def test_a_file_called_minus_is_that_file(tmp_path, monkeypatch):
+    """libsndfile would read standard input."""
+    monkeypatch.chdir(tmp_path)
+    soundfile.write("clip.wav", tone(300), 16_000)
+    os.rename("clip.wav", "-")
+    np.testing.assert_allclose(files.read("-"), tone(300), atol=1e-4)
+    assert sum(map(len, files.blocks("-"))) == 16_000 and files.length_s("-") == 1.0
+
+
+def test_formats_that_nobody_needs_are_refused_by_what_is_in_them(tmp_path):
+    kinds = sorted(set(soundfile.available_formats()) - {"RAW"})
+    refused = []
+    for kind in kinds:
+        path = tmp_path / f"{kind}.wav"
+        for rate in (16_000, 8_000, 44_100):
+            with contextlib.suppress(soundfile.SoundFileError, ValueError):
+                soundfile.write(path, tone(300, rate=rate), rate, format=kind)
+                break
+        try:
+            files.read(path)
+        except InputError as error:
+            assert "wanted one of wav, flac, ogg, opus, mp3, aif, aiff" in str(error)
+            refused.append(kind)
+    assert set(kinds) - set(refused) == {"AIFF", "FLAC", "MP3", "OGG", "WAV", "WAVEX"}
+
+
+def test_samples_without_a_header_are_refused_whatever_their_name(tmp_path):
+    for suffix in ("raw", "vox", "gsm", "au", "snd", "wav"):
+        path = tmp_path / f"clip.{suffix}"
+        path.write_bytes((1000 * tone(300)).astype("<i2").tobytes())
+        with pytest.raises(InputError, match="does not begin like one"):
+            files.read(path)
+    # What libsndfile finds behind the tag decides, not the tag.
+    soundfile.write(tmp_path / "clip.au", tone(300), 16_000)
+    tagged = tmp_path / "tagged.mp3"
+    tagged.write_bytes(b"ID3\4\0\0\0\0\0\x0a" + bytes(10) + (tmp_path / "clip.au").read_bytes())
+    with pytest.raises(InputError, match="not audio that can be read"):
+        files.read(tagged)
+
+
+def test_a_stream_of_numbers_that_are_no_sound_is_refused(tmp_path):
+    soundfile.write(tmp_path / "loud.wav", np.full(16_000, 9.0), 16_000, subtype="FLOAT")
+    with pytest.raises(InputError, match=r"loud.wav should lie in \[-1, 1\] but peaks at 9"):
+        list(files.blocks(tmp_path / "loud.wav"))
 
 
 def test_the_callers_array_is_never_changed_or_shared():

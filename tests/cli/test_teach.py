@@ -63,7 +63,7 @@ def test_learn_predict_info(folder, run):
     assert facts["words"] == {"low": 3, "high": 3}
     assert facts["poolings"] == [{"name": "tap", "arguments": {"R": 2}}]
     assert facts["state_bytes"]["total"] == 8 + 2 * (4 * 64 + 8)
-    assert facts["keeps_vectors"] is False
+    assert facts["keeps_vectors"] is False and facts["keeps_trace"] is False
     _, text, _ = run("info", "home.tap")
     assert "never a recording" in text and "tap:R=2" in text
 

@@ -375,13 +375,22 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     device.order("f", "music")
     device.order("f", "music")
     ask()
+    # The first of these take the places of forgotten ones in the scatter.
+    again = [x for x, (_, word) in zip(vectors, fresh, strict=True) if word == "timer"]
+    for x in again:
+        device.order("l", x, "timer")
+    ask()
+    for word in spotter.learner.words | {"timer": 1, "blinds": 1}:
+        device.order("f", word)
+    device.order("d")
     device.run()
 
     answered()
     for x, (_, word) in zip(vectors, fresh, strict=True):
         spotter.learner.learn_one(x, word)
+        # The device keeps float32, as does a model that is saved after each sample.
+        state = spotter.learner.state()
         assert device.number() == list(spotter.learner.words).index(word)
-    state = spotter.learner.state()
     assert device.number() == len(state["counts"]) == 6
     assert device.number() == state["n_scatter"][0]
     np.testing.assert_array_equal(device.take(6, "<u4"), state["counts"])
@@ -395,6 +404,14 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     assert [device.number() for _ in range(6)] == [-1, -2, -2, -3, 0, -5]
     spotter.learner.forget("music")
     answered()
+    for x in again:
+        spotter.learner.learn_one(x, "timer")
+        assert device.number() == list(spotter.learner.words).index("timer")
+    answered()
+    forgotten = [device.number() for _ in range(6)]
+    assert sorted(forgotten) == [-5, 0, 0, 0, 0, 0]
+    assert device.number() == 0 and device.number() == 0
+    assert not np.frombuffer(device.answer[device.place :], "<f4").any(), "all is forgotten"
 
 
 def test_the_device_rejects_as_the_model(tmp_path):

@@ -186,14 +186,6 @@ def test_the_stated_bytes_are_those_held(rng, spec, covariance):
     assert held == learner.state_bytes.total
 
 
-@pytest.mark.parametrize("covariance", ["full", "block", "diagonal"])
-def test_per_word_forms_hold_what_they_state(rng, covariance):
-    X, labels = draw(rng, n=200)
-    learner = Slda(scatter="per-word", covariance=covariance, block=5)
-    learner.learn_many(X, names(labels))
-    assert sum(array.nbytes for array in learner.state().values()) == learner.state_bytes.total
-
-
 # A budget.
 
 

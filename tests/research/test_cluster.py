@@ -1,10 +1,13 @@
 """The Ray engine on a real cluster of two worker processes, beside one machine's results."""
 
+import contextlib
+import importlib.util
 import os
 import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -20,6 +23,7 @@ from tapword.errors import InputError, MissingExtra, TapwordError
 from tapword.research.cache import Cache
 from tapword.research.cluster import (
     CLIPS_AT_ONCE,
+    NETWORK,
     Cluster,
     Tasks,
     connect,
@@ -52,9 +56,12 @@ SMALL = Tasks(fewest=32, fan=2)
 
 @pytest.fixture(scope="module")
 def cluster():
-    ray = pytest.importorskip("ray", reason="needs ray: pip install 'tapword[ray]'")
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("needs ray: pip install 'tapword[ray]'")
+    # Before Ray is imported.
     with connect(cpus=2):
         yield Cluster(SMALL)
+    ray = importlib.import_module("ray")
     assert not ray.is_initialized(), "a cluster of our own is stopped at the end"
 
 
@@ -108,6 +115,48 @@ def assert_same(one, other):
     for name, array in one.learner.state().items():
         tolerance = 1e-6 * np.abs(array).max()
         np.testing.assert_allclose(state[name], array, rtol=1e-5, atol=tolerance, err_msg=name)
+
+
+def family(pid):
+    """A process and all that descend from it."""
+    children = Path(f"/proc/{pid}/task").glob("*/children")
+    return [
+        pid,
+        *(p for file in children for child in file.read_text().split() for p in family(child)),
+    ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_cluster_of_our_own_listens_on_loopback_alone(cluster):
+    cluster._ray.get(cluster._task(lambda: 1).remote())
+    sockets = set()
+    for pid in family(os.getpid()):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                sockets.add(os.readlink(link))
+    hosts = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if state == "0A" and f"socket:[{rest[5]}]" in sockets:
+                hosts.append(local.split(":")[0])
+    # As the system writes 127.0.0.1 there, in the two families of addresses.
+    assert len(hosts) > 3 and all(host.endswith("0100007F") for host in hosts)
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
+def test_ray_that_was_imported_before_is_not_let_out_unasked(cluster):
+    code = (
+        "import ray; from tapword.research.cluster import connect\n"
+        "with connect(cpus=1): print('connected')"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != NETWORK}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    if "connected" in done.stdout:
+        pytest.skip("this machine has no address but loopback")
+    assert f"set {NETWORK}=0 before it is imported" in done.stderr
 
 
 def test_statistics_and_labels_are_those_of_one_machine(cluster, taught):

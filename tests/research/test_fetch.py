@@ -14,6 +14,7 @@ import filelock
 import numpy as np
 import pytest
 
+from tapword.backbones import checkpoints
 from tapword.errors import InputError, TapwordError
 from tapword.research.datasets import fetch
 from tapword.research.datasets.speech_commands import SpeechCommands
@@ -52,6 +53,8 @@ class Site:
         # How many bytes each coming answer may send before the connection is cut.
         self.cuts: list[int] = []
         self.statuses: list[int] = []
+        # Where an answer leads on to, instead of the file.
+        self.elsewhere: str | None = None
         self.asked: list[dict[str, str]] = []
         self.url = ""
 
@@ -66,6 +69,11 @@ def site(monkeypatch):
             site.asked.append(dict(self.headers))
             if site.statuses:
                 self.send_error(site.statuses.pop(0))
+                return
+            if site.elsewhere:
+                self.send_response(302)
+                self.send_header("Location", site.elsewhere)
+                self.end_headers()
                 return
             body, size, begin = site.content, len(site.content), 0
             asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
@@ -215,6 +223,59 @@ def test_without_a_length_the_hash_decides(site, tmp_path):
     calls = []
     get(site, tmp_path / "speech", progress=lambda *call: calls.append(call))
     assert calls[-1] == (len(site.content), None)
+
+
+@pytest.mark.parametrize("lengths", [True, False])
+def test_a_file_without_end_is_given_up(site, tmp_path, lengths, monkeypatch):
+    monkeypatch.setattr(fetch, "MOST_BYTES", len(site.content) - 1)
+    site.lengths = lengths
+    wanted = "bytes are offered; the file has at most" if lengths else "more bytes came than"
+    with pytest.raises(TapwordError, match=wanted):
+        get(site, tmp_path / "speech")
+    assert len(site.asked) == 1 and names(tmp_path) == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "ftp", "file"])
+def test_no_redirection_leads_away_from_https(site, tmp_path, scheme):
+    (tmp_path / NAME).write_bytes(site.content)
+    site.elsewhere = f"{scheme}://127.0.0.1{tmp_path / NAME}"
+    with pytest.raises(TapwordError, match=r"not an https address|is not allowed"):
+        get(site, tmp_path / "deep" / "speech")
+    assert len(site.asked) == 1
+
+
+def test_a_redirection_to_https_is_followed(site, tmp_path):
+    """Nobody speaks TLS at that port: the handshake fails, which is tried again."""
+    port = site.url.split(":")[2].split("/")[0]
+    site.elsewhere = f"https://127.0.0.1:{port}/{NAME}"
+    with pytest.raises(TapwordError, match="SSL"):
+        get(site, tmp_path / "speech", retries=0)
+
+
+def test_the_official_addresses_are_https():
+    assert fetch.URL.startswith("https://")
+
+
+def test_weights_are_fetched_whole_within_bounds_or_not_at_all(site, tmp_path, monkeypatch):
+    path = tmp_path / "hub" / "weights.pt"
+    for lengths in (True, False):
+        site.lengths = lengths
+        checkpoints.download(site.url, path)
+        assert path.read_bytes() == site.content
+        path.unlink()
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoints, "MOST_BYTES", len(site.content) - 1)
+            with pytest.raises(OSError, match="bytes"):
+                checkpoints.download(site.url, path)
+    site.lengths, site.cuts = True, [1000]
+    with pytest.raises(OSError, match="cut"):
+        checkpoints.download(site.url, path)
+    site.elsewhere = site.url
+    with pytest.raises(OSError, match="not an https address"):
+        checkpoints.download(site.url, path)
+    with pytest.raises(OSError, match="must begin with http"):
+        checkpoints.download("ftp://127.0.0.1/weights.pt", path)
+    assert list(path.parent.iterdir()) == []
 
 
 def test_a_busy_server_is_asked_again_with_growing_pauses(site, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import contextlib
 import numbers
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,13 +17,18 @@ from tapword.files import PathLike, obstacle
 SAMPLE_RATE = 16_000
 MIN_S = 0.1
 MAX_S = 30.0
-SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3")
+SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
 
+_NONE = np.zeros(0, dtype=np.float32)
 # Resampling may overshoot 1 a little; anything far above it is integer samples not yet scaled.
 _PEAK_LIMIT = 8.0
 _RATES_HZ = 1_000, 768_000
 # Samples of all channels decoded at a time.
 _BLOCK = 1 << 20
+# What is read, by libsndfile's names and by how such files begin: those people have. The library
+# knows two dozen formats more, some of them without a header, whose code nobody needs to meet.
+_FORMATS = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "AIFF")
+_BEGINNINGS = re.compile(rb"RIFF....WAVE|fLaC|OggS|ID3|\xff[\xe0-\xff]|FORM....AIF[FC]", re.DOTALL)
 
 
 def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
@@ -31,7 +37,7 @@ def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
     Parameters
     ----------
     path
-        A WAV, FLAC, OGG/Opus or MP3 file of any rate and channel count.
+        A WAV, FLAC, OGG/Opus, MP3 or AIFF file of any rate and channel count.
     max_s
         Longest clip that is accepted, in seconds.
 
@@ -41,13 +47,9 @@ def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
         Shape (n,), float32, in [-1, 1].
     """
     with _opened(path) as file:
-        rate = file.samplerate
-        # Never trust a header's length: read up to the limit and see whether more comes.
-        limit = int(max_s * rate)
-        samples = _mono(file, limit + 1)
-    if len(samples) > limit:
-        raise InputError(f"{path} is longer than the limit of {max_s:g} s; cut it into clips")
-    return check(samples, rate, name=str(path), max_s=max_s)
+        parts = list(_parts(file, path, max(1, _BLOCK // file.channels), max_s))
+    # Resampling may have added a sample to one of exactly the length that is allowed.
+    return check(np.concatenate([_NONE, *parts]), name=str(path), max_s=max_s + MIN_S)
 
 
 def blocks(path: PathLike, seconds: float = 10.0) -> Iterator[np.ndarray]:
@@ -66,19 +68,7 @@ def blocks(path: PathLike, seconds: float = 10.0) -> Iterator[np.ndarray]:
         Shape (n,), float32 at 16 kHz; one after the other they are the whole file.
     """
     with _opened(path) as file:
-        rate = file.samplerate
-        size = max(1, round(seconds * rate))
-        resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1) if rate != SAMPLE_RATE else None
-        last = False
-        while not last:
-            block = _mono(file, size)
-            last = len(block) < size
-            if not np.isfinite(block).all():
-                raise InputError(f"{path} contains NaN or infinite samples")
-            if resampler:
-                block = resampler.resample_chunk(block, last=last)
-            if len(block):
-                yield block
+        yield from _parts(file, path, max(1, round(seconds * file.samplerate)))
 
 
 def length_s(path: PathLike) -> float:
@@ -194,18 +184,24 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile]:
         raise InputError(f"{path} {found}")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path} cannot be read: permission denied")
+    wanted = f"wanted one of {', '.join(suffix[1:] for suffix in SUFFIXES)}"
+    refusal = f"{path} is not audio that can be read ({wanted})"
     try:
-        # soundfile would refuse a name that is not UTF-8; on Windows names are text.
-        with soundfile.SoundFile(path if os.name == "nt" else os.fsencode(path)) as file:
+        with path.open("rb") as raw:
+            if not _BEGINNINGS.match(raw.read(12)):
+                raise InputError(f"{refusal}: it does not begin like one")
+        # By its whole path: libsndfile takes "-" for standard input. soundfile would refuse a name
+        # that is not UTF-8; on Windows names are text.
+        whole = os.path.abspath(path)
+        with soundfile.SoundFile(whole if os.name == "nt" else os.fsencode(whole)) as file:
+            if file.format not in _FORMATS:
+                raise InputError(f"{refusal}: it is {file.format_info}; convert it to WAV or FLAC")
             check_rate(file.samplerate, f"{path}: its sample rate")
             yield file
     except InputError:
         raise
     except (soundfile.SoundFileError, TypeError, ValueError, OSError) as error:
-        formats = ", ".join(suffix[1:] for suffix in SUFFIXES)
-        why = getattr(error, "error_string", error)
-        wanted = f"wanted one of {formats}"
-        raise InputError(f"{path} is not audio that can be read ({wanted}): {why}") from error
+        raise InputError(f"{refusal}: {getattr(error, 'error_string', error)}") from error
 
 
 def check_rate(rate: object, name: str) -> None:
@@ -215,13 +211,34 @@ def check_rate(rate: object, name: str) -> None:
         raise InputError(f"{name} must be between {low} and {high} Hz, got {rate!r}")
 
 
+def _parts(
+    file: soundfile.SoundFile, path: PathLike, size: int, max_s: float = np.inf
+) -> Iterator[np.ndarray]:
+    """Read a file `size` frames at a time and bring them to 16 kHz, refusing more than `max_s`."""
+    rate = file.samplerate
+    resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1) if rate != SAMPLE_RATE else None
+    frames, last = 0, False
+    while not last:
+        block = _mono(file, size)
+        last = len(block) < size
+        # A header's length is never trusted: what counts is what comes.
+        frames += len(block)
+        if frames > max_s * rate:
+            raise InputError(f"{path} is longer than the limit of {max_s:g} s; cut it into clips")
+        check_peak(block, str(path))
+        if resampler:
+            block = resampler.resample_chunk(block, last=last)
+        if len(block):
+            yield block
+
+
 def _mono(file: soundfile.SoundFile, most: int) -> np.ndarray:
     """Mean of the channels of at most `most` frames, (n,) float32, decoded a block at a time.
 
     One read would take the memory of all samples a header claims, of all its channels.
     """
     size = max(1, _BLOCK // file.channels)
-    blocks = [np.zeros(0, dtype=np.float32)]
+    blocks = [_NONE]
     while most:
         wanted = min(size, most)
         block = file.read(wanted, dtype="float32", always_2d=True)

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tapword import downloads
 from tapword.backbones.base import Unavailable, first_line
 from tapword.errors import InputError, ModelFileError
+
+# Of weights that are fetched: the largest, hubert_xlarge, have 964 million numbers of 4 bytes.
+MOST_BYTES = 5 * 10**9
 
 
 def read_state(path: str | Path, part: str) -> dict[str, Any]:
@@ -97,8 +101,5 @@ def hub_file(part: str, url: str, *folders: str) -> Path:
 
 
 def download(url: str, path: Path) -> None:
-    """Fetch a file, whole or not at all."""
-    import torch
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    torch.hub.download_url_to_file(url, str(path), progress=False)
+    """Fetch weights, whole or not at all."""
+    downloads.download(url, path, MOST_BYTES)

@@ -43,6 +43,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "state_bytes": size._asdict(),
         "file_bytes": model.stat().st_size,
         "keeps_vectors": learner.keeps_vectors,
+        "keeps_trace": learner.keeps_trace,
         "format": header["format"],
         "version": header.get("version"),
         "generation": header.get("generation"),
@@ -70,6 +71,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         clips += "; taught with augmented copies"
     whitening = "statistics of other words" if facts["whitening"] else "none"
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
+    trace = "a share in what words have in common" if learner.keeps_trace else "nothing"
     out.print(
         f"clips      {clips}\n"
         f"backbone   {backbones}\n"
@@ -77,7 +79,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         f"whitening  {whitening}\n"
         f"learner    {registry.describe(header['learner'])}\n"
         f"state      {size.total:,} bytes: {size.fixed:,} fixed and {size.per_word:,} a word\n"
-        f"keeps      {kept}, never a recording\n"
+        f"keeps      {kept}, never a recording; of a forgotten word {trace}\n"
         f"written    {header.get('generation')} times, last by tapword {header.get('version')}"
     )
 

@@ -48,12 +48,16 @@ class Learner(Part, ABC):
         Whether two learners can be added up exactly.
     keeps_vectors
         Whether vectors of single samples are kept, as replay needs; audio never is.
+    keeps_trace
+        Whether something of a forgotten word may stay while others are taught; where not, a learner
+        that forgets a word is, byte for byte, one that was never taught it.
     """
 
     max_gb = 4.0
     sharpness = 1.0
     mergeable = False
     keeps_vectors = False
+    keeps_trace = True
     # The array of a state that has one column for each number of a vector.
     _columns = "means"
 
@@ -164,7 +168,8 @@ class Learner(Part, ABC):
     def forget(self, word: str) -> None:
         """Remove a word and its negatives; it can never win again.
 
-        What words share, such as the scatter, keeps a part of it until all words are forgotten.
+        Where the learner `keeps_trace`, what words share, such as the scatter, keeps a part of it
+        until all words are forgotten.
         """
         self._require_taught(word)
         for row in (Row(word), Row(word, negative=True)):

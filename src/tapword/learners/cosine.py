@@ -21,6 +21,8 @@ class Cosine(CovarianceLearner):
         mean of the words' means.
     covariance, block, rank, max_kb
         How much of the covariance is kept: see `CovarianceLearner`.
+    scatter
+        "shared" or "per-word": see `LinearLearner`.
 
     Notes
     -----
@@ -46,6 +48,7 @@ class Cosine(CovarianceLearner):
     block: int = 96
     rank: int = 16
     max_kb: float | None = None
+    scatter: str = "shared"
 
     def __post_init__(self) -> None:
         super().__post_init__()

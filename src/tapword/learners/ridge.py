@@ -25,6 +25,8 @@ class Ridge(LinearLearner):
     balanced
         Treat every word as if it had been taught equally often; otherwise a word taught more often
         is thought likelier to be said.
+    scatter
+        "shared" or "per-word": see `LinearLearner`.
 
     Notes
     -----
@@ -46,6 +48,7 @@ class Ridge(LinearLearner):
 
     lam: float | None = None
     balanced: bool = True
+    scatter: str = "shared"
 
     def __post_init__(self) -> None:
         super().__post_init__()

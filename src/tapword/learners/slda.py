@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from tapword.errors import InputError
 from tapword.learners.statistics_learner import CovarianceLearner
 
 
@@ -24,17 +23,14 @@ class Slda(CovarianceLearner):
         samples, (S_w + D / 2 diag(v)) / (N + D / 2), which keeps few samples from collapsing;
         "shipped": the same with v = 1, for vectors that the spotter has whitened.
     scatter
-        "shared": one S_w for all words. "per-word": one for each, of which the sum is used, at as
-        many times the memory.
+        "shared" or "per-word": see `LinearLearner`.
     covariance, block, rank, max_kb
         How much of the covariance is kept: see `CovarianceLearner`.
 
     Notes
     -----
     With variant "exact" any order of the stream gives the same model, and two models merge
-    exactly. Forgetting a word removes its mean and count; what it added to a shared covariance
-    stays, which tells how words vary but not which word was said. With scatter "per-word" that
-    goes too, and the model is as if the word had never been taught.
+    exactly.
 
     Examples
     --------
@@ -62,11 +58,9 @@ class Slda(CovarianceLearner):
         self._require("eps", 0 < self.eps <= 1, "above 0 and at most 1")
         self._require_one_of("variant", "exact", "reference")
         self._require_one_of("prior", "none", "diagonal", "shipped")
-        self._require_one_of("scatter", "shared", "per-word")
         self.mergeable = self.mergeable and self.variant == "exact"
-        self.per_word = self.scatter == "per-word"
-        if self.per_word and self.covariance == "lowrank":
-            raise InputError("slda: scatter per-word cannot go with covariance lowrank")
+        # A sample weighs by how many came before it, of any word.
+        self.keeps_trace = self.keeps_trace or self.variant == "reference"
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:
         n = self.statistics.n_scatter

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tapword.learners.base import StateReader
-from tapword.learners.statistics import Statistics, WordStatistics
+from tapword.learners.statistics import Statistics, Sum, WordStatistics
 from tapword.learners.statistics_learner import StatisticsLearner
 
 
@@ -46,6 +46,8 @@ class Snb(StatisticsLearner):
     ['off', 'on']
     """
 
+    per_word = True
+
     var_smoothing: float = 1e-9
     enough: int = 50
     variant: str = "exact"
@@ -85,7 +87,7 @@ class Snb(StatisticsLearner):
         """Variances (K, D) that the rule uses."""
         statistics = self.statistics
         n = statistics.counts[:, None].astype(np.float64)
-        squares = statistics.arrays()["squares"].astype(np.float64)
+        squares = np.array([statistics.scatter_of(k) for k in range(len(n))], dtype=np.float64)
         if self.variant == "reference":
             return (1 - self.eps) * squares / np.maximum(n - 1, 1) + self.eps
         means = statistics.means.astype(np.float64)
@@ -106,9 +108,9 @@ class _Variances(WordStatistics):
         super().__init__(dim, block=1)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        squares = np.array(self.scatters, dtype=np.float32).reshape(-1, self.dim)
-        return Statistics.arrays(self) | {"squares": squares}
+        squares = np.array([one.rounded() for one in self._sums], dtype=np.float32)
+        return Statistics.arrays(self) | {"squares": squares.reshape(-1, self.dim)}
 
     def load(self, state: StateReader, n_rows: int) -> None:
         Statistics.load(self, state, n_rows)
-        self.scatters = list(state.take("squares", (n_rows, self.dim)))
+        self._sums = [Sum(row) for row in state.take("squares", (n_rows, self.dim))]

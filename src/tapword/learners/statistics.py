@@ -6,6 +6,11 @@ It equals the batch within-word scatter whatever the order, and two of them merg
 (Chan, Golub, LeVeque 1983). Of S_w only the packed lower triangle is kept: half the memory, one
 pass over it per sample.
 
+A state is float32; in memory means are float64, and so is in effect the scatter of many samples
+(`Sum`), so that samples learned one by one are not lost to rounding. Scores read what would be
+saved, and whoever takes the state rounds what is in memory: a learner goes on exactly as one that
+was loaded from its state.
+
 "Word" below stands for a row of a learner's state: a word, or the negatives of one.
 """
 
@@ -17,10 +22,51 @@ from tapword.errors import ModelFileError
 from tapword.learners.base import StateReader
 from tapword.learners.packed import Blocks
 
-# Samples that one update of the scatter takes at a time: bounds the copy of a large batch.
+# Samples that one update of the scatter takes at a time: bounds the copy of a large batch. So many
+# are also added up in float32 one by one; of more, the small squares would be lost in a large sum.
 CHUNK = 4096
 # Samples of a word that a state may claim; sums and products of such counts stay in range.
 MOST_SAMPLES = 2**40
+
+
+class Sum:
+    """A packed sum of squares, float32, to which millions of samples can be added one by one.
+
+    The first `CHUNK` samples go into the sum itself, later ones into a second array of its size.
+    That is added to the sum after `CHUNK` samples, and what rounding takes then stays behind for
+    the next time (Kahan's compensated summation, a batch at a time). Reading changes nothing.
+    """
+
+    def __init__(self, numbers: np.ndarray):
+        self._numbers = numbers
+        self._collected: np.ndarray | None = None
+        self._waiting = 0
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The sum as a state holds it."""
+        return self._numbers if self._collected is None else self._numbers + self._collected
+
+    def room(self, before: int, new: int = 1) -> np.ndarray:
+        """Array to add the squares of `new` samples to, of which there were `before`."""
+        if before + new <= CHUNK:
+            return self._numbers
+        if self._collected is None:
+            self._collected = np.zeros_like(self._numbers)
+        if self._waiting + new > CHUNK:
+            total = self.numbers
+            self._collected -= total - self._numbers
+            self._numbers[:] = total
+            self._waiting = 0
+        self._waiting += new
+        return self._collected
+
+    def rounded(self) -> np.ndarray:
+        """Give the sum, and give up what rounding took from it."""
+        if self._collected is not None:
+            self._numbers += self._collected
+            self._collected, self._waiting = None, 0
+        return self._numbers
 
 
 class Statistics:
@@ -30,9 +76,13 @@ class Statistics:
     ----------
     blocks
         Which numbers of the scatter are kept: D (D + 1) / 2 of all, or of blocks on its diagonal.
-    n_scatter
-        Samples behind `scatter`; forgetting a word does not lower it, because the word's share
-        of the scatter stays.
+    centres
+        The means (K, D) in float64.
+    n_scatter, forgotten
+        Samples behind the scatter, and how many of them are of forgotten words, whose
+        share stays. So many samples that come later take the places of those: they move means and
+        leave the scatter alone. Otherwise a word that is forgotten and learned again and again
+        would in the end be all there is in the scatter.
 
     Examples
     --------
@@ -47,36 +97,56 @@ class Statistics:
     def __init__(self, dim: int, scatter: bool = True, block: int | None = None):
         self.dim = dim
         self.blocks = Blocks(dim, min(block or dim, dim))
-        self.keeps_scatter = scatter
+        self.keeps_scatter = self._shares_scatter = scatter
         self.counts = np.zeros(0, dtype=np.int64)
-        self.means = np.zeros((0, dim), dtype=np.float32)
-        self._room = self.means
-        self.scatter = np.zeros(self.blocks.numbers if scatter else 0, dtype=np.float32)
-        self.n_scatter = 0
+        self.centres = np.zeros((0, dim))
+        self._room = self.centres
+        self._sum = Sum(np.zeros(self.blocks.numbers if scatter else 0, dtype=np.float32))
+        self.n_scatter = self.forgotten = 0
+
+    @property
+    def means(self) -> np.ndarray:
+        """Means (K, D) as a state holds them, float32."""
+        return self.centres.astype(np.float32)
+
+    @property
+    def scatter(self) -> np.ndarray:
+        """The packed scatter that all words share."""
+        return self._sum.numbers
 
     def add_word(self) -> None:
         """Add a word without samples as the last row."""
         self.counts = np.append(self.counts, 0)
-        n = len(self.means)
+        n = len(self.centres)
         # Room for some more words at a time: copying all means for each word takes quadratic time.
-        if self.means.base is not self._room or n == len(self._room):
-            self._room = np.zeros((n + max(4, n // 4), self.dim), dtype=np.float32)
-            self._room[:n] = self.means
-        self.means = self._room[: n + 1]
+        if self.centres.base is not self._room or n == len(self._room):
+            self._room = np.zeros((n + max(4, n // 4), self.dim))
+            self._room[:n] = self.centres
+        self.centres = self._room[: n + 1]
 
     def update(self, x: np.ndarray, k: int, weight: float | None = None) -> None:
         """Add one sample of word `k`; `weight` replaces n_k / (n_k + 1) in the scatter."""
-        n = int(self.counts[k])
-        e = x - self.means[k]
-        self._add_outer(k, e, n / (n + 1) if weight is None else weight)
-        self.means[k] += e / np.float32(n + 1)
+        n, centre = int(self.counts[k]), self.centres[k]
+        e = x - centre
+        if self.forgotten:
+            self.forgotten -= 1
+        else:
+            weight = n / (n + 1) if weight is None else weight
+            if self.keeps_scatter and weight:
+                self._add_outer(k, e.astype(np.float32), weight)
+            self.n_scatter += 1
+        e /= n + 1
+        centre += e
         self.counts[k] = n + 1
-        self.n_scatter += 1
 
     def update_many(self, X: np.ndarray, indices: np.ndarray, chunk: int = CHUNK) -> None:
         """Add rows of `X` (n, D) of words `indices` (n,): `update` but for the sums' rounding."""
-        for start in range(0, len(X), chunk):
-            self._update_chunk(X[start : start + chunk], indices[start : start + chunk])
+        start = 0
+        while start < len(X):
+            # Those that take the places of forgotten ones come first and by themselves.
+            n = min(chunk, len(X) - start, self.forgotten or chunk)
+            self._update_chunk(X[start : start + n], indices[start : start + n])
+            start += n
 
     def _update_chunk(self, X: np.ndarray, indices: np.ndarray) -> None:
         # One copy of the batch, sorted by word: each word's rows are centred in place on their own
@@ -87,12 +157,15 @@ class Statistics:
         n = len(X)
         rows = np.empty((n + len(words), X.shape[1]), dtype=np.float32)
         np.take(X, order, axis=0, out=rows[:n], mode="clip")
-        batch_means = np.empty((len(words), X.shape[1]), dtype=np.float32)
+        batch_means = np.empty((len(words), X.shape[1]))
         for mean, start, count in zip(batch_means, starts, new, strict=True):
             part = rows[start : start + count]
             mean[:] = np.mean(part, axis=0, dtype=np.float64)
-            part -= mean
+            part -= mean.astype(np.float32)
         shift, weights = self._shift(words, batch_means, new)
+        if self.forgotten:
+            self.forgotten -= n
+            return
         if self.keeps_scatter:
             np.multiply(shift, np.sqrt(weights)[:, None], out=rows[n:])
             owner = np.append(np.repeat(np.arange(len(words)), new), np.arange(len(words)))
@@ -101,17 +174,23 @@ class Statistics:
 
     def merge(self, other: Self, words: np.ndarray) -> None:
         """Add another's samples; `words` (K_other,) are the rows here of its words."""
-        shift, weights = self._shift(words, other.means, other.counts)
+        shift, weights = self._shift(words, other.centres, other.counts)
         if self.keeps_scatter:
-            for k, e, weight in zip(words, shift, weights, strict=True):
-                self._add_outer(k, e, float(weight))
+            for k, e, weight in zip(words, shift.astype(np.float32), weights, strict=True):
+                if weight:
+                    self._add_outer(k, e, float(weight))
             self._add_scatter(other, words)
         self.n_scatter += other.n_scatter
+        self.forgotten += other.forgotten
 
     def remove(self, k: int) -> None:
-        """Drop a word's count and mean. Its share of the scatter cannot be taken out."""
+        """Drop a word's count and mean. Its share of a scatter of all words cannot be taken out."""
+        if self._shares_scatter:
+            self.forgotten += int(self.counts[k])
+        else:
+            self.n_scatter -= int(self.counts[k])
         self.counts = np.delete(self.counts, k)
-        self.means = np.delete(self.means, k, axis=0)
+        self.centres = np.delete(self.centres, k, axis=0)
 
     def pooled(self) -> np.ndarray:
         """Scatter of all words together, packed."""
@@ -140,47 +219,57 @@ class Statistics:
         return self.blocks.solve(covariance, rhs)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Give everything by name, without copies."""
-        scatter = {"scatter": self.scatter} if self.scatter.size else {}
+        """Give everything by name, and keep no more of it than that."""
+        means = self.means
+        self.centres[:] = means
+        scatter = {"scatter": self._sum.rounded()} if self._shares_scatter else {}
         n_scatter = np.array([self.n_scatter])
-        return {"means": self.means, "counts": self.counts, "n_scatter": n_scatter, **scatter}
+        return {"means": means, "counts": self.counts, "n_scatter": n_scatter, **scatter}
 
     def load(self, state: StateReader, n_rows: int) -> None:
         """Take over what `arrays` of `n_rows` words gave."""
-        self.means = state.take("means", (n_rows, self.dim))
+        self.centres = state.take("means", (n_rows, self.dim)).astype(np.float64)
         self.counts = state.take("counts", (n_rows,), np.int64)
         self.n_scatter = int(state.take("n_scatter", (1,), np.int64)[0])
-        numbers = np.append(self.counts, self.n_scatter)
-        if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or numbers.max() > MOST_SAMPLES:
+        largest = max(self.n_scatter, int(self.counts.max(initial=0)))
+        if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or largest > MOST_SAMPLES:
             raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
-        if self.scatter.size:
-            self.scatter = state.take("scatter", (self.blocks.numbers,))
+        self.forgotten = max(self.n_scatter - int(self.counts.sum()), 0)
+        if self._shares_scatter:
+            self._sum = Sum(state.take("scatter", (self.blocks.numbers,)))
+        else:
+            self.n_scatter, self.forgotten = int(self.counts.sum()), 0
 
     def _shift(
         self, words: np.ndarray, means: np.ndarray, new: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Move means of `words` by `new` samples each; give the moves and n_a n_b / (n_a + n_b)."""
         old = self.counts[words]
-        shift = means - self.means[words]
+        shift = means - self.centres[words]
         total = np.maximum(old + new, 1)
-        self.means[words] += shift * (new / total).astype(np.float32)[:, None]
+        self.centres[words] += shift * (new / total)[:, None]
         self.counts[words] += new
-        return shift, (old * new / total).astype(np.float32)
+        return shift, old * new / total
 
     def scatter_of(self, k: int) -> np.ndarray:
         """Packed scatter that samples of word `k` are added to."""
         return self.scatter
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
-        if self.keeps_scatter and weight:
-            self.blocks.add_outer(self.scatter_of(k), e, weight)
+        self.blocks.add_outer(self._room_for(k), e, weight)
+
+    def _room_for(self, k: int, new: int = 1) -> np.ndarray:
+        """Where to add the squares of `new` samples of word `k`."""
+        return self._sum.room(self.n_scatter, new)
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         """Add the squares of `residuals` (n, D), of which row i belongs to words[rows[i]]."""
-        self.scatter += self.blocks.gram(residuals)
+        room = self._room_for(words[0], len(residuals))
+        room += self.blocks.gram(residuals)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
-        self.scatter += other.scatter
+        room = self._sum.room(self.n_scatter, other.n_scatter)
+        room += other.scatter
 
 
 class WordStatistics(Statistics):
@@ -189,18 +278,22 @@ class WordStatistics(Statistics):
     def __init__(self, dim: int, block: int | None = None):
         super().__init__(dim, scatter=False, block=block)
         self.keeps_scatter = True
-        self.scatters: list[np.ndarray] = []
+        self._sums: list[Sum] = []
+
+    @property
+    def scatters(self) -> list[np.ndarray]:
+        """Packed scatter of each word."""
+        return [one.numbers for one in self._sums]
 
     def add_word(self) -> None:
         """Add a word without samples as the last row."""
         super().add_word()
-        self.scatters.append(np.zeros(self.blocks.numbers, dtype=np.float32))
+        self._sums.append(Sum(np.zeros(self.blocks.numbers, dtype=np.float32)))
 
     def remove(self, k: int) -> None:
         """Drop all that word `k` added."""
-        self.n_scatter -= int(self.counts[k])
         super().remove(k)
-        del self.scatters[k]
+        del self._sums[k]
 
     def pooled(self) -> np.ndarray:
         """Scatter of all words together, packed."""
@@ -210,27 +303,33 @@ class WordStatistics(Statistics):
         return total
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Give everything by name, without copies."""
-        scatters = {f"scatter_{k}": scatter for k, scatter in enumerate(self.scatters)}
+        """Give everything by name, and keep no more of it than that."""
+        scatters = {f"scatter_{k}": one.rounded() for k, one in enumerate(self._sums)}
         return super().arrays() | scatters
 
     def load(self, state: StateReader, n_rows: int) -> None:
         """Take over what `arrays` of `n_rows` words gave."""
         super().load(state, n_rows)
         shape = (self.blocks.numbers,)
-        self.scatters = [state.take(f"scatter_{k}", shape) for k in range(n_rows)]
+        self._sums = [Sum(state.take(f"scatter_{k}", shape)) for k in range(n_rows)]
 
     def scatter_of(self, k: int) -> np.ndarray:
         """Packed scatter of word `k`."""
-        return self.scatters[k]
+        return self._sums[k].numbers
+
+    def _room_for(self, k: int, new: int = 1) -> np.ndarray:
+        return self._sums[k].room(int(self.counts[k]), new)
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         for row, k in enumerate(words):
-            self.scatters[k] += self.blocks.gram(residuals[rows == row])
+            own = residuals[rows == row]
+            room = self._room_for(k, len(own))
+            room += self.blocks.gram(own)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
-        for k, scatter in zip(words, other.scatters, strict=True):
-            self.scatters[k] += scatter
+        for k, scatter, n in zip(words, other.scatters, other.counts, strict=True):
+            room = self._room_for(k, int(n))
+            room += scatter
 
 
 class SketchStatistics(Statistics):
@@ -274,8 +373,6 @@ class SketchStatistics(Statistics):
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
         super()._add_outer(k, e, weight)
-        if not weight:
-            return
         if self.used == len(self.rows):
             _, values, directions = np.linalg.svd(self.rows, full_matrices=False)
             # Vectors of no more numbers than `rank` have no direction to give up.

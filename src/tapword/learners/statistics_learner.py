@@ -32,6 +32,10 @@ class StatisticsLearner(Learner):
     keeps_scatter = True
     per_word = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.keeps_trace = self.keeps_scatter and not self.per_word
+
     def _size(self, dim: int) -> tuple[int, int]:
         return self._size_with(dim, 4 * packed_size(dim) if self.keeps_scatter else 0)
 
@@ -69,7 +73,22 @@ class StatisticsLearner(Learner):
 
 
 class LinearLearner(StatisticsLearner):
-    """A learner on the statistic whose scores are X @ weights.T + biases."""
+    """A learner on the statistic whose scores are X @ weights.T + biases.
+
+    Parameters
+    ----------
+    scatter
+        "shared": one scatter for all words. "per-word": one for each, of which the sum is used: the
+        same scores at as many times the memory, and a forgotten word leaves nothing behind.
+    """
+
+    if TYPE_CHECKING:
+        scatter: str
+
+    def __post_init__(self) -> None:
+        self._require_one_of("scatter", "shared", "per-word")
+        self.per_word = self.scatter == "per-word"
+        super().__post_init__()
 
     def _changed(self) -> None:
         self._solved: tuple[np.ndarray, np.ndarray] | None = None
@@ -118,6 +137,8 @@ class CovarianceLearner(LinearLearner):
         self._require_whole("rank", 1)
         self._require("max_kb", self.max_kb is None or self.max_kb > 0, "above 0 or none")
         self.mergeable = self.covariance != "lowrank"
+        if self.per_word and self.covariance == "lowrank":
+            raise InputError(f"{self.name}: scatter per-word cannot go with covariance lowrank")
 
     def form(self, dim: int) -> str:
         """Which of the forms is kept for vectors of `dim` numbers within `max_kb`."""

@@ -40,6 +40,9 @@ from tapword.spotter.whitening import Whitening
 from tapword.version import __version__
 
 ENGINES = ("local", "ray")
+# Whether Ray may listen beyond this machine's loopback address, by its own name for that.
+NETWORK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+LOOPBACK = ("127.0.0.1", "::1")
 # How long a cluster may take to answer at an address.
 CONNECT_S = 5.0
 
@@ -95,6 +98,9 @@ def open_engine(
 def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cluster"]:
     """Connect to a cluster, or start one on this machine and stop it at the end.
 
+    A cluster that is started listens on this machine's loopback address alone, unless the
+    environment says RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=1.
+
     Parameters
     ----------
     address
@@ -103,6 +109,11 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
     cpus
         Worker processes on this machine, where a cluster is started; None: one per core.
     """
+    if address is None:
+        # A cluster of our own tells nobody that it runs, and nobody else can reach it. Ray, which
+        # reads this when it is imported, keeps to loopback by default on other systems than Linux.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault(NETWORK, "0")
     try:
         import ray
     except ImportError as error:
@@ -115,8 +126,6 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
     options: dict[str, Any] = {"address": address}
     if address is None:
         options = {"address": "local", "num_cpus": cpus, "include_dashboard": False}
-        # A cluster of our own tells nobody that it runs.
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError) as error:
@@ -126,6 +135,12 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
             "with the same versions of Python and ray, or leave out --address"
         ) from error
     try:
+        host = ray.util.get_node_ip_address()
+        if address is None and os.environ[NETWORK] == "0" and host not in LOOPBACK:
+            raise TapwordError(
+                f"ray was imported before and would listen at {host}: set {NETWORK}=0 before it is "
+                "imported, or 1 if the network may reach it"
+            )
         yield Cluster()
     finally:
         ray.shutdown()

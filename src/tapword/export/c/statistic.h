@@ -29,6 +29,17 @@ int tapword_find(const tapword *t, const char *word)
 }
 
 #if TAPWORD_SCATTER
+/* Samples of forgotten words that are still in the scatter: later ones take their places. */
+static uint32_t tapword_forgotten(const tapword *t)
+{
+    uint32_t n = t->samples;
+    size_t k;
+    for (k = 0; k < t->words; k++) {
+        n -= t->counts[k] < n ? t->counts[k] : n;
+    }
+    return n;
+}
+
 static void tapword_add_outer(tapword *t, const float *e, float weight)
 {
     size_t first, i, j;
@@ -73,7 +84,7 @@ int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
     }
     n = (float)(t->counts[k] + 1);
 #if TAPWORD_SCATTER
-    {
+    if (tapword_forgotten(t) == 0) {
         float *e = t->weights[k]; /* free until they are solved anew */
         double before = TAPWORD_REFERENCE ? (double)t->samples : (double)t->counts[k];
         for (d = 0; d < TAPWORD_DIM; d++) {
@@ -82,13 +93,15 @@ int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
         if (before > 0.0) {
             tapword_add_outer(t, e, (float)(before / (before + 1.0)));
         }
+        t->samples++;
     }
+#else
+    t->samples++;
 #endif
     for (d = 0; d < TAPWORD_DIM; d++) {
         t->means[k][d] += (vector[d] - t->means[k][d]) / n;
     }
     t->counts[k]++;
-    t->samples++;
     t->solved = 0;
     return (int)k;
 }
@@ -100,12 +113,25 @@ int tapword_forget(tapword *t, const char *word)
     if (found < 0) {
         return TAPWORD_UNKNOWN;
     }
+#if !TAPWORD_SCATTER
+    t->samples -= t->counts[k];
+#endif
     t->words--;
     rest = t->words - k;
     memmove(t->names[k], t->names[k + 1], rest * sizeof t->names[0]);
     memmove(&t->counts[k], &t->counts[k + 1], rest * sizeof t->counts[0]);
     memmove(&t->thresholds[k], &t->thresholds[k + 1], rest * sizeof t->thresholds[0]);
     memmove(t->means[k], t->means[k + 1], rest * sizeof t->means[0]);
+    /* What words share goes with the last of them, and no name or mean is left behind the rest. */
+    memset(t->names[t->words], 0, sizeof t->names[0]);
+    memset(t->means[t->words], 0, sizeof t->means[0]);
+#if TAPWORD_SCATTER
+    memset(t->weights, 0, sizeof t->weights);
+    if (t->words == 0) {
+        t->samples = 0;
+        memset(t->scatter, 0, sizeof t->scatter);
+    }
+#endif
     t->solved = 0;
     return 0;
 }

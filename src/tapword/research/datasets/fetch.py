@@ -10,7 +10,6 @@ import shutil
 import tarfile
 import time
 import urllib.error
-import urllib.request
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,20 +17,22 @@ from typing import Any
 
 import filelock
 
+from tapword import downloads
 from tapword.errors import InputError, TapwordError
 from tapword.files import PathLike
 from tapword.research.datasets.speech_commands import LISTS
 
-URL = "http://download.tensorflow.org/data/{archive}"
+URL = "https://download.tensorflow.org/data/{archive}"
 SHA256 = {
     "v0.01": "743935421bb51cccdb6bdd152e04c5c70274e935c82119ad7faeec31780d811d",
     "v0.02": "af14739ee7dc311471de98f5f9d2c9191b18aedfe957f4a6ff791c709868ff58",
 }
 # Says which archive a folder was unpacked from.
 _MARK = ".archive_sha256"
+# Of an archive: the larger one, v0.02, has 2.4 GB.
+MOST_BYTES = 4 * 10**9
 # Room that unpacking takes, in multiples of the archive: about 1.5, the rest is margin.
 _UNPACKED = 2.0
-_BLOCK_BYTES = 1 << 18
 # HTTP statuses below 500 after which trying again may help: timeout, too early, too many requests.
 _TRY_AGAIN = (408, 425, 429)
 
@@ -207,6 +208,11 @@ def _download(
                 part.replace(target)
                 _note_of(part).unlink(missing_ok=True)
                 return []
+            except downloads.TooLarge as error:
+                part.unlink(missing_ok=True)
+                _note_of(part).unlink(missing_ok=True)
+                problems.append(f"{url}: {error}")
+                break
             except (OSError, http.client.HTTPException) as error:
                 failures = 1 if _size(part) > before else failures + 1
                 # A refusal (404, 403) stays one.
@@ -227,15 +233,14 @@ def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) 
     if note.get("url") != url:
         part.unlink(missing_ok=True)
     start = _size(part)
-    headers = {"User-Agent": "tapword", "Accept-Encoding": "identity"}
+    headers = {"Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
         if note.get("validator"):
             # A server whose file has changed then sends the whole of the new one.
             headers["If-Range"] = note["validator"]
-    request = urllib.request.Request(url, headers=headers)
     try:
-        response = urllib.request.urlopen(request, timeout=timeout_s)
+        response = downloads.opened(url, headers, timeout_s)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code != 416:
@@ -267,7 +272,7 @@ def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) 
             )
         done = start
         with part.open("ab") as file:
-            while block := response.read(_BLOCK_BYTES):
+            for block in downloads.blocks(response, MOST_BYTES - start):
                 try:
                     file.write(block)
                 except OSError as error:

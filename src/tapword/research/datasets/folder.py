@@ -14,9 +14,9 @@ class Folder(Dataset):
     Parameters
     ----------
     root
-        Folder with a folder for each word, sound files below it (WAV, FLAC, OGG, Opus, MP3). Names
-        that begin with "." or "_" are left out. Where it has a folder `train` of folders, it is
-        taken as split already.
+        Folder with a folder for each word, sound files below it (WAV, FLAC, OGG, Opus, MP3,
+        AIFF). Names that begin with "." or "_" are left out. Where it has a folder `train` of
+        folders, it is taken as split already.
     test_share
         Share of each word's clips to test on, at least 0 and below 1. A word with two clips or
         more has at least one test clip (where the share is not 0), and always a training clip.

@@ -1,0 +1,71 @@
+"""Files from the network: from https addresses alone once redirected, and never without an end."""
+
+import http.client
+import secrets
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+BLOCK_BYTES = 1 << 18
+TIMEOUT_S = 30.0
+
+
+class TooLarge(OSError):
+    """More came, or was promised, than the file can have."""
+
+
+def opened(
+    url: str, headers: dict[str, str] | None = None, timeout_s: float = TIMEOUT_S
+) -> http.client.HTTPResponse:
+    """Ask for an address; a redirection is followed only to https. Raises `OSError`."""
+    if not url.startswith(("http://", "https://")):
+        raise OSError(f"an address must begin with http:// or https://, got {url!r}")
+    asked = urllib.request.Request(url, headers={"User-Agent": "tapword"} | (headers or {}))
+    return urllib.request.build_opener(_OnlyToHttps).open(asked, timeout=timeout_s)
+
+
+def blocks(response: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
+    """Read an answer a block at a time; `TooLarge` where it has more than `most` bytes."""
+    length = response.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > most:
+        raise TooLarge(f"{int(length):,} bytes are offered; the file has at most {most:,}")
+    while block := response.read(BLOCK_BYTES):
+        most -= len(block)
+        if most < 0:
+            raise TooLarge("more bytes came than the file can have")
+        yield block
+
+
+def download(url: str, path: Path, most: int) -> None:
+    """Fetch a file of at most `most` bytes, whole or not at all. Raises `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with opened(url) as response, temporary.open("xb") as file:
+            for block in blocks(response, most):
+                file.write(block)
+            # Cut off: http.client counts down what is still to come.
+            if response.length:
+                raise OSError(f"the connection was cut {response.length:,} bytes before the end")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class _OnlyToHttps(urllib.request.HTTPRedirectHandler):
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Any,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """Refuse to be led to ftp:, file: or plain http:."""
+        if not newurl.startswith("https://"):
+            why = f"leads on to {newurl}, which is not an https address"
+            raise urllib.error.HTTPError(req.full_url, code, why, headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
