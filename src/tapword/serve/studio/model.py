@@ -134,7 +134,7 @@ class StudioModel(WatchedModel):
 
 def _trace(learner: Learner) -> str | None:
     """Say what stays of a word that is forgotten while others are taught; None for nothing."""
-    if not getattr(learner, "keeps_trace", True):
+    if not learner.keeps_trace:
         return None
     # A shared scatter holds how takes differed from their own mean; training changes other words.
     return "differences" if isinstance(learner, StatisticsLearner) else "changes"
