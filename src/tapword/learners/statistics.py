@@ -6,8 +6,8 @@ It equals the batch within-word scatter whatever the order, and two of them merg
 (Chan, Golub, LeVeque 1983). Of S_w only the packed lower triangle is kept: half the memory, one
 pass over it per sample.
 
-A state is float32; in memory means are float64, and so is in effect the scatter of many samples
-(`Sum`), so that samples learned one by one are not lost to rounding. Scores read what would be
+A state is float32; once something is learned, means are float64, and so is in effect the scatter of
+many samples (`Sum`), so that samples learned one by one are not lost to rounding. Scores read what would be
 saved, and whoever takes the state rounds what is in memory: a learner goes on exactly as one that
 was loaded from its state.
 
@@ -77,7 +77,8 @@ class Statistics:
     blocks
         Which numbers of the scatter are kept: D (D + 1) / 2 of all, or of blocks on its diagonal.
     centres
-        The means (K, D) in float64.
+        The means (K, D), in float64 from the first sample on: what is loaded takes no more memory
+        than its file.
     n_scatter, forgotten
         Samples behind the scatter, and how many of them are of forgotten words, whose
         share stays. So many samples that come later take the places of those: they move means and
@@ -107,7 +108,7 @@ class Statistics:
     @property
     def means(self) -> np.ndarray:
         """Means (K, D) as a state holds them, float32."""
-        return self.centres.astype(np.float32)
+        return self.centres.astype(np.float32, copy=False)
 
     @property
     def scatter(self) -> np.ndarray:
@@ -126,6 +127,7 @@ class Statistics:
 
     def update(self, x: np.ndarray, k: int, weight: float | None = None) -> None:
         """Add one sample of word `k`; `weight` replaces n_k / (n_k + 1) in the scatter."""
+        self._sharpen()
         n, centre = int(self.counts[k]), self.centres[k]
         e = x - centre
         if self.forgotten:
@@ -228,7 +230,7 @@ class Statistics:
 
     def load(self, state: StateReader, n_rows: int) -> None:
         """Take over what `arrays` of `n_rows` words gave."""
-        self.centres = state.take("means", (n_rows, self.dim)).astype(np.float64)
+        self.centres = state.take("means", (n_rows, self.dim))
         self.counts = state.take("counts", (n_rows,), np.int64)
         self.n_scatter = int(state.take("n_scatter", (1,), np.int64)[0])
         largest = max(self.n_scatter, int(self.counts.max(initial=0)))
@@ -244,12 +246,17 @@ class Statistics:
         self, words: np.ndarray, means: np.ndarray, new: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Move means of `words` by `new` samples each; give the moves and n_a n_b / (n_a + n_b)."""
+        self._sharpen()
         old = self.counts[words]
         shift = means - self.centres[words]
         total = np.maximum(old + new, 1)
         self.centres[words] += shift * (new / total)[:, None]
         self.counts[words] += new
         return shift, old * new / total
+
+    def _sharpen(self) -> None:
+        if self.centres.dtype != np.float64:
+            self.centres = self.centres.astype(np.float64)
 
     def scatter_of(self, k: int) -> np.ndarray:
         """Packed scatter that samples of word `k` are added to."""
