@@ -44,7 +44,7 @@ def test_the_pooling_one_is_told_to_add_keeps_the_contract(check):
 
 
 def test_links_lead_somewhere():
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
@@ -56,3 +56,17 @@ def test_what_the_architecture_names_is_on_the_disk():
     assert rooms == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
     for name in re.findall(r"`(\w+/\w+\.py)`", text):
         assert (source / name).exists() or (ROOT / name).exists(), f"{name} is not on the disk"
+
+
+def test_every_promise_names_the_test_that_keeps_it():
+    promises = (ROOT / "docs" / "reliability.md").read_text().partition("## What was run")[0]
+    rows = re.findall(r"^\|.*\|(.*)\|$", promises, re.MULTILINE)
+    kept = [row for row in rows if row.strip() not in ("test", "---")]
+    assert len(kept) > 30
+    for row in kept:
+        named = re.findall(r"`([\w/]+\.py)?(?:::(\w+))?`", row)
+        assert any(file for file, _ in named), f"no test is named by {row}"
+        content = ""
+        for file, test in named:
+            content = (ROOT / "tests" / file).read_text() if file else content
+            assert f"def {test}" in content, f"{test} is not in the tests"
