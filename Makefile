@@ -35,12 +35,13 @@ wheel: $(VENV)/.dev
 	cd build/wheel && venv/bin/tapword demo
 
 # The tests with the lowest versions that pyproject.toml allows; PYTHON must be the lowest too, or 3.12.
+# The lowest starlette's test client wants httpx, later ones httpx2; old packages warn of what new ones drop.
 floors:
 	rm -rf build/floors && mkdir -p build/floors
 	$(PYTHON) .ci/floors.py > build/floors/constraints.txt
 	$(PYTHON) -m venv build/floors/venv
-	build/floors/venv/bin/pip install --quiet --constraint build/floors/constraints.txt --editable '.[dev]'
-	build/floors/venv/bin/pytest -n auto --dist loadgroup -q
+	build/floors/venv/bin/pip install --quiet --constraint build/floors/constraints.txt --editable '.[dev]' httpx
+	build/floors/venv/bin/pytest -n auto --dist loadgroup -q -W default::DeprecationWarning
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tapword needs Python 3.11 or later; try: make PYTHON=python3.12")'

@@ -109,6 +109,8 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
     cpus
         Worker processes on this machine, where a cluster is started; None: one per core.
     """
+    if address not in (None, "auto"):
+        _require_reachable(address)
     if address is None:
         # A cluster of our own tells nobody that it runs, and nobody else can reach it. Ray, which
         # reads this when it is imported, keeps to loopback by default on other systems than Linux.
@@ -118,8 +120,6 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
         import ray
     except ImportError as error:
         raise MissingExtra("the ray engine", "ray", "ray") from error
-    if address not in (None, "auto"):
-        _require_reachable(address)
     if ray.is_initialized():
         yield Cluster()
         return
