@@ -7,9 +7,9 @@ It equals the batch within-word scatter whatever the order, and two of them merg
 pass over it per sample.
 
 A state is float32; once something is learned, means are float64, and so is in effect the scatter of
-many samples (`Sum`), so that samples learned one by one are not lost to rounding. Scores read what would be
-saved, and whoever takes the state rounds what is in memory: a learner goes on exactly as one that
-was loaded from its state.
+many samples (`Sum`), so that samples learned one by one are not lost to rounding. Scores read what
+would be saved, and whoever takes the state rounds what is in memory: a learner goes on exactly as
+one that was loaded from its state.
 
 "Word" below stands for a row of a learner's state: a word, or the negatives of one.
 """
