@@ -6,6 +6,7 @@ take much more memory than the file has bytes, or take long.
 
 import contextlib
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,6 +140,10 @@ def attacks() -> Iterator[tuple[str, bytes]]:
     yield "the most writings", forged(model, generation=2**53 - 1)
     for score in (10**400, float("inf"), float("nan"), 1e300, "0.5", None, True):
         yield f"a threshold of {str(score)[:8]}", forged(model, calibrated={"lamp": score})
+    yield "a word without samples", forged(model, words={"lamp": 0, "word 1": 1})
+    yield "a version without end", forged(model, version=math.inf)
+    for revision in (None, ""):
+        yield f"the revision {revision!r}", forged(model, revision=revision)
     yield "a threshold of nobody", forged(model, calibrated={"music": 0.5})
     yield "an argument of 10^400", forged(model, learner=part("ridge", lam=10**400))
 

@@ -23,19 +23,25 @@ def opened(
     if not url.startswith(("http://", "https://")):
         raise OSError(f"an address must begin with http:// or https://, got {url!r}")
     asked = urllib.request.Request(url, headers={"User-Agent": "tapword"} | (headers or {}))
-    return urllib.request.build_opener(_OnlyToHttps).open(asked, timeout=timeout_s)
+    try:
+        return urllib.request.build_opener(_OnlyToHttps).open(asked, timeout=timeout_s)
+    except http.client.HTTPException as error:
+        raise OSError(f"no answer of a web server: {error!r}") from error
 
 
 def blocks(response: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
-    """Read an answer a block at a time; `TooLarge` where it has more than `most` bytes."""
+    """Read an answer of at most `most` bytes a block at a time. Raises `OSError`."""
     length = response.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > most:
         raise TooLarge(f"{int(length):,} bytes are offered; the file has at most {most:,}")
-    while block := response.read(BLOCK_BYTES):
-        most -= len(block)
-        if most < 0:
-            raise TooLarge("more bytes came than the file can have")
-        yield block
+    try:
+        while block := response.read(BLOCK_BYTES):
+            most -= len(block)
+            if most < 0:
+                raise TooLarge("more bytes came than the file can have")
+            yield block
+    except http.client.HTTPException as error:
+        raise OSError(f"the connection was cut: {error!r}") from error
 
 
 def download(url: str, path: Path, most: int) -> None:

@@ -187,6 +187,12 @@ def test_torch_weights_open_on_first_use_and_must_be_the_model_s(full_size, tmp_
         loaded = Spotter.load(path)
     with pytest.raises(ModelFileError, match="taught with weights abababababab… of wav2vec2_base"):
         loaded.predict(tone(300))
+    # A backbone that somebody else uses is not told what a file claims of it.
+    own = Wav2vec2Base(weights="random")
+    with pytest.raises(ModelFileError, match="taught with weights abababababab… of wav2vec2_base"):
+        Spotter.load(path, [own])
+    spotter.save(path, overwrite=True)
+    assert Spotter.load(path, [own]).words == {"low": 1}
 
 
 @EVERY_SMALL

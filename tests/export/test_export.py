@@ -435,6 +435,8 @@ def test_the_device_rejects_as_the_model(tmp_path):
     for x in vectors:
         device.order("s", x)
     device.order("n")
+    device.order("f", nearest)
+    device.order("n")
     device.run()
     said = set()
     rows, thresholds = spotter.learner.rows, spotter.thresholds()
@@ -447,9 +449,14 @@ def test_the_device_rejects_as_the_model(tmp_path):
         assert (rows[decided].word if decided >= 0 else None) == wanted
         said.add(wanted)
     assert {None, *words} == said
-    room = device.take(device.number() * 64, "u1").tobytes()
-    found = [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
-    assert found == [c_header.NOT + row.word if row.negative else row.word for row in rows]
+
+    def names() -> list[str]:
+        room = device.take(device.number() * 64, "u1").tobytes()
+        return [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
+
+    assert names() == [c_header.NOT + row.word if row.negative else row.word for row in rows]
+    assert device.number() == 0
+    assert names() == [word for word in words if word != nearest], "its negatives went with it"
 
 
 @pytest.mark.parametrize(

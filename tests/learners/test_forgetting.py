@@ -54,6 +54,25 @@ def test_forgetting_and_learning_again_moves_no_score(rng, spec, one_by_one):
     assert moved < 1e-3 * np.abs(before).max()
 
 
+def test_no_mean_of_a_forgotten_word_stays_in_memory():
+    learner = registry.build("learners", "ncm")
+    for value in (97.0, 98.0, 99.0):
+        learner.learn_one(np.full(3, value, np.float32), f"word{value}")
+    learner.forget("word98.0")
+    held = [learner.statistics.centres.base, learner.statistics.centres, learner.statistics._room]
+    assert not any((array == 98.0).any() for array in held if array is not None)
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_a_scatter_of_few_samples_is_one_array(rng, one_by_one):
+    learner = registry.build("learners", "cosine:covariance=diagonal,scatter=per-word")
+    X = rng.normal(size=(2_500, DIM)).astype(np.float32)
+    for rows in X[:, None] if one_by_one else [X]:
+        learner.learn_many(rows, ["lamp"] * len(rows))
+    [own] = learner.statistics._sums
+    assert own._collected is None
+
+
 def test_later_samples_take_the_places_of_forgotten_ones_and_then_add(rng):
     learner, _ = taught("slda", rng)
     learner.forget("word1")

@@ -236,7 +236,7 @@ def test_a_key_that_all_can_read_is_refused(tmp_path):
     for file, content in zip(files, (public, key), strict=True):
         file.write_bytes(content)
     files[1].chmod(0o604)
-    with pytest.raises(InputError, match=r"all users can read the key .*: chmod 600"):
+    with pytest.raises(InputError, match=r"^all users can read the key .*: chmod 600"):
         certificate.read(*files)
     files[1].chmod(0o640)
     assert isinstance(certificate.read(*files), ssl.SSLContext)

@@ -31,7 +31,7 @@ from tests.serve import rough_guests
 from tests.serve.rough_guests import FLOODS, WORDS, chunk, clip, flood, heard_after
 from tests.serve.test_wyoming import HOST, serve, teach
 
-# What the slowest honest answer may take longer than alone.
+# What an honest answer may take longer than alone, in the best of three rounds.
 DELAY_S = 0.25
 MEMORY_MB = 150.0
 LOG_BYTES = 100_000

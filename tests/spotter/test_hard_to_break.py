@@ -374,7 +374,10 @@ def test_tables_that_lie_are_refused(path, tensors):
         ('{"format": 1, "words": {}, "generation": "x"}', "which writing"),
         ('{"format": 1, "words": {}, "generation": Infinity}', "which writing"),
         ('{"format": 1, "words": {}, "revision": []}', "which writing"),
-        ('{"format": 1, "words": {}, "backbones": ["logmel"]}', "parts that cannot be made"),
+        (
+            '{"format": 1, "revision": "a", "words": {}, "backbones": ["logmel"]}',
+            "parts that cannot be made",
+        ),
     ],
     ids=lambda text: text[:40],
 )

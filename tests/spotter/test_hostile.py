@@ -267,6 +267,15 @@ def test_nothing_that_was_forgotten_stays_in_a_backup(path, call):
     assert modelfile.backup(path).exists(), "of the file after it was forgotten"
 
 
+def test_what_was_forgotten_elsewhere_stays_in_no_backup(path, tmp_path):
+    spotter = Spotter.load(path)
+    spotter.forget("lamp")
+    spotter.save(tmp_path / "copy.tap")
+    spotter.learn(tone(500), "lamp")
+    spotter.save(path, overwrite=True)
+    assert not modelfile.backup(path).exists()
+
+
 def test_a_model_of_other_words_written_over_one_leaves_no_backup(path):
     change(path, lambda spotter: spotter.learn(tone(500), "radio"))
     other = Spotter("logmel", "avg", "ncm")

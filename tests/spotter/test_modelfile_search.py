@@ -52,12 +52,13 @@ PARTS = {
     "negatives": {},
     "rows": None,
     "calibrated": {},
+    "revision": "0",
 }
 
 
 @SEARCH
 @given(
-    st.dictionaries(words, st.integers(0, 2**53 - 1), max_size=6),
+    st.dictionaries(words, st.integers(1, 2**53 - 1), max_size=6),
     st.dictionaries(names.filter(lambda name: name != "__metadata__"), arrays, max_size=4),
 )
 def test_any_words_and_arrays_come_back(folder, words, arrays):

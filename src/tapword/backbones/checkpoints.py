@@ -1,7 +1,6 @@
 """Weights of torch networks: fetched once, read without running code in them, hashed."""
 
 import hashlib
-import http.client
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -91,7 +90,7 @@ def hub_file(part: str, url: str, *folders: str) -> Path:
     if not path.is_file():
         try:
             download(url, path)
-        except (OSError, http.client.HTTPException) as error:
+        except OSError as error:
             raise Unavailable(
                 f"{part}: {path.name} is not here and could not be fetched ({error}); get it from "
                 f"{url} and put it at {path}, or give a file you hold: {part}:weights=PATH "

@@ -89,7 +89,7 @@ class Onnx(Backbone):
     @property
     def weights_sha256(self) -> str:  # type: ignore[override]
         """SHA-256 of the file and of those that hold its large tensors; no network is opened."""
-        return _read(self._path)[1]
+        return _read(self._path).sha256
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         return [self._graph.frames(audio)]
@@ -142,13 +142,13 @@ class Graph:
         threads: int,
     ):
         self.label, self.range_hz = f"onnx: {path}", range_hz
-        model, _ = _read(path)
+        known = _read(path)
         try:
             self.session = open_session(path, threads)
         except Exception as error:
             # onnxruntime raises a dozen unrelated types on a file that is no network.
             raise ModelFileError(f"{self.label} is no ONNX network: {first_line(error)}") from error
-        self.params = count_parameters(model)
+        self.params = known.params
         self.audio, *self.others = self.session.get_inputs()
         strange = [node for node in self.others if node.type not in FLOATS | OTHERS]
         if self.audio.type not in FLOATS or strange:
@@ -156,8 +156,7 @@ class Graph:
             raise InputError(f"{self.label} does not begin with audio; its inputs: {inputs}")
         self.feed = read_feed(list(self.audio.shape), wanted, self.label)
         # Such graphs round by the largest number of the batch: neighbours would change a clip.
-        rounding = any(node.op_type.startswith("DynamicQuantize") for node in model.graph.node)
-        self.alone = rounding or not self.feed.batched or self.audio.shape[0] == 1
+        self.alone = known.rounds or not self.feed.batched or self.audio.shape[0] == 1
         self._choose(output, layout)
 
     def frames(self, audio: np.ndarray) -> np.ndarray:
@@ -229,9 +228,27 @@ class Graph:
 _open = lru_cache(maxsize=4)(Graph)
 
 
+class Known(NamedTuple):
+    """What is known of a file that is not run.
+
+    Attributes
+    ----------
+    sha256
+        Hash of all that belongs to it.
+    params
+        How many trained parameters it holds.
+    rounds
+        Whether it rounds numbers by the largest of a batch.
+    """
+
+    sha256: str
+    params: int
+    rounds: bool
+
+
 @lru_cache(maxsize=4)
-def _read(path: str) -> tuple[Any, str]:
-    """Graph of a file, which is not run, and SHA-256 of all that belongs to it."""
+def _read(path: str) -> Known:
+    """Read what is known of a file without running it."""
     import onnx
 
     content = Path(path).read_bytes()
@@ -244,4 +261,5 @@ def _read(path: str) -> tuple[Any, str]:
     except Exception as error:
         # onnx raises its parser's own types.
         raise ModelFileError(f"onnx: {path} is no ONNX network: {first_line(error)}") from error
-    return model, digest.hexdigest()
+    rounds = any(node.op_type.startswith("DynamicQuantize") for node in model.graph.node)
+    return Known(digest.hexdigest(), count_parameters(model), rounds)

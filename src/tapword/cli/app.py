@@ -57,8 +57,8 @@ def option(metavar: str, text: str, *names: str, **rules: Any) -> Any:
 
 
 def flag(names: str, text: str) -> Any:
-    """Describe an option that takes no value."""
-    return typer.Option(names, help=text)
+    """Describe an option that takes no value, and that no variable of the environment sets."""
+    return typer.Option(names, help=text, allow_from_autoenv=False)
 
 
 def argument(metavar: str, text: str, **rules: Any) -> Any:
@@ -74,7 +74,7 @@ def command(
 ) -> Callable[[Callable[..., None]], Any]:
     """Make a function a command of a panel; its dataclass arguments are groups of options.
 
-    With `environment`, the variable TAPWORD_OPTION sets what --option would.
+    With `environment`, the variable TAPWORD_OPTION sets what --option VALUE would.
     """
     settings = {"auto_envvar_prefix": "TAPWORD"} if environment else {}
 

@@ -26,7 +26,7 @@ ServedModel = Annotated[
 ]
 
 
-@command(SERVE, environment=True)
+@command(SERVE)
 def studio(
     model: ServedModel = HOME,
     port: Annotated[int, option("N", "Port; 0 for any that is free.")] = PORT,

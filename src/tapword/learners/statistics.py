@@ -37,8 +37,9 @@ class Sum:
     the next time (Kahan's compensated summation, a batch at a time). Reading changes nothing.
     """
 
-    def __init__(self, numbers: np.ndarray):
+    def __init__(self, numbers: np.ndarray, samples: int = 0):
         self._numbers = numbers
+        self._samples = samples
         self._collected: np.ndarray | None = None
         self._waiting = 0
 
@@ -47,9 +48,10 @@ class Sum:
         """The sum as a state holds it."""
         return self._numbers if self._collected is None else self._numbers + self._collected
 
-    def room(self, before: int, new: int = 1) -> np.ndarray:
-        """Array to add the squares of `new` samples to, of which there were `before`."""
-        if before + new <= CHUNK:
+    def room(self, new: int = 1) -> np.ndarray:
+        """Array to add the squares of `new` samples to."""
+        self._samples += new
+        if self._samples <= CHUNK:
             return self._numbers
         if self._collected is None:
             self._collected = np.zeros_like(self._numbers)
@@ -192,7 +194,7 @@ class Statistics:
         else:
             self.n_scatter -= int(self.counts[k])
         self.counts = np.delete(self.counts, k)
-        self.centres = np.delete(self.centres, k, axis=0)
+        self.centres = self._room = np.delete(self.centres, k, axis=0)
 
     def pooled(self) -> np.ndarray:
         """Scatter of all words together, packed."""
@@ -238,7 +240,7 @@ class Statistics:
             raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
         self.forgotten = max(self.n_scatter - int(self.counts.sum()), 0)
         if self._shares_scatter:
-            self._sum = Sum(state.take("scatter", (self.blocks.numbers,)))
+            self._sum = Sum(state.take("scatter", (self.blocks.numbers,)), self.n_scatter)
         else:
             self.n_scatter, self.forgotten = int(self.counts.sum()), 0
 
@@ -267,15 +269,18 @@ class Statistics:
 
     def _room_for(self, k: int, new: int = 1) -> np.ndarray:
         """Where to add the squares of `new` samples of word `k`."""
-        return self._sum.room(self.n_scatter, new)
+        return self._sum.room(new)
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
-        """Add the squares of `residuals` (n, D), of which row i belongs to words[rows[i]]."""
-        room = self._room_for(words[0], len(residuals))
+        """Add the squares of `residuals` (n, D), of which row i belongs to words[rows[i]].
+
+        Each word has a row for each of its samples, and one for how far its mean moved.
+        """
+        room = self._room_for(words[0], len(residuals) - len(words))
         room += self.blocks.gram(residuals)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
-        room = self._sum.room(self.n_scatter, other.n_scatter)
+        room = self._sum.room(other.n_scatter)
         room += other.scatter
 
 
@@ -318,19 +323,21 @@ class WordStatistics(Statistics):
         """Take over what `arrays` of `n_rows` words gave."""
         super().load(state, n_rows)
         shape = (self.blocks.numbers,)
-        self._sums = [Sum(state.take(f"scatter_{k}", shape)) for k in range(n_rows)]
+        self._sums = [
+            Sum(state.take(f"scatter_{k}", shape), int(n)) for k, n in enumerate(self.counts)
+        ]
 
     def scatter_of(self, k: int) -> np.ndarray:
         """Packed scatter of word `k`."""
         return self._sums[k].numbers
 
     def _room_for(self, k: int, new: int = 1) -> np.ndarray:
-        return self._sums[k].room(int(self.counts[k]), new)
+        return self._sums[k].room(new)
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         for row, k in enumerate(words):
             own = residuals[rows == row]
-            room = self._room_for(k, len(own))
+            room = self._room_for(k, len(own) - 1)
             room += self.blocks.gram(own)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:

@@ -96,7 +96,8 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
     if not _is_table(negatives) or not negatives.keys() <= header["words"].keys():
         raise ModelFileError(f"{path} is damaged: its negatives are not of its words")
     header["rows"] = _rows(path, header["rows"])
-    if not _whole(header.get("generation", 0)) or not isinstance(header.get("revision", ""), str):
+    revision = header.get("revision")
+    if not _whole(header.get("generation", 0)) or not isinstance(revision, str) or not revision:
         raise ModelFileError(f"{path} is damaged: its header does not say which writing it is")
     if header["dim"] is not None and not _whole(header["dim"], 1, MOST_DIM):
         raise ModelFileError(f"{path} is damaged: vectors of {shown(header['dim'])} numbers")
@@ -226,7 +227,7 @@ def _check_plain(path: PathLike, value: Any) -> None:
         elif isinstance(value, str):
             if len(value) > MOST_TEXT or not value.isprintable():
                 raise ModelFileError(f"{path} is damaged: its header says {shown(value)}")
-        elif isinstance(value, int) and abs(value) > MOST:
+        elif isinstance(value, int | float) and not abs(value) <= MOST:
             raise ModelFileError(f"{path} is damaged: its header has a number beyond 2^53")
 
 
@@ -236,7 +237,7 @@ def _whole(value: Any, minimum: int = 0, maximum: int = MOST) -> bool:
 
 def _is_table(value: Any) -> bool:
     """Whether this is word -> count."""
-    return isinstance(value, dict) and all(map(_whole, value.values()))
+    return isinstance(value, dict) and all(_whole(count, 1) for count in value.values())
 
 
 def _are_thresholds(value: Any, words: dict[str, int]) -> bool:

@@ -449,6 +449,9 @@ class Spotter:
         header = model.header
         if backbones is None:
             given = headers.make_parts(path, "backbones", header)
+            # These are nobody else's: they may wait for their first clip to open their weights.
+            for one, stored in zip(given, header["backbones"], strict=True):
+                one.claim_weights(stored.get("weights_sha256", ""))
         else:
             given = [registry.make("backbones", part) for part in backbones]
         _require_backbones(path, header, given)
@@ -521,7 +524,6 @@ class Spotter:
         }
         header = modelfile.write(path, header, learner.state(), self._forgot)
         self._generation, self._revision = header["generation"], header["revision"]
-        self._forgot = False
 
     def _require_dim(self, path: PathLike, taught: Any) -> None:
         """Refuse parts whose vectors are not as long as those the learner was taught."""
@@ -558,6 +560,5 @@ def _require_backbones(path: PathLike, header: dict[str, Any], given: list[Backb
                 f"{path} was taught with another backbone: {headers.taught_with(header)}"
             )
         wanted = stored.get("weights_sha256", "")
-        one.claim_weights(wanted)
         if one.weights_sha256 != wanted:
             raise ModelFileError(f"{path}: {other_weights(one.name, wanted, one.weights_sha256)}")

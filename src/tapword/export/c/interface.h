@@ -56,7 +56,7 @@ void tapword_vector(const float *const frames[TAPWORD_BLOCKS], const size_t coun
 /* Learn that a vector is a word, known or new: the word's number, or an error. */
 int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word);
 
-/* Remove a word: 0 or TAPWORD_UNKNOWN. Numbers of the words behind it fall by one. */
+/* Remove a word and its negatives: 0 or TAPWORD_UNKNOWN. Numbers of what stood behind fall. */
 int tapword_forget(tapword *t, const char *word);
 
 /* Number of a word, or TAPWORD_UNKNOWN. */

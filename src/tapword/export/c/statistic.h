@@ -106,13 +106,10 @@ int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
     return (int)k;
 }
 
-int tapword_forget(tapword *t, const char *word)
+/* Remove a row: a word, or the negatives of one. */
+static void tapword_remove(tapword *t, size_t k)
 {
-    int found = tapword_find(t, word);
-    size_t k = (size_t)found, rest;
-    if (found < 0) {
-        return TAPWORD_UNKNOWN;
-    }
+    size_t rest;
 #if !TAPWORD_SCATTER
     t->samples -= t->counts[k];
 #endif
@@ -133,6 +130,27 @@ int tapword_forget(tapword *t, const char *word)
     }
 #endif
     t->solved = 0;
+}
+
+int tapword_forget(tapword *t, const char *word)
+{
+    const size_t sign = sizeof TAPWORD_NOT - 1;
+    int found = tapword_find(t, word), negatives = TAPWORD_UNKNOWN;
+    size_t k;
+    if (found < 0) {
+        return TAPWORD_UNKNOWN;
+    }
+    for (k = 0; k < t->words; k++) {
+        if (strncmp(t->names[k], TAPWORD_NOT, sign) == 0 &&
+            strcmp(t->names[k] + sign, word) == 0) {
+            negatives = (int)k;
+        }
+    }
+    /* The later row first, so that the other keeps its number. */
+    tapword_remove(t, (size_t)(negatives > found ? negatives : found));
+    if (negatives >= 0) {
+        tapword_remove(t, (size_t)(negatives > found ? found : negatives));
+    }
     return 0;
 }
 

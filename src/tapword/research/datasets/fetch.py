@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import http.client
 import json
 import os
 import re
@@ -213,7 +212,7 @@ def _download(
                 _note_of(part).unlink(missing_ok=True)
                 problems.append(f"{url}: {error}")
                 break
-            except (OSError, http.client.HTTPException) as error:
+            except OSError as error:
                 failures = 1 if _size(part) > before else failures + 1
                 # A refusal (404, 403) stays one.
                 status = error.code if isinstance(error, urllib.error.HTTPError) else 500

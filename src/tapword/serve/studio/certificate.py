@@ -75,8 +75,7 @@ def read(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
     """Server side of TLS with a certificate and key from files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        if os.name == "posix" and key_path.stat().st_mode & stat.S_IROTH:
-            raise InputError(f"all users can read the key {key_path}: chmod 600 {key_path}")
+        open_to_all = os.name == "posix" and key_path.stat().st_mode & stat.S_IROTH
         # Without this a locked key would ask on the terminal, unseen behind the studio's text.
         context.load_cert_chain(certificate_path, key_path, password=lambda: b"")
     except (OSError, ValueError) as error:
@@ -84,4 +83,6 @@ def read(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
             f"{certificate_path} and {key_path} cannot be used for TLS (wanted: a certificate and "
             f"its key without a passphrase, both PEM): {error}"
         ) from error
+    if open_to_all:
+        raise InputError(f"all users can read the key {key_path}: chmod 600 {key_path}")
     return context

@@ -42,8 +42,8 @@ class Limits:
     data_bytes: int = 1 << 15
     sound_bytes: int = 1 << 20
     names: int = 100
-    # The first event must come within this time, and the rest of any once it has begun; so must
-    # our answers go.
+    # The first event must come within this time, and so must the rest of any once its line was
+    # read; so must our answers go.
     patience_s: float = 30.0
     # So much sound may wait to be heard, 0.6 MB. Live sound that cannot be followed even then is
     # let go: nobody waits so long for an answer.
@@ -160,6 +160,8 @@ class Client:
     def leave(self) -> None:
         """Make room for another client."""
         log.warning("%s: disconnected to make room for another client", self.name)
+        # Its task may not have begun, and would then never close the connection.
+        self._abort()
         if self.task is not None:
             self.task.cancel()
 

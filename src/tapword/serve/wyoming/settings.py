@@ -56,7 +56,10 @@ def read_clients(
     >>> known.settings("10.0.0.8").thresholds, known.settings("10.0.0.7").thresholds
     ({'lamp': 0.6}, {'lamp': 0.5})
     """
-    addresses = dict(map(_client, clients))
+    named = list(map(_client, clients))
+    addresses = dict(named)
+    if not len(named) == len(addresses) == len(set(addresses.values())):
+        raise InputError("--client: give each name one address, and each address one name")
     given: dict[str, dict[str, Any]] = defaultdict(lambda: {"thresholds": {}})
     for text in thresholds:
         address, value = _whose(text, addresses)
