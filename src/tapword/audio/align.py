@@ -33,8 +33,8 @@ def align(audio: np.ndarray, seconds: float) -> np.ndarray:
     --------
     >>> clip = np.zeros(48_000, dtype=np.float32)
     >>> clip[30_000:32_000] = 0.5
-    >>> np.flatnonzero(align(clip, 1.0)).mean()
-    np.float64(7959.5)
+    >>> float(np.flatnonzero(align(clip, 1.0)).mean())
+    7959.5
     """
     loudness, offsets = centring(energies(audio))
     middle = int(np.argmax(loudness))
