@@ -51,7 +51,7 @@ PARTS = {
     "dim": None,
     "negatives": {},
     "rows": None,
-    "calibrated": {},
+    "sensitivities": {},
     "revision": "0",
 }
 
