@@ -13,7 +13,7 @@ import soxr
 from tapword.assets import CLIPS
 from tapword.errors import InputError
 from tapword.listening.calibration import calibrate
-from tapword.listening.detector import Detector
+from tapword.listening.detector import CLOSE_SCORE, Detector
 from tapword.spotter.spotter import Spotter
 from tests.conftest import shared, tone
 from tests.sounds import ASKED, RATE, TAUGHT, clip, noise, padded, silence
@@ -166,6 +166,112 @@ def test_thresholds_can_be_given(model, sound, run):
     assert code == 2 and "no word 'lump' is taught; known: lamp, music" in error
     code, _, error = run("listen", model, "room.wav", "--false-alarms-per-hour", 0)
     assert code == 2 and "must be above 0" in error
+
+
+def test_near_misses_are_shown(model, sound, run):
+    soundfile.write("room.wav", sound, RATE)
+    lamp, _ = Detector(Spotter.load(model))(sound)
+    over = lamp.score + CLOSE_SCORE / 4
+    given = ["listen", model, "room.wav", "--near", "--threshold", f"lamp={over}"]
+    events = [json.loads(line) for line in run(*given, "--json")[1].splitlines()]
+    assert [(one["word"], one.get("near", False)) for one in events] == [
+        ("lamp", True),
+        ("music", False),
+    ]
+    assert events[0]["threshold"] == pytest.approx(over) and events[0]["rejected"] is False
+    assert events[0]["score"] == pytest.approx(lamp.score, abs=1e-3)
+    code, output, error = run(*given)
+    assert code == 0 and "heard" in error and "1 events (music 1)" in error
+    first, second = output.splitlines()
+    assert first.endswith(f"lamp  {lamp.score:.2f}  nearly; threshold {over:.2f}")
+    assert "nearly" not in second
+    # A word that was rejected would have been heard.
+    with Spotter.edit(model) as spotter:
+        spotter.reject(clip("lamp", ASKED[0]))
+    events = [json.loads(line) for line in run(*given[:4], "--json")[1].splitlines()]
+    assert [(one["word"], one.get("rejected")) for one in events] == [
+        ("lamp", True),
+        ("music", None),
+    ]
+    assert "rejected, nearer to what is not this word" in run(*given[:4])[1].splitlines()[0]
+
+
+def test_a_sensitivity_for_one_run(model, sound, run):
+    soundfile.write("room.wav", sound, RATE)
+    spotter = Spotter.load(model)
+    lamp, music = Detector(spotter)(sound)
+    # The rate at which one of the words is just heard, and the other far from missed.
+    strict = ["listen", model, "room.wav", "--json", "--false-alarms-per-hour", 1e-9]
+    assert words(run(*strict)[1]) == []
+    heard = words(run(*strict, "--sensitivity", 1)[1])
+    assert heard == [
+        one.word
+        for one in (lamp, music)
+        if one.score >= spotter.thresholds(1e-9, {None: 1.0})[one.word]
+    ]
+    easy = ["listen", model, "room.wav", "--json"]
+    assert "lamp" not in words(run(*easy, "--threshold", "lamp=2", "--sensitivity", "1")[1])
+    for wrong, said in [
+        ("2", "must be a number from 0 to 1, or WORD=NUMBER"),
+        ("lamp=x", "must be a number from 0 to 1, or WORD=NUMBER"),
+        ("lump=0.5", "no word 'lump' is taught"),
+    ]:
+        code, _, error = run(*easy, "--sensitivity", wrong)
+        assert code == 2 and said in error
+    assert Spotter.load(model).sensitivities == {}
+
+
+def test_the_refractory_time_is_an_option(model, sound, run):
+    soundfile.write("room.wav", sound, RATE)
+    assert words(run("listen", model, "room.wav", "--json", "--refractory", 10)[1]) == ["lamp"]
+    code, _, error = run("listen", model, "room.wav", "--refractory", -1)
+    assert code == 2 and "refractory_s must be at least 0" in error
+
+
+def test_sensitivities_are_shown_and_kept(model, run):
+    usual = Spotter.load(model).thresholds()
+    shown = json.loads(run("sensitivity", model, "--json")[1])
+    assert shown == {
+        word: {"sensitivity": 0.5, "threshold": pytest.approx(usual[word])} for word in usual
+    }
+    code, output, _ = run("sensitivity", model, 0.7, "--word", "lamp")
+    assert code == 0 and "lamp: sensitivity 0.50 -> 0.70, hears more" in output
+    assert "music" not in output
+    after = Spotter.load(model)
+    assert after.sensitivities == {"lamp": 0.7}
+    assert (
+        after.thresholds()["lamp"] < usual["lamp"] and after.thresholds()["music"] == usual["music"]
+    )
+    _, output, _ = run("sensitivity", model, "--word", "lamp")
+    assert "0.70" in output and "music" not in output
+    assert "0.70" in run("info", model)[1]
+    facts = json.loads(run("info", model, "--json")[1])
+    assert (facts["sensitivity"], facts["sensitivities"]) == (0.5, {"lamp": 0.7})
+    # For all words: also that which had its own.
+    code, output, _ = run("sensitivity", model, 0.3)
+    assert "lamp: sensitivity 0.70 -> 0.30, hears less" in output
+    assert "music: sensitivity 0.50 -> 0.30, hears less" in output
+    after = Spotter.load(model)
+    assert (after.sensitivity, after.sensitivities) == (0.3, {})
+    assert "as it was" in run("sensitivity", model, 0.3)[1]
+
+
+def test_sensitivities_that_cannot_be_set(model, run):
+    before = model.read_bytes()
+    spotter = Spotter("logmel", "avg", "ncm")
+    spotter.learn(tone(300), "low")
+    spotter.save("plain.tap")
+    for arguments, said in [
+        ([model, 1.5], "a number from 0 to 1"),
+        ([model, 0.5, "--word", "lump"], "no word 'lump' is taught; known: lamp, music"),
+        ([model, "--word", "lump"], "no word 'lump' is taught; known: lamp, music"),
+        (["none.tap"], "none.tap does not exist"),
+        (["plain.tap"], "not known for these parts"),
+        (["plain.tap", 0.6], "not known for these parts"),
+    ]:
+        code, output, error = run("sensitivity", *arguments)
+        assert (code, output) == (2, "") and said in error and error.count("\n") == 1
+    assert model.read_bytes() == before
 
 
 def test_what_cannot_be_listened_to_is_one_line(model, run):
