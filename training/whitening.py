@@ -1,92 +1,84 @@
-"""Compute what the package ships to whiten vectors and to set thresholds, from other words.
+"""Compute what the package ships to whiten vectors, and what scores are measured against.
 
-    python training/whitening.py DIR
+    python training/whitening.py SPEECHOCEAN CALL...
 
-DIR holds the Arabic Speech Commands (A. Ghandoura, CC BY 4.0), laid out as MSWC lays out a
-language: DIR/ar/clips and DIR/ar/ar_splits.csv. Written are assets/whitening/, how the vectors of a
-word vary, one file a backbone, and assets/impostors.json, how words score that were not taught.
-Statistics alone are written.
+SPEECHOCEAN is the folder of speechocean762 (see speechocean.py), each CALL a recording of phone
+calls. Written is assets/whitening/, one file a backbone: how the vectors of a word vary, and the
+background, vectors of windows of running speech, half of them from the one and half from the other.
+No recording and no word is written.
 """
 
-import json
+import collections
 import sys
 from pathlib import Path
 
 import numpy as np
+from speechocean import tokens
 
-from tapword import registry
-from tapword.research.cache import Cache, store
-from tapword.research.datasets.base import Dataset
-from tapword.research.experiment import fit_whitenings
+from tapword.audio import files
+from tapword.listening.segmenter import Segmenter
 from tapword.spotter import presets
-from tapword.spotter.encoder import Preparation
+from tapword.spotter.encoder import CLIPS_AT_ONCE, group_lengths
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.whitening import Whitening, join
+from tapword.spotter.whitening import Whitening, vector_kind
 
-SOURCE = "Arabic Speech Commands (A. Ghandoura, CC BY 4.0), 40 words, training clips"
+SOURCE = "speechocean762 (J. Zhang et al., CC BY 4.0), words that are said three times or more"
 ASSETS = Path(__file__).parent.parent / "src" / "tapword" / "assets"
+# How often a word must be said, and how often it is taken.
+LEAST, MOST = 3, 12
+# Windows of the background, from either source.
+WINDOWS = 500
 
-SHARES = (0.05, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
-DRAWS, WORDS, SAMPLES = 200, 5, 5
 
-
-def main(root: str) -> None:
-    """Write a file for each backbone of the presets, and how other words score."""
-    dataset = registry.build("datasets", "mswc:language=ar", root=root)
-    made: dict[str, Whitening] = {}
-    impostors = {}
+def main(speechocean: str, *calls: str) -> None:
+    """Write a file for each backbone of the presets."""
+    rng = np.random.default_rng(0)
+    said = list(tokens(Path(speechocean)))
+    among = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
+    heard = [window for call in calls for window in windows(call)]
+    background = among + [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
+    counts = collections.Counter(one.word for one in said)
+    taken: collections.Counter[str] = collections.Counter()
+    chosen = []
+    for one in said:
+        if counts[one.word] >= LEAST and taken[one.word] < MOST:
+            taken[one.word] += 1
+            chosen.append(one)
+    print(
+        f"{len(chosen)} tokens of {len(taken)} words, {len({one.speaker for one in chosen})} people"
+    )
+    words = [one.word for one in chosen] * 2
+    clips = [one.alone for one in chosen] + [one.among for one in chosen]
+    done = set()
     for preset in presets.PRESETS.values():
         for name, pooling in zip(preset.backbones, preset.poolings, strict=True):
-            if name not in made:
-                spotter = Spotter(name, pooling, "ncm", align=preset.align)
-                [made[name]] = fit_whitenings(dataset, spotter, SOURCE)
-                path = ASSETS / "whitening" / f"{spotter.backbones[0].name}.safetensors"
-                made[name].save(path)
-                print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {made[name].within}")
-        whitening = [made[name] for name in preset.backbones]
-        spotter = Spotter(
-            preset.backbones,
-            preset.poolings,
-            preset.learner,
-            align=preset.align,
-            augment=preset.augment,
-            whitening=whitening,
-        )
-        key = " ".join(one.sha256 for one in whitening)
-        impostors[key] = {"shares": SHARES, "scores": impostor_scores(dataset, spotter)}
-        print(impostors[key])
-    (ASSETS / "impostors.json").write_text(json.dumps(impostors, indent=1) + "\n", "utf-8")
+            if name in done:
+                continue
+            done.add(name)
+            spotter = Spotter(name, pooling, "ncm", align=preset.align)
+            [part] = spotter.encoder.parts
+            about = vector_kind(*part, align=preset.align) | {"source": SOURCE}
+            made = Whitening.fit(encode(spotter, clips), words, group_lengths(*part), about)
+            made.keep_background(encode(spotter, background))
+            path = ASSETS / "whitening" / f"{spotter.backbones[0].name}.safetensors"
+            made.save(path)
+            print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {made.within}", flush=True)
 
 
-def impostor_scores(dataset: Dataset, spotter: Spotter) -> list[float]:
-    """Scores that `SHARES` of other words' clips exceed for a word of a few samples."""
-    preparation = spotter.encoder.preparation
-    T, words = vectors(dataset, spotter, preparation)
-    X, _ = vectors(dataset, spotter, Preparation(preparation.align))
-    scores = []
-    for seed in range(DRAWS):
-        rng = np.random.default_rng(seed)
-        # With so few samples the prior rules, and the forms of the covariance score alike.
-        learner = registry.build("learners", "cosine:prior=shipped,covariance=diagonal")
-        taught = rng.choice(np.unique(words), WORDS, replace=False)
-        for word in taught:
-            rows = rng.choice(np.flatnonzero(words == word), SAMPLES, replace=False)
-            learner.learn_many(T[rows], [word] * SAMPLES)
-        scores.append(learner.scores(X[~np.isin(words, taught)]).ravel())
-    return [float(np.quantile(np.concatenate(scores), 1 - share)) for share in SHARES]
+def windows(path: str) -> list[np.ndarray]:
+    """Windows that a detector would look at in a recording."""
+    segmenter, found = Segmenter(), []
+    for block in files.blocks(path):
+        segmenter.hear(block)
+        found += [window.clip for window in segmenter.windows() if window.loud]
+    return found
 
 
-def vectors(
-    dataset: Dataset, spotter: Spotter, preparation: Preparation
-) -> tuple[np.ndarray, np.ndarray]:
-    """Whitened vectors of the training clips, and their words."""
-    blocks = []
-    for backbone, pooling in spotter.encoder.parts:
-        [stored] = store(dataset, "train", backbone, [pooling], Cache(), 2, preparation=preparation)
-        blocks.append(stored.load())
-    joined = join([block.vectors for block in blocks], spotter.encoder.whitenings)
-    return joined, np.array(blocks[0].words)
+def encode(spotter: Spotter, clips: list[np.ndarray]) -> np.ndarray:
+    """Vectors (n, D) of clips that are prepared already."""
+    parts = [clips[i : i + CLIPS_AT_ONCE] for i in range(0, len(clips), CLIPS_AT_ONCE)]
+    return np.concatenate([spotter.encoder.encode(part) for part in parts])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,5 +1,6 @@
 """Listening, rejecting and calibrating from the command line."""
 
+import contextlib
 import io
 import json
 import sys
@@ -10,9 +11,10 @@ import pytest
 import soundfile
 import soxr
 
+import tapword.cli.listen
+import tapword.spotter.thresholds
 from tapword.assets import CLIPS
-from tapword.errors import InputError
-from tapword.listening.calibration import calibrate
+from tapword.listening import calibration
 from tapword.listening.detector import CLOSE_SCORE, Detector
 from tapword.spotter.spotter import Spotter
 from tests.conftest import shared, tone
@@ -307,69 +309,62 @@ def test_reject(model, run):
     assert code == 2 and "none.tap does not exist" in error
 
 
-def test_calibrate_shows_thresholds(model, run):
-    threshold = Spotter.load(model).thresholds(2.0)["lamp"]
-    code, output, _ = run("calibrate", model, "--false-alarms-per-hour", 2)
-    assert code == 0 and output.count(f"{threshold:.3f}") == 2
-    shown = json.loads(run("calibrate", model, "--json", "--false-alarms-per-hour", 2)[1])
-    assert shown == pytest.approx({"lamp": threshold, "music": threshold})
+@pytest.fixture
+def short(monkeypatch):
+    """Let a few seconds of sound be enough."""
+    monkeypatch.setattr(calibration, "LEAST_S", 2)
 
 
-def test_calibrate_raises_thresholds_above_false_alarms(model, sound, run):
+@pytest.mark.usefixtures("short")
+def test_calibrate_lowers_sensitivities_for_false_alarms(model, sound, run, monkeypatch):
     """The words themselves, as if they were not: nothing else reaches the thresholds so surely."""
     soundfile.write("without.wav", np.concatenate([sound, noise(2.0)]), RATE)
-    before = Spotter.load(model)
+    steps = []
+    shown = contextlib.nullcontext(lambda *step: steps.append(step))
+    monkeypatch.setattr(tapword.cli.listen, "progress_steps", lambda: shown)
     code, output, _ = run("calibrate", model, "without.wav")
     after = Spotter.load(model)
-    assert code == 0 and set(after.calibrated) == {"lamp", "music"}
-    assert "allow 0 false alarms" in output and "takes at least" in output
-    for word, limit in after.thresholds().items():
-        assert before.thresholds()[word] < limit < 1
-    assert run("listen", model, "without.wav", "--json")[1] == ""
-    # A calibration replaces the one before, and never goes below what is shipped.
-    soundfile.write("quiet.wav", noise(5.0), RATE)
-    assert run("calibrate", model, "quiet.wav")[0] == 0
-    assert Spotter.load(model).thresholds() == before.thresholds()
+    assert code == 0 and set(after.sensitivities) == {"lamp", "music"}
+    length_s = int(len(sound) / RATE + 2.0)
+    assert steps == [("listening, s", length_s, length_s)]
+    for word in ("lamp", "music"):
+        assert after.sensitivity_of(word) < 0.5
+        assert f"{word}: sensitivity 0.50 -> {after.sensitivity_of(word):.2f}, hears less" in output
+    assert "1 before" in output or "1 false alarm in" in output
+    assert "0.5 an hour allow 0 false alarms" in output and "takes at least" in output
+    # It starts from what is shipped, not from what it set before.
+    found = json.loads(run("calibrate", model, "without.wav", "--json")[1])
+    assert found["after"] == pytest.approx(after.sensitivities)
+    assert found["before"] == pytest.approx(after.sensitivities)
 
 
-def test_a_calibration_keeps_to_the_rate(model, sound):
-    spotter = Spotter.load(model)
-    loud = calibrate(spotter, [[sound], [sound]], 1e9)
-    assert sum(loud.alarms_before.values()) == 4 and loud.after == loud.before
-    hours = 2 * len(sound) / RATE / 3600
-    # At the thresholds of one rate, fewer and fewer are allowed.
-    for allowed in (2, 1, 0):
-        found = calibrate(spotter, [[sound], [sound]], (allowed + 0.5) / hours)
-        assert sum(found.alarms_after.values()) <= allowed
-        assert all(found.after[word] >= found.before[word] for word in found.before)
-        assert found.hours == pytest.approx(hours)
-        assert found.at_most_per_hour > sum(found.alarms_after.values()) / hours
-        events = []
-        for _ in range(2):
-            detector = Detector(spotter, thresholds=found.after)
-            events += detector(sound) + detector.flush()
-        assert len(events) == sum(found.alarms_after.values())
-    assert spotter.calibrated == {}
-    with pytest.raises(InputError, match="the recordings are empty"):
-        calibrate(spotter, [[]])
-    with pytest.raises(InputError, match="no words yet"):
-        calibrate(Spotter(), [[sound]])
+@pytest.mark.usefixtures("short")
+def test_calibrate_says_where_the_scale_ends(model, sound, run, monkeypatch):
+    soundfile.write("without.wav", sound, RATE)
+    monkeypatch.setattr(tapword.spotter.thresholds, "SENSITIVITY_REACH", 1.001)
+    _, output, _ = run("calibrate", model, "without.wav")
+    assert "sensitivity 0.50 -> 0.00, hears less, as far as it goes; 1 false alarm in" in output
 
 
-def test_rejected_sounds_are_no_false_alarms(model, sound):
-    spotter = Spotter.load(model)
-    assert calibrate(spotter, [[sound]]).alarms_before == {"lamp": 1, "music": 1}
-    spotter.reject(clip("lamp", ASKED[0]))
-    assert calibrate(spotter, [[sound]]).alarms_before == {"lamp": 0, "music": 1}
+def test_calibrate_refuses_silence(model, run):
+    soundfile.write("quiet.wav", silence(5.0), RATE)
+    before = model.read_bytes()
+    code, _, error = run("calibrate", model, "quiet.wav")
+    assert code == 2 and "only 0 s of the recordings hold sound that stands out" in error
+    assert model.read_bytes() == before
+    code, _, error = run("calibrate", model)
+    assert code == 2 and "Missing argument" in error
 
 
+@pytest.mark.usefixtures("short")
 def test_calibrate_on_real_speech(model, run):
     path = shared("data", "negatives", "coffee_orders_20min.flac")
     with soundfile.SoundFile(path) as file:
         soundfile.write("minute.wav", file.read(60 * file.samplerate), file.samplerate)
-    found = json.loads(run("calibrate", model, "minute.wav", "--json")[1])
+    found = json.loads(run("calibrate", model, "minute.wav", "--json", "--refractory", 1)[1])
     assert found["hours"] == pytest.approx(1 / 60) and sum(found["alarms_after"].values()) == 0
     assert all(score is not None for score in found["highest"].values())
+    assert 1 / 240 < found["sound_hours"] < 1 / 60
 
 
 def test_parts_without_known_thresholds_say_so(run, tmp_path, monkeypatch):
@@ -378,7 +373,7 @@ def test_parts_without_known_thresholds_say_so(run, tmp_path, monkeypatch):
     spotter.learn(tone(300), "low")
     spotter.save("plain.tap")
     soundfile.write("low.wav", padded(tone(300)), RATE)
-    for command in (["listen", "plain.tap", "low.wav"], ["calibrate", "plain.tap"]):
+    for command in (["listen", "plain.tap", "low.wav"], ["calibrate", "plain.tap", "low.wav"]):
         code, _, error = run(*command)
         assert code == 2 and "not known for these parts" in error
     given = ["--threshold", "low=-1e9", "--json"]

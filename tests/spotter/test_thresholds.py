@@ -10,11 +10,11 @@ from tapword.spotter import modelfile
 from tapword.spotter.thresholds import (
     SENSITIVITY,
     Scores,
+    Tail,
     parse_sensitivity,
     parse_threshold,
     rate_factor,
     said,
-    shipped_threshold,
 )
 from tests.conftest import tone
 
@@ -43,11 +43,31 @@ def test_a_rate_must_be_above_zero(spotter, rate):
         spotter.thresholds(rate)
 
 
-def test_beyond_what_was_measured_thresholds_go_on_rising(spotter):
-    hashes = [one.sha256 for one in spotter.encoder.whitenings]
-    scores = [shipped_threshold(hashes, rate) for rate in (1e3, 1, 1e-2, 1e-4, 1e-6)]
-    assert scores == sorted(scores) and np.isfinite(scores).all()
-    assert shipped_threshold(["unknown"], 1.0) is None
+def test_a_tail_gives_thresholds_and_takes_them_back(rng):
+    tail = Tail.of(rng.normal(-0.3, 0.1, 1000))
+    rates = (1e3, 1, 1e-2, 1e-4)
+    thresholds = [tail.threshold(rate) for rate in rates]
+    assert thresholds == sorted(thresholds)
+    found = [tail.false_alarms_per_hour(threshold) for threshold in thresholds]
+    np.testing.assert_allclose(found, rates)
+
+
+def test_a_word_that_is_said_now_and_then_in_running_speech_does_not_become_deaf(rng):
+    scores = rng.normal(-0.3, 0.1, 1000)
+    without = Tail.of(scores).threshold(0.5)
+    scores[:5] = 0.6
+    assert Tail.of(scores).threshold(0.5) - without < 0.03
+
+
+def test_few_scores_have_a_tail_too():
+    assert np.isfinite(Tail.of(np.array([0.1, 0.3])).threshold(0.5))
+
+
+def test_thresholds_follow_what_is_learned(spotter):
+    before = spotter.thresholds()
+    spotter.learn(tone(500), "low")
+    after = spotter.thresholds()
+    assert after["low"] != before["low"] and after["high"] == pytest.approx(before["high"])
 
 
 @pytest.mark.parametrize("learner", ["slda:prior=shipped", "ridge", "ncm"])

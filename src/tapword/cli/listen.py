@@ -117,8 +117,9 @@ def listen(
                     _show_level(meter, bar, chunk, detector)
                     # The last chunk is empty: nothing comes any more.
                     now_s = heard_s if len(chunk) else math.inf
-                    nearly = misses.since(now_s) if misses else []
-                    for one in sorted((*events, *nearly), key=lambda one: one.start_s):
+                    found: list[Event | NearMiss] = [*events]
+                    found += misses.since(now_s) if misses else []
+                    for one in sorted(found, key=lambda one: one.start_s):
                         _show(one, as_json, meter)
         except KeyboardInterrupt:
             pass

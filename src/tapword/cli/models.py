@@ -118,8 +118,10 @@ def sensitivity(
         return
     with Spotter.edit(model, backbone) as spotter:
         before = {one: spotter.sensitivity_of(one) for one in spotter.words}
-        for each in wanted or [None]:
-            spotter.set_sensitivity(value, each)
+        if not wanted:
+            spotter.set_sensitivity(value)
+        for one in wanted:
+            spotter.set_sensitivity(value, one)
     if as_json:
         _show_sensitivities(spotter, wanted or list(spotter.words), false_alarms_per_hour, as_json)
         return

@@ -95,14 +95,17 @@ def calibrate(
         word: sensitivity_for(tails[word].false_alarms_per_hour(wanted[word]) / each)
         for word in words
     }
-    thresholds = [
-        spotter.thresholds(false_alarms_per_hour, {**values}) for values in (before, after)
-    ]
-    alarms_before, alarms_after = (replay(candidates, one, refractory_s) for one in thresholds)
+    thresholds_before, thresholds_after = (
+        spotter.thresholds(false_alarms_per_hour, {word: values[word] for word in words})
+        for values in (before, after)
+    )
+    alarms_before = replay(candidates, thresholds_before, refractory_s)
+    alarms_after = replay(candidates, thresholds_after, refractory_s)
     return Calibration(
         before,
         after,
-        *thresholds,
+        thresholds_before,
+        thresholds_after,
         {word: float(found.max()) if len(found) else None for word, found in scores.items()},
         _count(alarms_before, words),
         _count(alarms_after, words),

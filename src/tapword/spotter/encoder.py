@@ -14,6 +14,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.spotter import whitening as whitening_room
+from tapword.spotter.background import Background
 from tapword.spotter.whitening import Whitening, join
 
 # Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
@@ -141,6 +142,19 @@ class Encoder:
         noise = np.random.default_rng(0).standard_normal(SAMPLE_RATE, dtype=np.float32)
         x = self.encode_first(noise * np.float32(0.05))
         return x / np.linalg.norm(x)
+
+    @functools.cached_property
+    def background(self) -> Background | None:
+        """Windows of running speech as vectors; None where the whitenings have none."""
+        vectors = whitening_room.join_backgrounds(self.whitenings) if self.whitenings else None
+        return None if vectors is None else Background(vectors)
+
+    @functools.cached_property
+    def first_background(self) -> Background | None:
+        """The same windows by the first backbone's part of their vectors."""
+        if self.background is None:
+            return None
+        return Background(self.background.vectors[:, : len(self.whitenings[0].mean)])
 
     def dim(self) -> int:
         """Numbers per vector."""

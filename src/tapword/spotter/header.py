@@ -86,7 +86,7 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
     try:
         if header["format"] == 1:
             header = _from_format_1(header)
-        absent = {"negatives": {}, "rows": None, "dim": None}
+        absent: dict[str, Any] = {"negatives": {}, "rows": None, "dim": None}
         absent |= {"sensitivity": SENSITIVITY, "sensitivities": {}}
         # Earlier versions kept thresholds, of scores that are no more.
         header = absent | {key: header[key] for key in header if key != "calibrated"}

@@ -21,16 +21,17 @@ from tapword.learners.statistics_learner import LinearLearner
 from tapword.poolings.base import Pooling
 from tapword.spotter import header as headers
 from tapword.spotter import modelfile, presets
+from tapword.spotter.background import Background
 from tapword.spotter.encoder import REST_SHARE, Encoder, Preparation
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
     SENSITIVITY,
     Scores,
+    Tail,
     check_rate,
     check_sensitivity,
     rate_factor,
     said,
-    shipped_threshold,
 )
 from tapword.spotter.whitening import Whitening
 from tapword.spotter.words import clean_word
@@ -138,6 +139,7 @@ class Spotter:
         self.encoder = Encoder(chosen.backbones, chosen.poolings, preparation, whitening)
         self.sensitivity = SENSITIVITY
         self.sensitivities: dict[str, float] = {}
+        self._tails: tuple[np.ndarray, dict[str, Tail]] | None = None
         self._generation = 0
         self._revision: str | None = None
         # Whether something was forgotten since the file was written, which its backup still holds.
@@ -307,7 +309,11 @@ class Spotter:
 
     def score_vectors(self, vectors: np.ndarray) -> list[Scores]:
         """Scores of vectors (n, D) that `vectors` gave."""
-        pairs = zip(*self.learner.all_scores(vectors), strict=True)
+        words, negatives = self.learner.all_scores(vectors)
+        if self.background is not None and len(vectors):
+            level = self.background.level(vectors)[:, None]
+            words, negatives = words - level, negatives - level
+        pairs = zip(words, negatives, strict=True)
         return [self._named(words, negatives) for words, negatives in pairs]
 
     def score_window(
@@ -341,14 +347,20 @@ class Spotter:
         """
         weights, biases = learner.linear()
         own, rest = weights[:, : len(first)], weights[:, len(first) :]
+        longest = self.encoder.longest_rest()
         scores = own @ first + biases
-        most = scores + REST_SHARE * self.encoder.longest_rest() * np.linalg.norm(rest, axis=1)
+        most = scores + REST_SHARE * longest * np.linalg.norm(rest, axis=1)
+        lengths = np.linalg.norm(weights, axis=1) / np.maximum(np.linalg.norm(own, axis=1), 1e-12)
+        scores = scores * lengths
+        background, first_background = self.background, self.encoder.first_background
+        if background is not None and first_background is not None:
+            length = np.linalg.norm(first)
+            most = most / np.hypot(length, longest) - background.least
+            scores = scores / length - first_background.level(first[None])
         for row, score in zip(learner.rows, most, strict=True):
             if not row.negative and row.word in thresholds and score >= thresholds[row.word]:
                 return None
-        lengths = np.linalg.norm(weights, axis=1) / np.maximum(np.linalg.norm(own, axis=1), 1e-12)
         negative = np.array([row.negative for row in learner.rows])
-        scores = scores * lengths
         return self._named(scores[~negative], scores[negative])
 
     def _named(self, words: np.ndarray, negatives: np.ndarray) -> Scores:
@@ -358,9 +370,39 @@ class Spotter:
         )
 
     @property
+    def background(self) -> Background | None:
+        """Running speech that scores are measured against; None where they are no plain cosines."""
+        angles = isinstance(self.learner, Cosine) and self.learner.is_angle
+        return self.encoder.background if angles else None
+
+    @property
     def has_thresholds(self) -> bool:
-        """Whether it is known how sounds score that are no word: measured for the presets alone."""
-        return self.common_threshold(FALSE_ALARMS_PER_HOUR) is not None
+        """Whether it is known how running speech scores: for the presets alone."""
+        return self.background is not None
+
+    def require_thresholds(self, reason: str) -> None:
+        """Refuse parts for which thresholds are not known; `reason` says why, or what to do."""
+        if not self.has_thresholds:
+            raise InputError(
+                "how sounds score that are no word is not known for these parts, only for the "
+                f"sizes; {reason}"
+            )
+
+    def tails(self) -> dict[str, Tail]:
+        """Word -> how high its scores reach in running speech."""
+        if not self.words:
+            return {}
+        self.require_thresholds("give a threshold for each word (--threshold WORD=SCORE)")
+        background, learner = self.background, self.learner
+        assert background is not None and isinstance(learner, LinearLearner)
+        weights, _ = learner.linear()
+        # Learners give the same weights until they learn something.
+        if self._tails is None or self._tails[0] is not weights:
+            scores = background.scores(weights)
+            rows = enumerate(learner.rows)
+            tails = {row.word: Tail.of(scores[:, k]) for k, row in rows if not row.negative}
+            self._tails = weights, tails
+        return self._tails[1]
 
     def sensitivity_of(self, word: str) -> float:
         """How readily a word is heard, from 0 to 1: its own sensitivity, or that of all words."""
@@ -393,37 +435,13 @@ class Spotter:
         instead of the spotter's own.
         """
         check_rate(false_alarms_per_hour)
-        words = self.words
-        if not words:
-            return {}
-        self.require_thresholds("give a threshold for each word (--threshold WORD=SCORE)")
         given = sensitivities or {}
         result = {}
-        for word in words:
+        for word, tail in self.tails().items():
             own = given.get(word, given.get(None, self.sensitivity_of(word)))
-            allowed = false_alarms_per_hour / len(words) * rate_factor(own)
-            threshold = self.common_threshold(allowed)
-            assert threshold is not None
-            result[word] = threshold
+            allowed = false_alarms_per_hour / len(self.words) * rate_factor(own)
+            result[word] = tail.threshold(allowed)
         return result
-
-    def require_thresholds(self, reason: str) -> None:
-        """Refuse parts for which thresholds are not known; `reason` says why, or what to do."""
-        if not self.has_thresholds:
-            raise InputError(
-                "how sounds score that are no word is not known for these parts, only for the "
-                f"sizes; {reason}"
-            )
-
-    def common_threshold(self, false_alarms_per_hour: float) -> float | None:
-        """Threshold that all words share where each may give so many false alarms an hour.
-
-        None where it was not measured for these parts.
-        """
-        if not isinstance(self.learner, Cosine) or self.learner.prior != "shipped":
-            return None
-        hashes = [one.sha256 for one in self.encoder.whitenings]
-        return shipped_threshold(hashes, false_alarms_per_hour)
 
     def vectors(
         self, audios: Sequence[Audio], sample_rate: int = SAMPLE_RATE, learning: bool = False

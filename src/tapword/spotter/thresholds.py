@@ -1,10 +1,7 @@
 """What counts as said: scores against thresholds, and how many false alarms a threshold allows."""
 
-import functools
-import json
 import math
-from collections.abc import Mapping, Sequence
-from importlib import resources
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +12,13 @@ from tapword.spotter.words import clean_word
 # How many are acceptable in speech that holds none of the words, unless somebody says otherwise.
 FALSE_ALARMS_PER_HOUR = 0.5
 
-# How many sounds an hour of speech are as easily taken for a word as a word spoken alone. In 20
-# minutes of people who order coffee there are as many alarms as 64 of them an hour would give, at
-# the threshold for 0.5 an hour; in synthetic sentences 174, at a threshold of 0.55
-# (training/alarm_rate.py), most of them by a few short words such as go and off.
-SOUNDS_PER_HOUR = 100.0
+# A word's scores in running speech: between which shares of the highest its tail is placed, and
+# how wide it is taken to be, from the median to the highest twentieth.
+PLACED, MEDIAN, TWENTIETH = (0.005, 0.02), 0.5, 0.05
+# How far the tail reaches beyond its place, in such widths: for one false alarm an hour, and more
+# for e times fewer. Fitted by training/background.py to 253 English words in the phone calls that
+# the background was taken from; docs/listening.md has how it does elsewhere.
+ONE_PER_HOUR, FEWER = 0.94, 0.21
 
 # Of a word that nobody made hear more or less: the middle of a scale from 0 to 1, as Picovoice's.
 SENSITIVITY = 0.5
@@ -142,25 +141,38 @@ def parse_threshold(text: str) -> tuple[str, float]:
     return clean_word(word), value
 
 
-def shipped_threshold(whitenings: Sequence[str], false_alarms_per_hour: float) -> float | None:
-    """Score that clips of other words exceed only so often for one word; None: not measured.
+class Tail(NamedTuple):
+    """How high a word's scores reach in running speech, in which nobody says it.
 
-    `whitenings` are the hashes of what whitens the vectors.
+    The place and the width are of scores that one sound in fifty has: of a word that is itself said
+    now and then in that speech, they are nearly the same.
+
+    Attributes
+    ----------
+    place
+        Mean of the scores that between 0.5 and 2% of the sounds reach.
+    width
+        From the median score to that of the highest twentieth.
     """
-    table = _impostors().get(" ".join(whitenings))
-    if table is None:
-        return None
-    rarity = -np.log(min(false_alarms_per_hour / SOUNDS_PER_HOUR, 1.0))
-    rarities, scores = -np.log(table["shares"]), np.array(table["scores"])
-    if rarity <= rarities[-1]:
-        return float(np.interp(rarity, rarities, scores))
-    # Beyond what was measured the last stretch goes on.
-    slope = (scores[-1] - scores[-2]) / (rarities[-1] - rarities[-2])
-    return float(scores[-1] + slope * (rarity - rarities[-1]))
 
+    place: float
+    width: float
 
-@functools.cache
-def _impostors() -> dict[str, dict[str, list[float]]]:
-    """Scores that clips of other words reach for a word of five samples, and their share."""
-    file = resources.files("tapword.assets").joinpath("impostors.json")
-    return json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    @classmethod
+    def of(cls, scores: np.ndarray) -> "Tail":
+        """Tail of the scores (n,) that sounds have."""
+        ranked = np.sort(scores)[::-1]
+        highest, lowest = (round(share * len(ranked)) for share in PLACED)
+        place = ranked[highest : max(lowest, highest + 1)].mean()
+        median, twentieth = np.quantile(ranked, (1 - MEDIAN, 1 - TWENTIETH))
+        return cls(float(place), float(twentieth - median))
+
+    def threshold(self, false_alarms_per_hour: float) -> float:
+        """Score that is reached so often in an hour of running speech."""
+        rarity = -math.log(false_alarms_per_hour)
+        return self.place + self.width * (ONE_PER_HOUR + FEWER * rarity)
+
+    def false_alarms_per_hour(self, threshold: float) -> float:
+        """How often a score is reached: what `threshold` undoes."""
+        rarity = ((threshold - self.place) / self.width - ONE_PER_HOUR) / FEWER
+        return math.exp(-rarity)

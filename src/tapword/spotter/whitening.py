@@ -29,7 +29,7 @@ DIAGONAL = 2.0
 
 
 class Whitening:
-    """Whitens a vector by how words of other people and another language vary.
+    """Whitens a vector by how words of other people vary.
 
     Each group of a vector (one pooled block of the backbone) is centred, whitened in blocks on the
     diagonal of the within-word covariance, and scaled to unit length.
@@ -44,6 +44,9 @@ class Whitening:
         Upper triangles of the blocks' whitening matrices, packed by rows, float16.
     within
         Shape (G,): squared distance of a group's vectors from their word's mean, on average.
+    background
+        Whitened vectors (n, D) of windows of running speech, int8, of any scale: see
+        `background.Background`. None where there are none.
 
     Attributes
     ----------
@@ -53,17 +56,25 @@ class Whitening:
     """
 
     def __init__(
-        self, about: dict[str, Any], mean: np.ndarray, maps: np.ndarray, within: np.ndarray
+        self,
+        about: dict[str, Any],
+        mean: np.ndarray,
+        maps: np.ndarray,
+        within: np.ndarray,
+        background: np.ndarray | None = None,
     ):
         self.about = about
         self.mean = mean
         self.maps = maps
         self.within = within
+        self.background = background
         groups, block = about["groups"], about["block"]
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(mean), len(maps), len(within)) != wanted:
             raise InputError("a whitening's arrays do not fit its groups")
+        if background is not None and background.shape[1:] != mean.shape:
+            raise InputError("a whitening's background does not fit its groups")
         self.blocks: list[list[tuple[slice, np.ndarray]]] = []
         start = 0
         for group in _groups(groups, block):
@@ -154,9 +165,16 @@ class Whitening:
         made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
         return made
 
+    def keep_background(self, X: np.ndarray) -> None:
+        """Take vectors (n, D) of windows of running speech for the background."""
+        Z = self(X)
+        self.background = np.rint(Z * (127 / np.abs(Z).max())).astype(np.int8)
+
     def save(self, path: PathLike) -> None:
         """Write the whitening; `load` reads it."""
         arrays = {"mean": self.mean, "maps": self.maps, "within": self.within}
+        if self.background is not None:
+            arrays["background"] = self.background
         about = json.dumps(self.about, ensure_ascii=False)
         write(path, safetensors.numpy.save(arrays, {KEY: about}))
 
@@ -166,8 +184,9 @@ class Whitening:
         try:
             with safetensors.safe_open(path, "numpy") as file:
                 about = json.loads((file.metadata() or {})[KEY])
-                arrays = [file.get_tensor(name) for name in ("mean", "maps", "within")]
-            return cls(about, *arrays)
+                names = list(file.keys())
+                arrays = {name: file.get_tensor(name) for name in names}
+            return cls(about, **arrays)
         except FileNotFoundError:
             raise InputError(f"{path} does not exist") from None
         except (OSError, KeyError, ValueError, TypeError, safetensors.SafetensorError) as error:
@@ -213,6 +232,21 @@ def join(blocks: Sequence[np.ndarray], whitenings: Sequence[Whitening]) -> np.nd
         return np.hstack(blocks)
     weighed = zip(whitenings, blocks, weights(whitenings), strict=True)
     return np.hstack([one(block) * np.float32(weight) for one, block, weight in weighed])
+
+
+def join_backgrounds(whitenings: Sequence[Whitening]) -> np.ndarray | None:
+    """Put the backgrounds of several backbones side by side, as `join` puts vectors: (n, D).
+
+    None where one of them has none: rows are of the same windows in each.
+    """
+    parts = []
+    for one, weight in zip(whitenings, weights(whitenings), strict=True):
+        if one.background is None:
+            return None
+        rows = one.background.astype(np.float32)
+        length = weight * np.sqrt(len(one.within))
+        parts.append(rows * (length / np.linalg.norm(rows, axis=1, keepdims=True)))
+    return np.hstack(parts)
 
 
 def weights(whitenings: Sequence[Whitening]) -> list[float]:

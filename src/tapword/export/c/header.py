@@ -14,15 +14,16 @@ from tapword.export.c.tables import Tables, quote
 from tapword.export.onnx.file import require_words, thresholds
 from tapword.export.onnx.frames import CLIP, exported
 from tapword.learners import base
+from tapword.learners.cosine import Cosine
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
+from tapword.spotter.background import NEAREST, SHARE
 from tapword.spotter.encoder import block_poolings
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
 from tapword.spotter.whitening import weights
 from tapword.version import __version__
 
@@ -66,6 +67,8 @@ RULES: dict[str, Callable[[Any], dict[str, Any]]] = {
     },
     "ncm": lambda learner: {},
 }
+# The file of a rule that is not named after its learner.
+ANGLE = "angle.h"
 
 
 class Header(NamedTuple):
@@ -106,7 +109,7 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
     tables.add("tapword_poolings", poolings, np.uint16)
     _add_mel(tables)
     _add_taught(tables, spotter, room)
-    settings |= _add_whitening(tables, spotter)
+    settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
     outside = "Nothing is outside: the one block's frames are what tapword_log_mel gives."
     if exported(backbone).has_network:
         widths = ", ".join(f"block {i}: {width} numbers" for i, width in enumerate(backbone.dims))
@@ -140,6 +143,8 @@ def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
         )
     if statistics.n_scatter > MOST_SAMPLES:
         raise InputError(f"a model of more than {MOST_SAMPLES:,} samples cannot be exported to C")
+    if isinstance(learner, Cosine) and learner.is_angle:
+        return [ANGLE], {"BLOCK": 1, "FACTOR": 1, "REFERENCE": 0, "VARIANCES": 0}
     size = statistics.blocks.size
     settings = {"BLOCK": size, "FACTOR": packed_size(size), "RAISES": ", ".join(map(repr, RAISES))}
     settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner)
@@ -159,7 +164,7 @@ def _settings(spotter: Spotter, poolings: list[tuple[int, int]]) -> dict[str, An
     """Give what the C code is told by #define, beside the rule's own."""
     learner, [backbone] = spotter.learner, spotter.backbones
     state, pad = learner.state(), exported(backbone).padding
-    common = spotter.common_threshold(FALSE_ALARMS_PER_HOUR / len(spotter.words))
+    known = list(thresholds(spotter).values())
     return {
         "NOT": quote(NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
@@ -186,7 +191,7 @@ def _settings(spotter: Spotter, poolings: list[tuple[int, int]]) -> dict[str, An
         "WORDS": len(learner.rows),
         "SAMPLES": int(state["n_scatter"][0]),
         "SCATTER": len(state["scatter"]) if "scatter" in state else 0,
-        "THRESHOLD": "(-FLT_MAX)" if common is None else f"{common:.9g}f",
+        "THRESHOLD": f"{np.mean(known):.9g}f" if known else "(-FLT_MAX)",
     }
 
 
@@ -208,6 +213,16 @@ def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "WHITENING_WEIGHT": f"{np.float32(weight):.9g}f",
         "GROUPS": len(groups),
     }
+
+
+def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
+    if spotter.background is None:
+        return {"WINDOWS": 0}
+    [whitening] = spotter.encoder.whitenings
+    rows = np.asarray(whitening.background, dtype=np.int8)
+    tables.add("tapword_background", rows, np.int8)
+    tables.add("tapword_background_lengths", np.linalg.norm(rows.astype(np.float64), axis=1))
+    return {"WINDOWS": len(rows), "NEAREST": NEAREST, "SHARE": f"{SHARE}f"}
 
 
 def _add_mel(tables: Tables) -> None:

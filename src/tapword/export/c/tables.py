@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-KINDS = {"float32": "float", "uint16": "uint16_t", "uint32": "uint32_t"}
+KINDS = {"float32": "float", "int8": "int8_t", "uint16": "uint16_t", "uint32": "uint32_t"}
 
 
 class Tables:

@@ -7,7 +7,7 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.export.onnx.frames import align, exported, fill, log_mel
 from tapword.export.onnx.graph import Graph
-from tapword.export.onnx.scores import pool, score, whiten
+from tapword.export.onnx.scores import level, pool, score, whiten
 from tapword.spotter.encoder import block_poolings
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import weights
@@ -38,7 +38,10 @@ def build(spotter: Spotter) -> Any:
         weighed = zip(encoder.whitenings, weights(encoder.whitenings), vectors, strict=True)
         vectors = [whiten(graph, one, weight, vector) for one, weight, vector in weighed]
     order = sorted(range(len(rows)), key=lambda number: rows[number].negative)
-    scores = score(graph, spotter.learner, order, graph.add("Concat", *vectors, axis=1))
+    vector = graph.add("Concat", *vectors, axis=1)
+    scores = score(graph, spotter.learner, order, vector)
+    if spotter.background is not None:
+        scores = graph.add("Sub", scores, level(graph, spotter.background, vector))
     # What a program that runs the file needs to know beside the scores.
     about = {
         "tapword": __version__,

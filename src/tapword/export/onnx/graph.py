@@ -25,12 +25,13 @@ class Graph:
         self.constants: list[Any] = []
         self._known: dict[tuple, str] = {}
 
-    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node with one output; give the output's name."""
+    def add(self, kind: str, *inputs: str, unused: int = 0, **attributes: Any) -> str:
+        """Add a node; give the name of its first output, besides which some may be unused."""
         from onnx import helper
 
         output = f"{kind}_{len(self.nodes) + len(self.constants)}"
-        self.nodes.append(helper.make_node(kind, inputs, [output], name=output, **attributes))
+        outputs = [output, *(f"{output}_{number}" for number in range(1, unused + 1))]
+        self.nodes.append(helper.make_node(kind, inputs, outputs, name=output, **attributes))
         return output
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:

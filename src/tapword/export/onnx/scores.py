@@ -8,8 +8,10 @@ import numpy as np
 from tapword.errors import InputError
 from tapword.export.onnx.graph import Graph
 from tapword.learners.base import Learner
+from tapword.learners.cosine import SHORTEST, Cosine
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
+from tapword.spotter.background import NEAREST, SHARE, Background
 from tapword.spotter.whitening import Whitening
 
 
@@ -104,6 +106,25 @@ def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> st
     return graph.add("Concat", *parts, axis=1)
 
 
+def level(graph: Graph, background: Background, vector: str) -> str:
+    """Give what the background takes off the scores of a vector (1, D), (1,)."""
+    # Whole numbers of 8 bits, as shipped: the file stays small.
+    rows = np.rint(background.vectors * (127 / np.abs(background.vectors).max()))
+    lengths = np.linalg.norm(rows, axis=1)
+    windows = graph.cast(graph.constant(rows.T, np.int8), np.float32)
+    cosines = graph.add("MatMul", _unit(graph, vector), windows)
+    cosines = graph.add("Div", cosines, graph.floats(lengths))
+    nearest = graph.add("TopK", cosines, graph.ints(NEAREST), unused=1)
+    mean = graph.add("ReduceMean", nearest, axes=[1], keepdims=0)
+    return graph.add("Mul", mean, graph.floats(SHARE))
+
+
+def _unit(graph: Graph, vector: str) -> str:
+    """Bring a vector (1, D) to length 1."""
+    length = graph.add("ReduceL2", vector, axes=[1])
+    return graph.add("Div", vector, graph.add("Max", length, graph.floats(SHORTEST)))
+
+
 def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:
     """Scores (K,) of a vector (1, D), of the learner's rows in the order given."""
     if learner.name == "ncm":
@@ -118,5 +139,7 @@ def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:
             "the vector nor those of ncm"
         )
     weights, biases = rule
+    if isinstance(learner, Cosine) and learner.is_angle:
+        vector = _unit(graph, vector)
     product = graph.add("MatMul", vector, graph.floats(weights[order].T))
     return graph.reshape(graph.add("Add", product, graph.floats(biases[order])), -1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.detector import Detector, Event
-from tapword.listening.near import NearMisses
+from tapword.listening.near import NearMiss, NearMisses
 from tapword.serve.wyoming.followed_model import FollowedModel
 from tapword.serve.wyoming.settings import Settings
 from tapword.serve.wyoming.sound import Converter, Raw, Sound
@@ -114,6 +114,7 @@ class Stream:
         assert self._detector is not None
         thresholds = self._detector.thresholds
         near = self._near.since(now_s) if self._near else []
+        found: list[Event | NearMiss] = [*events, *near]
         heard = [
             Heard(
                 self._names.get(_plain(one.word), one.word),
@@ -122,7 +123,7 @@ class Stream:
                 thresholds[one.word],
                 isinstance(one, Event),
             )
-            for one in (*events, *near)
+            for one in found
             if not self._names or _plain(one.word) in self._names
         ]
         self.detected = self.detected or any(one.said for one in heard)

@@ -1,0 +1,87 @@
+"""Scores against running speech: what they are, and what they do not depend on."""
+
+import numpy as np
+import pytest
+
+from tapword import Spotter
+from tapword.assets import CLIPS
+from tapword.errors import InputError
+from tapword.spotter.background import NEAREST, SHARE, Background
+from tapword.spotter.whitening import Whitening, shipped
+from tests.conftest import tone
+
+
+def clips(word):
+    return sorted((CLIPS / word).glob("*.ogg"))
+
+
+def test_a_level_is_half_the_mean_of_the_three_nearest(rng):
+    vectors = rng.normal(size=(50, 8))
+    X = rng.normal(size=(4, 8))
+    cosines = [
+        sorted(x @ v / np.linalg.norm(x) / np.linalg.norm(v) for v in vectors)[-NEAREST:] for x in X
+    ]
+    wanted = SHARE * np.mean(cosines, axis=1)
+    np.testing.assert_allclose(Background(vectors).level(X), wanted, rtol=1e-5)
+    np.testing.assert_allclose(Background(3 * vectors).level(7 * X), wanted, rtol=1e-5)
+
+
+def test_a_window_is_no_neighbour_of_itself(rng):
+    vectors = rng.normal(size=(50, 8))
+    background = Background(vectors)
+    others = Background(np.delete(vectors, 7, axis=0))
+    assert background.levels[7] == pytest.approx(others.level(vectors[7:8])[0], rel=1e-5)
+    assert background.least <= np.median(background.levels)
+
+
+def test_a_score_is_the_cosine_less_what_running_speech_has_of_it():
+    spotter = Spotter()
+    for word in ("lamp", "music"):
+        spotter.learn_many(clips(word)[:3], [word] * 3)
+    vectors = spotter.vectors(clips("lamp")[3:5])
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    taught = {
+        word: spotter.vectors(clips(word)[:3], learning=True).mean(axis=0) for word in spotter.words
+    }
+    level = spotter.background.level(vectors)
+    for row, scores in enumerate(spotter.score_vectors(vectors)):
+        for word, mean in taught.items():
+            wanted = unit[row] @ mean / np.linalg.norm(mean) - level[row]
+            assert scores.words[word] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_a_score_depends_neither_on_other_words_nor_on_how_often_a_sample_came():
+    one, other = Spotter(), Spotter()
+    taught = one.vectors(clips("lamp")[:5], learning=True)
+    one.learn_vectors(taught, ["lamp"] * 5)
+    other.learn_vectors(np.repeat(taught, 20, axis=0), ["lamp"] * 100)
+    other.learn_many(clips("music")[:4] + clips("door")[:3], ["music"] * 4 + ["door"] * 3)
+    asked = one.vectors(clips("lamp")[5:9] + clips("fan")[:4])
+    few = [scores.words["lamp"] for scores in one.score_vectors(asked)]
+    many = [scores.words["lamp"] for scores in other.score_vectors(asked)]
+    np.testing.assert_allclose(few, many, atol=1e-5)
+    assert one.tails()["lamp"] == pytest.approx(other.tails()["lamp"], abs=1e-5)
+
+
+def test_a_covariance_leaves_the_background_out():
+    spotter = Spotter(learner="cosine:prior=shipped,covariance=diagonal")
+    spotter.learn(tone(300), "low")
+    assert spotter.background is None and not spotter.has_thresholds
+    with pytest.raises(InputError, match="not known for these parts"):
+        spotter.thresholds()
+
+
+def test_a_background_goes_with_its_whitening(tmp_path, rng):
+    found = shipped("speech_embedding")
+    assert found.background.dtype == np.int8 and len(found.background) == 1000
+    found.save(tmp_path / "again.safetensors")
+    again = Whitening.load(tmp_path / "again.safetensors")
+    np.testing.assert_array_equal(again.background, found.background)
+    assert again.sha256 == found.sha256
+    X = rng.normal(size=(20, len(found.mean))).astype(np.float32)
+    again.keep_background(X)
+    kept = again.background / np.linalg.norm(again.background, axis=1, keepdims=True)
+    whitened = again(X) / np.linalg.norm(again(X), axis=1, keepdims=True)
+    assert np.einsum("nd,nd->n", kept, whitened).min() > 0.999
+    with pytest.raises(InputError, match="background does not fit"):
+        Whitening(found.about, found.mean, found.maps, found.within, found.background[:, 1:])
