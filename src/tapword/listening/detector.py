@@ -1,5 +1,6 @@
 """Chunks in, events out: words said in a stream of sound. Knows nothing of microphones."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ REFRACTORY_S = 0.4
 # A score this close to its threshold is nearly a word: windows beside it are looked at too
 # (docs/listening.md says what that brings).
 CLOSE_SCORE = 0.2
+# A word that scores so much higher in the next window was not whole in the one before
+# (docs/listening.md says what that brings).
+RISE_SCORE = 0.15
 # A chunk is heard in pieces no longer than this, so that memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE
 
@@ -62,6 +66,7 @@ class Decider:
             raise InputError(f"refractory_s must be at least 0, got {refractory_s!r}")
         self.refractory_s = refractory_s
         self._last: Candidate | None = None
+        self._word: str | None = None
 
     def pausing(self, centre: int) -> bool:
         """Whether a sound comes too soon after the last event to be one."""
@@ -70,7 +75,7 @@ class Decider:
         apart = centre - self._last.centre
         return apart <= 0 or apart < self.refractory_s * SAMPLE_RATE
 
-    def _repeats(self, candidate: Candidate) -> bool:
+    def _repeats(self, candidate: Candidate, word: str) -> bool:
         """Whether a candidate is the last event's utterance, seen through another window.
 
         Two utterances need at least as much sound as lies between their centres.
@@ -79,14 +84,20 @@ class Decider:
         if last is None or candidate.start_s >= last.end_s or candidate.end_s <= last.start_s:
             return False
         sound_s = max(candidate.end_s, last.end_s) - min(candidate.start_s, last.start_s)
-        return sound_s * SAMPLE_RATE < candidate.centre - last.centre
+        if sound_s * SAMPLE_RATE < candidate.centre - last.centre:
+            return True
+        rise = candidate.scores.words[word] - last.scores.words.get(word, math.inf)
+        return word == self._word and rise >= RISE_SCORE
 
     def __call__(self, candidate: Candidate, thresholds: Mapping[str, float]) -> Event | None:
         """Event of a candidate at these thresholds, if it is one."""
         word = None if self.pausing(candidate.centre) else said(candidate.scores, thresholds)
-        if word is None or self._repeats(candidate):
+        if word is None:
             return None
-        self._last = candidate
+        repeats = self._repeats(candidate, word)
+        self._last, self._word = candidate, word
+        if repeats:
+            return None
         return Event(word, candidate.start_s, candidate.end_s, candidate.scores.words[word])
 
 
