@@ -47,6 +47,7 @@ Thresholds = Annotated[
         "WORD=SCORE", "Score from which WORD counts as said; repeat for several.", "--threshold"
     ),
 ]
+Refractory = Annotated[float, option("SECONDS", "One word at most in this time.", "--refractory")]
 Jobs = Annotated[int | None, option("N", "Processes. [default: one per core]", min=1)]
 CacheFolder = Annotated[
     Path | None,

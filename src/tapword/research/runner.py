@@ -33,12 +33,16 @@ N_CONFUSIONS = 20
 
 
 class Split(NamedTuple):
-    """Vectors to learn from and to name: (n, D) float32 each, and the word of each vector."""
+    """Vectors to learn from and to name: (n, D) float32 each, and the word of each vector.
+
+    `speakers` are those of the vectors to name, where they are known.
+    """
 
     train: np.ndarray
     train_words: list[str]
     test: np.ndarray
     test_words: list[str]
+    speakers: Sequence[str | None] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
