@@ -148,5 +148,6 @@ def _load(encoder: Encoder, stored: Mapping[Key, Stored]) -> tuple[Split, int]:
         for name in ("train", "test")
     )
     joined = [join([one.vectors for one in part], encoder.whitenings) for part in (train, test)]
-    split = Split(joined[0], train[0].words, joined[1], test[0].words, test[0].speakers)
+    level = encoder.background.level(joined[1]) if encoder.background else None
+    split = Split(joined[0], train[0].words, joined[1], test[0].words, test[0].speakers, level)
     return split, train[0].skipped + test[0].skipped

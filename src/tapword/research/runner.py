@@ -20,6 +20,7 @@ from tapword.errors import InputError
 from tapword.learners.base import Learner
 from tapword.research import metrics, orders
 from tapword.research.records import Config, Ordering, Result, as_json
+from tapword.spotter.background import applies
 
 # Called with (what is done, how much of it, of how much).
 Progress = Callable[[str, int, int], None]
@@ -35,7 +36,8 @@ N_CONFUSIONS = 20
 class Split(NamedTuple):
     """Vectors to learn from and to name: (n, D) float32 each, and the word of each vector.
 
-    `speakers` are those of the vectors to name, where they are known.
+    Of the vectors to name, `speakers` are given where they are known, and `level`, (n,), what the
+    background takes off their scores, where there is one.
     """
 
     train: np.ndarray
@@ -43,6 +45,14 @@ class Split(NamedTuple):
     test: np.ndarray
     test_words: list[str]
     speakers: Sequence[str | None] = ()
+    level: np.ndarray | None = None
+
+    def scores(self, learner: Learner, rows: Any = slice(None)) -> np.ndarray:
+        """Score vectors to name for a learner's words, as a spotter does: (n, K)."""
+        scores = learner.scores(self.test[rows])
+        if self.level is None or not applies(learner):
+            return scores
+        return scores - self.level[rows][:, None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -260,7 +260,7 @@ def _ask(split: Split, learner_name: str, draw: Draw) -> Scored:
     learner = registry.build("learners", learner_name)
     learner.learn_many(split.train[draw.taught], [split.train_words[row] for row in draw.taught])
     asked = (draw.known, draw.owner, draw.others)
-    best = learner.scores(split.test[np.concatenate(asked)]).max(axis=1)
+    best = split.scores(learner, np.concatenate(asked)).max(axis=1)
     return Scored(*np.split(best, np.cumsum([len(rows) for rows in asked])[:-1]))
 
 
