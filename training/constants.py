@@ -1,8 +1,8 @@
 """Measure constants of the encoder on real recordings: where their numbers come from.
 
-    python training/constants.py DIR ARABIC
+    python training/constants.py DIR SPEECHOCEAN
 
-DIR is a Speech Commands folder with `_background_noise_`; ARABIC the folder that
+DIR is a Speech Commands folder with `_background_noise_`; SPEECHOCEAN the folder that
 training/whitening.py takes. Printed are, for the preset small, the cosines to white noise of noise
 recordings, of words and of words in noise of 10 dB (`encoder.NOISE_COSINE` lies between them); the
 accuracy of a few clips a word for several factors on the diagonal of the whitening's covariance
@@ -10,10 +10,13 @@ accuracy of a few clips a word for several factors on the diagonal of the whiten
 score, as a share of the most they could (`encoder.REST_SHARE`).
 """
 
+import itertools
 import sys
 from pathlib import Path
 
 import numpy as np
+from speechocean import tokens
+from whitening import encode
 
 from tapword import Spotter, registry
 from tapword.audio import files
@@ -25,9 +28,10 @@ from tapword.spotter.whitening import Whitening, join, vector_kind
 SNR_DB = 10.0
 WORDS, SAMPLES, ASKED = 10, 5, 20
 DIAGONALS, SHOTS = (1.0, 1.5, 2.0, 3.0, 4.0), (1, 5)
+TOKENS = 4000
 
 
-def main(root: str, arabic: str) -> None:
+def main(root: str, speechocean: str) -> None:
     """Print all of them."""
     clips: dict[str, list[np.ndarray]] = {}
     for clip in registry.build("datasets", "speech_commands", root=root).clips("train"):
@@ -38,7 +42,7 @@ def main(root: str, arabic: str) -> None:
         for path in sorted(Path(root, "_background_noise_").glob("*.wav"))
     }
     noise_cosines(clips, noises)
-    diagonals(clips, arabic)
+    diagonals(clips, speechocean)
     for size in ("medium", "large"):
         rest_shares(size, clips)
 
@@ -71,21 +75,21 @@ def noise_cosines(clips: dict[str, list[np.ndarray]], noises: dict[str, list[np.
     show(f"words at {SNR_DB:g} dB", noisy)
 
 
-def diagonals(clips: dict[str, list[np.ndarray]], arabic: str) -> None:
+def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
     """Print how many clips are right where the diagonal counts so often, words by few clips."""
     plain = Spotter(*Spotter().encoder.parts[0], "ncm", align=True)
-    others = registry.build("datasets", "mswc:language=ar", root=arabic).clips("train")
-    X = plain.vectors([clip.path for clip in others])
+    others = list(itertools.islice(tokens(Path(speechocean)), TOKENS))
+    X = encode(plain, [token.alone for token in others])
     groups = group_lengths(*plain.encoder.parts[0])
     about = vector_kind(*plain.encoder.parts[0], align=True) | {"source": "trial"}
     vectors = {word: plain.vectors(some) for word, some in clips.items()}
     for diagonal in DIAGONALS:
-        whitening = Whitening.fit(X, [clip.word for clip in others], groups, about, diagonal)
+        whitening = Whitening.fit(X, [token.word for token in others], groups, about, diagonal)
         shares = []
         for shots in SHOTS:
             right = []
             for start in range(0, SAMPLES + ASKED, shots)[:5]:
-                learner = registry.build("learners", "cosine:prior=shipped,covariance=full")
+                learner = registry.build("learners", "cosine:prior=shipped,covariance=none")
                 asked, truth = [], []
                 for word, found in vectors.items():
                     found = join([found], [whitening])

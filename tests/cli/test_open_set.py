@@ -37,4 +37,4 @@ def test_the_command_on_vectors(rng, run, tmp_path):
 
 def test_the_command_refuses_other_protocols(run, tmp_path):
     code, _, error = run("evaluate", "--open-set", "--order", "iid", "--data", tmp_path)
-    assert code == 2 and "--known, --shots and --draws" in error
+    assert code == 2 and "--known, --shots, --draws and --voice" in error

@@ -217,7 +217,7 @@ def test_a_whitening_for_the_default_parts(clips, run):
     code, _, error = run(*common, "--out", "r.json")
     assert code == 0 and error == ""
     [shipped] = json.loads((clips / "r.json").read_text())["results"]
-    assert "Ghandoura" in shipped["whitening"] and shipped["align"] is True
+    assert "speechocean762" in shipped["whitening"] and shipped["align"] is True
     code, _, error = run(
         *common, "--whitening", "priors/speech_embedding.safetensors", "--out", "own.json"
     )

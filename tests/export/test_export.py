@@ -151,7 +151,8 @@ def test_the_file_scores_as_the_model(parts):
     assert runner.words == list(spotter.words)
     [short], [clip] = clips_of("door", 7, 8), clips_of("music", 9, 10)
     for heard in (clip, short[:5_000], np.concatenate([np.zeros(20_000, np.float32), clip])):
-        wanted = spotter.learner.scores(spotter.vectors([heard]))[0]
+        [scores] = spotter.score_vectors(spotter.vectors([heard]))
+        wanted = np.array(list(scores.words.values()))
         scale = max(1.0, np.abs(wanted).max())
         np.testing.assert_allclose(runner.scores(heard), wanted, atol=1e-3 * min(scale, 10))
 
@@ -202,7 +203,8 @@ def test_negatives_are_columns_behind_the_words():
     assert about["sample_rate"] == 16_000
     runner = Runner(model.SerializeToString())
     raw = runner.session.run(["scores"], {"audio": noise})[0]
-    wanted = np.hstack(spotter.learner.all_scores(spotter.vectors([noise])))[0]
+    [scores] = spotter.score_vectors(spotter.vectors([noise]))
+    wanted = [*scores.words.values(), *scores.negatives.values()]
     np.testing.assert_allclose(raw, wanted, atol=1e-3)
     assert raw[-1] > raw[:-1].max()
 
@@ -210,7 +212,8 @@ def test_negatives_are_columns_behind_the_words():
 def test_eight_bits_are_smaller_and_nearly_as_good(small):
     model = onnx_file.build(small)
     content = quantize(model, [clip for word in WORDS for clip in clips_of(word, 3, 5)])
-    assert len(content) < 0.6 * len(model.SerializeToString())
+    # Of what is left, most is the background, in 8 bits already.
+    assert len(content) < 0.7 * len(model.SerializeToString())
     words = [word for word in WORDS for _ in range(3)]
     clips = [clip for word in WORDS for clip in clips_of(word, 10, 13)]
     seen = compare(small, content, clips, words)
@@ -295,7 +298,6 @@ def counted(array: np.ndarray) -> list:
 
 def test_the_header_hears_as_the_model(tmp_path):
     small = taught()
-    small.learner = reduced(small.learner, "block")
     device = Device(small, tmp_path)
     [backbone], dim = small.backbones, small.learner.dim
     clips = [clips_of("door", 9, 10)[0], np.pad(clips_of("lamp", 9, 10)[0], (21_000, 777))]
@@ -422,7 +424,6 @@ def test_the_device_rejects_as_the_model(tmp_path):
         spotter.learn_many(clips_of(name, stop=4), [word] * 4)
     nearest = spotter.reject(clips_of("right", stop=1)[0])
     spotter.set_sensitivity(1.0, nearest)
-    spotter.learner = reduced(spotter.learner, "diagonal")
     device = Device(spotter, tmp_path)
     vectors = spotter.vectors(
         [
@@ -545,7 +546,6 @@ def test_the_c_that_is_shown_compiles(tmp_path):
     if compiler is None:
         pytest.skip("needs gcc")
     spotter = taught(("lamp",))
-    spotter.learner = reduced(spotter.learner, "diagonal")
     (tmp_path / "home.h").write_text(c_header.build(spotter).text, encoding="utf-8")
     (tmp_path / "home.c").write_text(example("c"))
     subprocess.run([compiler, *WARNINGS, "-c", "home.c"], cwd=tmp_path, check=True)

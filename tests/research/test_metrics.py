@@ -184,3 +184,18 @@ def test_the_threshold_lets_no_more_in_than_was_allowed(rng):
         metrics.threshold_at([0.0], 100)
     with pytest.raises(InputError, match="without NaN"):
         metrics.auroc([NAN], [0.0])
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 7), (1, 7), (4, 7), (7, 7), (3, 400)])
+def test_the_interval_of_a_share_is_exact(count, of):
+    from scipy.stats import binomtest
+
+    wanted = binomtest(count, of).proportion_ci(0.95, method="exact")
+    found = metrics.binomial_interval(count, of)
+    assert found == pytest.approx((100 * wanted.low, 100 * wanted.high))
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 0), (-1, 3), (4, 3)])
+def test_a_share_of_nothing_has_no_interval(count, of):
+    with pytest.raises(InputError, match="wanted a count"):
+        metrics.binomial_interval(count, of)

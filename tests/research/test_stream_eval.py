@@ -96,13 +96,21 @@ def test_the_pause_after_an_event_can_be_chosen():
 def test_the_numbers_by_hand():
     found = listened(STREAM).report({"up": 0.5, "go": 0.5}, config=None, start=0.0)
     assert found.miss_rate == pytest.approx(100 / 3)
+    # 1 of 3 by tables of Clopper and Pearson.
+    assert found.miss_rate_ci == pytest.approx((0.84, 90.57), abs=0.01)
     assert found.false_alarms == 2 and found.false_alarms_per_hour == 4
     low, high = found.false_alarms_ci
     assert low < 4 < high
     assert found.confusions == 1 and found.repeats == 1
     assert found.latency_s.median == pytest.approx(((10.3 - 10.7) + (31.79 - 30.5)) / 2)
     assert found.per_word["go"] == WordReport(
-        positives=2, misses=1, miss_rate=50.0, false_alarms=1, confusions=0, repeats=0
+        positives=2,
+        misses=1,
+        miss_rate=50.0,
+        miss_rate_ci=pytest.approx((1.26, 98.74), abs=0.01),
+        false_alarms=1,
+        confusions=0,
+        repeats=0,
     )
     assert found.per_word["up"].confusions == 1
     assert [clip.hit for clip in found.clips] == [True, False, True] and found.speed == 601
@@ -189,22 +197,25 @@ def test_the_command(scene, run, tmp_path):
     code, out, error = run(
         "evaluate-stream", folder / "home.tap", "--positives", folder / "clips",
         "--negatives", folder / "others.flac", "--noise", noise, "--snr", 20,
-        "--every-s", 15, "--seed", 3, "--false-alarms-per-hour", 5,
+        "--every-s", 15, "--seed", 3, "--false-alarms-per-hour", 5, "--refractory", 1.5,
         "--out", tmp_path / "s.json", "--out", tmp_path / "s.html",
     )  # fmt: skip
     assert code == 0, error
     assert "false alarms per hour" in out and "lamp" in out
+    low, high = json.loads((tmp_path / "s.json").read_text())["miss_rate_ci"]
+    assert f"missed (95%: {low:.1f} to {high:.1f}%)" in out
+    assert f"missed (95%: {low:.1f} to {high:.1f}%)" in (tmp_path / "s.html").read_text()
     assert "ignored: door" in error and "left out" in error
     found = json.loads((tmp_path / "s.json").read_text())
     # As docs/protocols.md has them.
     assert list(found) == [
-        "miss_rate", "false_alarms", "false_alarms_per_hour", "false_alarms_ci", "confusions",
-        "repeats", "latency_s", "per_word", "hours", "thresholds", "speed", "det", "events",
-        "clips", "seconds", "config", "environment",
+        "miss_rate", "miss_rate_ci", "false_alarms", "false_alarms_per_hour", "false_alarms_ci",
+        "confusions", "repeats", "latency_s", "per_word", "hours", "thresholds", "speed", "det",
+        "events", "clips", "seconds", "config", "environment",
     ]  # fmt: skip
     assert list(found["latency_s"]) == ["median", "p95"]
     assert list(found["per_word"]["lamp"]) == [
-        "positives", "misses", "miss_rate", "false_alarms", "confusions", "repeats",
+        "positives", "misses", "miss_rate", "miss_rate_ci", "false_alarms", "confusions", "repeats",
     ]  # fmt: skip
     assert list(found["det"][0]) == ["threshold", "miss_rate", "false_alarms_per_hour"]
     assert list(found["events"][0]) == [
@@ -213,8 +224,9 @@ def test_the_command(scene, run, tmp_path):
     assert list(found["clips"][0]) == ["word", "file", "start_s", "end_s", "speech_end_s", "hit"]
     assert list(found["config"]) == [
         "words", "positives", "negatives", "noise", "snr_db", "seed", "every_s", "wanted_per_hour",
-        "notes", "command",
+        "refractory_s", "notes", "command",
     ]  # fmt: skip
+    assert found["config"]["refractory_s"] == 1.5
     assert found["config"]["snr_db"] == 20 and found["config"]["noise"] == ["noise.wav"]
     assert "evaluate-stream" in found["config"]["command"]
     assert "tapword in a stream" in (tmp_path / "s.html").read_text()
@@ -226,6 +238,10 @@ def test_wrong_paths_are_said_at_once(scene, run, tmp_path):
     reports.mkdir()
     for options, message in (
         (("--positives", tmp_path, "--negatives", negatives), "no folder of clips of a word"),
+        (
+            ("--positives", folder / "clips", "--negatives", negatives, "--refractory", -1),
+            "refractory_s must be at least 0",
+        ),
         (("--positives", tmp_path / "x", "--negatives", negatives), "does not exist"),
         (("--positives", folder / "clips", "--negatives", tmp_path / "x.wav"), "does not exist"),
         (("--positives", folder / "clips", "--negatives", negatives, "--snr", 3), "go together"),

@@ -29,6 +29,7 @@ from tapword.research.cluster import open_engine
 from tapword.research.open_set import OpenSet
 from tapword.research.orders import ORDERS
 from tapword.research.records import Records, as_json
+from tapword.research.voices import Voices
 from tapword.spotter.presets import DEFAULT, UNWHITENED
 from tapword.spotter.whitening import Whitening
 from tapword.text import printable
@@ -116,6 +117,14 @@ class Stream:
         bool, flag("--open-set", "Teach some words by --shots, ask about unknown ones too.")
     ] = False
     known: Annotated[int, option("N", "Words taught, with --open-set.", min=1)] = OpenSet.known
+    voice: Annotated[
+        str | None,
+        option(
+            "WHOSE",
+            "With --open-set: taught by one's own voice, by others', or both: own, others, both. "
+            "[default: train split teaches, test split is asked, whoever speaks]",
+        ),
+    ] = None
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of an evaluation; refuse those that do not go together."""
@@ -123,11 +132,16 @@ class Stream:
             raise InputError(f"no order named {self.order!r}; known: class-iid, iid, and --shots")
         if self.shots and self.order == "iid":
             raise InputError("--shots brings its own order, word after word; leave out --order iid")
+        if self.voice and not self.open_set:
+            raise InputError("--voice goes with --open-set")
         if self.open_set:
             if self.upper_bound or self.order == "iid" or self.classes_per_task > 1:
-                raise InputError("--open-set goes with --known, --shots and --draws alone")
-            shots = self.shots or OpenSet.shots
-            return {"protocol": OpenSet(known=self.known, shots=shots, draws=self.draws)}
+                raise InputError("--open-set goes with --known, --shots, --draws and --voice alone")
+            options: dict[str, Any] = {"known": self.known, "draws": self.draws}
+            options["shots"] = self.shots or OpenSet.shots
+            if self.voice:
+                return {"protocol": Voices(voice=self.voice, **options)}
+            return {"protocol": OpenSet(**options)}
         return {
             "order": self.order,
             "orderings": self.orderings,

@@ -7,7 +7,8 @@ from rich.table import Table
 
 from tapword.cli.app import RESEARCH, command, command_line, option
 from tapword.cli.console import cell, err, out, print_json, progress_steps
-from tapword.cli.options import Backbones, Model, Output, PerHour
+from tapword.cli.options import Backbones, Model, Output, PerHour, Refractory
+from tapword.listening.detector import REFRACTORY_S
 from tapword.research import stream_eval
 from tapword.research.records import as_json
 from tapword.research.report.stream_page import STREAM_WRITERS
@@ -36,6 +37,7 @@ def evaluate_stream(
         float | None, option("S", "Mean time between clips. [default: as lets all of them in]")
     ] = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    refractory: Refractory = REFRACTORY_S,
     backbone: Backbones = None,
     *,
     output: Output,
@@ -60,6 +62,7 @@ def evaluate_stream(
             seed=seed,
             every_s=every_s,
             false_alarms_per_hour=false_alarms_per_hour,
+            refractory_s=refractory,
             progress=step,
         )
     found.config.command = command_line()
@@ -73,17 +76,22 @@ def evaluate_stream(
 
 
 def _show_stream(found: StreamReport) -> None:
-    table = Table("word", "clips", "missed", "false alarms", "taken for it", box=None)
+    table = Table("word", "clips", "missed (95%)", "false alarms", "taken for it", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
     for word, row in found.per_word.items():
-        rate = f"{row.misses} ({row.miss_rate:.1f}%)" if row.positives else ""
+        rate = ""
+        if row.miss_rate_ci is not None:
+            low, high = row.miss_rate_ci
+            rate = f"{row.misses} ({row.miss_rate:.1f}%, {low:.1f} to {high:.1f})"
         numbers = row.positives, rate, row.false_alarms, row.confusions
         table.add_row(cell(word), *map(str, numbers))
     out.print(table)
     low, high = found.false_alarms_ci
+    fewest, most = found.miss_rate_ci
     out.print(
-        f"{found.miss_rate:.1f}% of {found.config.positives} clips missed, "
+        f"{found.miss_rate:.1f}% of {found.config.positives} clips missed (95%: {fewest:.1f} to "
+        f"{most:.1f}%), "
         f"{found.confusions} taken for another word\n"
         f"{found.false_alarms_per_hour:.2f} false alarms per hour (95%: {low:.2f} to "
         f"{high:.2f}; {found.false_alarms} in {60 * found.hours:.0f} min)"

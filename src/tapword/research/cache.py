@@ -42,11 +42,15 @@ Extract = Callable[[list[Clip], list[int]], ShardVectors]
 
 
 class Features(NamedTuple):
-    """Vectors (n, D) float32 of a split, the word of each, and how many clips were unusable."""
+    """Vectors (n, D) float32 of a split, and how many clips were unusable.
+
+    Each has its word, and its speaker where that is known.
+    """
 
     vectors: np.ndarray
     words: list[str]
     skipped: int
+    speakers: list[str | None]
 
 
 class Cache:
@@ -153,7 +157,7 @@ class Stored(NamedTuple):
     def load(self) -> Features:
         """Read them into memory."""
         vectors: list[np.ndarray] = []
-        words: list[str] = []
+        used: list[Clip] = []
         for number, clips in enumerate(self.shards):
             stored = self.cache.get(self.key, number)
             if stored is None:
@@ -164,13 +168,18 @@ class Stored(NamedTuple):
             found, kept = stored
             if len(found):
                 vectors.append(found)
-            words.extend(clips[index].word for index in kept)
+            used.extend(clips[index] for index in kept)
         # The time of last use, by which the cache is trimmed.
         with contextlib.suppress(OSError):
             os.utime(self.cache.folder / self.key)
         if not vectors:
             raise InputError("none of the clips of a split could be read")
-        return Features(np.concatenate(vectors), words, sum(map(len, self.shards)) - len(words))
+        return Features(
+            np.concatenate(vectors),
+            [clip.word for clip in used],
+            sum(map(len, self.shards)) - len(used),
+            [clip.speaker for clip in used],
+        )
 
 
 def store(

@@ -17,9 +17,11 @@ from tapword.research.experiment import Experiment
 from tapword.research.open_set import OpenSet
 from tapword.research.records import AnyResult, Config, Environment, Records
 from tapword.research.runner import Progress, Split, Stream
+from tapword.research.voices import Voices
 from tapword.spotter.encoder import Encoder, Preparation
 from tapword.spotter.whitening import Whitening, join
 
+Protocol = Stream | OpenSet | Voices
 # Vectors are stored by backbone, pooling, preparation of clips and split.
 Key = tuple[str, str, Preparation, str]
 
@@ -39,7 +41,7 @@ def evaluate(
     jobs: int | None = None,
     progress: Progress | None = None,
     store: Callable[..., list[Stored]] = vector_cache.store,
-    protocol: Stream | OpenSet | None = None,
+    protocol: Protocol | None = None,
     **arguments: Any,
 ) -> Records:
     """Run every combination of parts, and every preset, on a data set.
@@ -73,7 +75,8 @@ def evaluate(
     protocol = replace(protocol or Stream(), **arguments)
     cache, jobs = cache or Cache(), jobs or os.cpu_count() or 1
     experiments = experiment.make(backbones, poolings, learners, sizes, align, augment, whitening)
-    put = functools.partial(store, dataset, cache=cache, jobs=jobs, strict=strict)
+    source = protocol.clips_of(dataset) if isinstance(protocol, Voices) else dataset
+    put = functools.partial(store, source, cache=cache, jobs=jobs, strict=strict)
     stored = _extract(experiments, put, progress)
     extract_s = round(time.perf_counter() - start, 3)
     results: list[AnyResult] = []
@@ -102,7 +105,7 @@ def evaluate_vectors(
     *,
     jobs: int = 1,
     progress: Progress | None = None,
-    protocol: Stream | OpenSet | None = None,
+    protocol: Protocol | None = None,
     **arguments: Any,
 ) -> Records:
     """Run learners on ready-made vectors; otherwise as `evaluate`."""
@@ -145,5 +148,6 @@ def _load(encoder: Encoder, stored: Mapping[Key, Stored]) -> tuple[Split, int]:
         for name in ("train", "test")
     )
     joined = [join([one.vectors for one in part], encoder.whitenings) for part in (train, test)]
-    split = Split(joined[0], train[0].words, joined[1], test[0].words)
+    level = encoder.background.level(joined[1]) if encoder.background else None
+    split = Split(joined[0], train[0].words, joined[1], test[0].words, test[0].speakers, level)
     return split, train[0].skipped + test[0].skipped

@@ -75,7 +75,7 @@ def _draw(split: Split, learner_name: str, words: list[str], shots: int, seed: i
     for task in orders.make("few-shot", [split.train_words[i] for i in own], seed, shots):
         rows = own[task.indices]
         learner.learn_many(split.train[rows], [split.train_words[row] for row in rows])
-    scores = learner.scores(split.test)
+    scores = split.scores(learner)
     best = scores.max(axis=1)
     predicted = np.array(list(learner.words))[scores.argmax(axis=1)]
     truth = np.array(split.test_words)

@@ -123,11 +123,61 @@ class OpenSetResult(Combination):
 
 
 @dataclass(kw_only=True)
+class VoiceDraw:
+    """One seeded choice of people, words and takes, judged by thresholds of its own.
+
+    `person` is who was taught and asked, None where they are different people; `asked` counts the
+    clips of taught words. Numbers as in `VoiceResult`.
+    """
+
+    seed: int
+    person: str | None
+    words: list[str]
+    asked: int
+    frr_5: float
+    frr_1: float
+    owner_5: float | None
+    owner_1: float | None
+
+
+@dataclass(kw_only=True)
+class VoiceResult(Combination):
+    """A learner taught by one's own voice, or by others': one threshold over all draws.
+
+    `people` counts those who were asked. At a threshold that 5% (or 1%) of other people's other
+    words pass, `frr_5` are clips of taught words that do not, and `owner_5` other words of the
+    person who was taught that do. `_ci` are 95% intervals over draws, None with a single one;
+    `_draws` is the mean over draws that each have a threshold of their own. Medians are of scores.
+    """
+
+    voice: str
+    known: int
+    people: int
+    frr_5: float
+    frr_5_ci: tuple[float, float] | None
+    frr_5_draws: float
+    frr_5_draws_std: float
+    frr_1: float
+    frr_1_ci: tuple[float, float] | None
+    frr_1_draws: float
+    frr_1_draws_std: float
+    owner_5: float | None
+    owner_5_ci: tuple[float, float] | None
+    owner_1: float | None
+    owner_1_ci: tuple[float, float] | None
+    median_known: float
+    median_owner: float | None
+    median_others: float
+    orderings: list[VoiceDraw]
+
+
+@dataclass(kw_only=True)
 class Config:
     """What was run, and on what.
 
     `skipped` counts clips that could not be used; `extract_s` went into turning clips to vectors;
-    `known` are the words taught of an open set; a whitening of the same data flatters results.
+    `known` are the words taught of an open set, and `voice` is who teaches them; a whitening of the
+    same data flatters results.
     """
 
     dataset: str = "vectors"
@@ -138,6 +188,7 @@ class Config:
     order: str
     orderings: int | None = None
     known: int | None = None
+    voice: str | None = None
     shots: list[int] | None = None
     draws: int | None = None
     classes_per_task: int | None = None
@@ -171,7 +222,7 @@ class Environment:
         )
 
 
-AnyResult = Result | OpenSetResult
+AnyResult = Result | OpenSetResult | VoiceResult
 
 
 @dataclass

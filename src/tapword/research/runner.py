@@ -20,6 +20,7 @@ from tapword.errors import InputError
 from tapword.learners.base import Learner
 from tapword.research import metrics, orders
 from tapword.research.records import Config, Ordering, Result, as_json
+from tapword.spotter.background import applies
 
 # Called with (what is done, how much of it, of how much).
 Progress = Callable[[str, int, int], None]
@@ -33,12 +34,25 @@ N_CONFUSIONS = 20
 
 
 class Split(NamedTuple):
-    """Vectors to learn from and to name: (n, D) float32 each, and the word of each vector."""
+    """Vectors to learn from and to name: (n, D) float32 each, and the word of each vector.
+
+    Of the vectors to name, `speakers` are given where they are known, and `level`, (n,), what the
+    background takes off their scores, where there is one.
+    """
 
     train: np.ndarray
     train_words: list[str]
     test: np.ndarray
     test_words: list[str]
+    speakers: Sequence[str | None] = ()
+    level: np.ndarray | None = None
+
+    def scores(self, learner: Learner, rows: Any = slice(None)) -> np.ndarray:
+        """Score vectors to name for a learner's words, as a spotter does: (n, K)."""
+        scores = learner.scores(self.test[rows])
+        if self.level is None or not applies(learner):
+            return scores
+        return scores - self.level[rows][:, None]
 
 
 @dataclass(frozen=True, kw_only=True)

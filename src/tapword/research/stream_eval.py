@@ -21,6 +21,7 @@ from tapword.errors import InputError
 from tapword.files import PathLike, obstacle
 from tapword.listening.calibration import poisson_interval
 from tapword.listening.detector import REFRACTORY_S, Candidate, Decider, Detector
+from tapword.research import metrics
 from tapword.research.datasets.base import word_folders
 from tapword.research.records import Environment
 from tapword.research.stream_mix import Placed, Source, StreamMix
@@ -69,6 +70,7 @@ class WordReport:
     positives: int
     misses: int
     miss_rate: float | None
+    miss_rate_ci: tuple[float, float] | None
     false_alarms: int
     confusions: int
     repeats: int
@@ -103,6 +105,7 @@ class StreamConfig:
     seed: int
     every_s: float | None
     wanted_per_hour: float
+    refractory_s: float
     notes: list[str]
     command: str | None = None
 
@@ -112,6 +115,7 @@ class StreamReport:
     """All that is known of a stream; docs/protocols.md says what each number is."""
 
     miss_rate: float
+    miss_rate_ci: tuple[float, float]
     false_alarms: int
     false_alarms_per_hour: float
     false_alarms_ci: tuple[float, float]
@@ -184,6 +188,7 @@ def evaluate_stream(
         seed=seed,
         every_s=every_s,
         wanted_per_hour=false_alarms_per_hour,
+        refractory_s=detector.refractory_s,
         notes=notes,
     )
     return listening.report(detector.thresholds, config, start)
@@ -279,12 +284,14 @@ class Listening:
                 positives=count,
                 misses=missed,
                 miss_rate=100 * missed / count if count else None,
+                miss_rate_ci=metrics.binomial_interval(missed, count) if count else None,
                 false_alarms=mine["false alarm"],
                 confusions=mine["confusion"],
                 repeats=mine["repeat"],
             )
         return StreamReport(
             miss_rate=100 * (1 - kinds["hit"] / len(placed)),
+            miss_rate_ci=metrics.binomial_interval(len(placed) - kinds["hit"], len(placed)),
             false_alarms=kinds["false alarm"],
             false_alarms_per_hour=kinds["false alarm"] / self.hours,
             false_alarms_ci=poisson_interval(kinds["false alarm"], self.hours),

@@ -4,9 +4,17 @@ import functools
 
 import numpy as np
 
+from tapword.learners.base import Learner
+from tapword.learners.cosine import Cosine
+
 # How many windows are the nearest, and how much of their cosine is taken off a word's. Words of
 # other people are missed least with these (training/background.py).
 NEAREST, SHARE = 3, 0.5
+
+
+def applies(learner: Learner) -> bool:
+    """Whether a learner's scores are measured against the background: plain cosines are."""
+    return isinstance(learner, Cosine) and learner.is_angle
 
 
 class Background:

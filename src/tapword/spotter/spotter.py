@@ -16,12 +16,11 @@ from tapword.backbones.base import Backbone, other_weights
 from tapword.errors import InputError, ModelFileError
 from tapword.files import PathLike
 from tapword.learners.base import Learner
-from tapword.learners.cosine import Cosine
 from tapword.learners.statistics_learner import LinearLearner
 from tapword.poolings.base import Pooling
 from tapword.spotter import header as headers
 from tapword.spotter import modelfile, presets
-from tapword.spotter.background import Background
+from tapword.spotter.background import Background, applies
 from tapword.spotter.encoder import REST_SHARE, Encoder, Preparation
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
@@ -372,8 +371,7 @@ class Spotter:
     @property
     def background(self) -> Background | None:
         """Running speech that scores are measured against; None where they are no plain cosines."""
-        angles = isinstance(self.learner, Cosine) and self.learner.is_angle
-        return self.encoder.background if angles else None
+        return self.encoder.background if applies(self.learner) else None
 
     @property
     def has_thresholds(self) -> bool:

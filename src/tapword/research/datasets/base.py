@@ -1,12 +1,13 @@
 """What every data set is: clips of words in three splits, read one at a time."""
 
+import copy
 import functools
 import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -105,6 +106,22 @@ class Dataset(registry.Part, ABC):
                 f"{_count(len(self.words), 'word')} ({_some(self.words)})"
             )
         return chosen
+
+    def in_both_splits(self) -> Self:
+        """Give the data set with each clip of a known speaker to learn from and to test on.
+
+        Its splits "train" and "test" hold the same clips in the same order, those of all splits.
+        """
+        other = copy.copy(self)
+        named = [clip for clip in self._found.clips if clip.speaker is not None]
+        if not named:
+            raise InputError(
+                f"{self.name}: none of the clips names its speaker, so voices cannot be told "
+                "apart; data sets speech_commands and mswc name theirs"
+            )
+        twice = [clip._replace(split=split) for clip in named for split in ("train", "test")]
+        other._found = self._found._replace(clips=twice)
+        return other
 
     def read(self, clip: Clip) -> np.ndarray:
         """Read a clip: (n,) float32 at 16 kHz; a broken file raises InputError."""

@@ -40,7 +40,11 @@ class Column(NamedTuple):
     meaning: str
 
 
-ONE_DIGIT, TWO_DIGITS = "{:.1f}".format, "{:.2f}".format
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.1f} to {ends[1]:.1f}"
+
+
+ONE_DIGIT, TWO_DIGITS, THREE_DIGITS = "{:.1f}".format, "{:.2f}".format, "{:.3f}".format
 COLUMNS = (
     Column("backbone", "backbone", str, True, "turns sound into frames"),
     Column("pooling", "pooling", str, True, "turns the frames of a clip into one vector"),
@@ -72,6 +76,26 @@ OPEN_SET = (
     Column("acc_open", "acc %", TWO_DIGITS, True, "known clips accepted there and named right"),
     Column("acc_open_std", "± std", TWO_DIGITS, False, "standard deviation of acc over draws"),
 )
+# Of own and others' voices: percentages at a threshold that 5% or 1% of others' words pass.
+VOICES = (
+    Column("voice", "voice", str, True, "who teaches: the person who is asked, or others"),
+    Column("people", "people", str, True, "people who are asked"),
+    Column("frr_5", "FRR at 5%", ONE_DIGIT, True, "% of known rejected where 5% of others pass"),
+    Column("frr_5_ci", "95% of it", _interval, False, "interval over draws"),
+    Column("frr_5_draws", "by draw", ONE_DIGIT, False, "mean over draws' own thresholds"),
+    Column("frr_5_draws_std", "± std", ONE_DIGIT, False, "standard deviation of that over draws"),
+    Column("frr_1", "FRR at 1%", ONE_DIGIT, True, "% of known rejected where 1% of others pass"),
+    Column("frr_1_ci", "95% of it", _interval, False, "interval over draws"),
+    Column("frr_1_draws", "by draw", ONE_DIGIT, False, "mean over draws' own thresholds"),
+    Column("frr_1_draws_std", "± std", ONE_DIGIT, False, "standard deviation of that over draws"),
+    Column("owner_5", "owner at 5%", ONE_DIGIT, True, "% of one's own other words accepted there"),
+    Column("owner_5_ci", "95% of it", _interval, False, "interval over draws"),
+    Column("owner_1", "owner at 1%", ONE_DIGIT, True, "% of one's own other words accepted there"),
+    Column("owner_1_ci", "95% of it", _interval, False, "interval over draws"),
+    Column("median_known", "score", THREE_DIGITS, True, "median of taught words"),
+    Column("median_owner", "owner's score", THREE_DIGITS, False, "median of one's other words"),
+    Column("median_others", "others' score", THREE_DIGITS, False, "median of others' other words"),
+)
 
 
 def value_of(result: AnyResult, key: str) -> Any:
@@ -85,7 +109,7 @@ def columns_of(results: Sequence[AnyResult], brief: bool) -> list[Column]:
     """Columns that hold anything."""
     return [
         column
-        for column in (*COLUMNS, *OPEN_SET)
+        for column in (*COLUMNS, *OPEN_SET, *VOICES)
         if (column.brief or not brief)
         and any(value_of(result, column.key) is not None for result in results)
     ]
@@ -115,13 +139,17 @@ def same(results: Sequence[AnyResult]) -> list[Column]:
 
 
 def cell(result: AnyResult, column: Column, deviation: bool = True) -> str:
-    """Write one value of a result, with its deviation over orderings."""
+    """Write one value of a result, with its deviation over orderings or its 95% interval."""
     value = value_of(result, column.key)
     if value is None:
         return NONE
     text = column.show(value)
-    spread = value_of(result, f"{column.key}_std")
-    return f"{text} ± {spread:.2f}" if deviation and spread is not None else text
+    if not deviation:
+        return text
+    spread, interval = (value_of(result, f"{column.key}_{kind}") for kind in ("std", "ci"))
+    if interval is not None:
+        text += f" ({_interval(interval)})"
+    return text if spread is None else f"{text} ± {spread:.2f}"
 
 
 def name_of(result: AnyResult) -> str:

@@ -4,7 +4,14 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from tapword.research.records import AnyResult, OpenSetResult, Records, Result, as_json
+from tapword.research.records import (
+    AnyResult,
+    OpenSetResult,
+    Records,
+    Result,
+    VoiceResult,
+    as_json,
+)
 from tapword.research.report import charts, columns, shell
 from tapword.research.report.shell import section
 
@@ -56,6 +63,13 @@ def _headline(records: Records) -> str:
         said = (
             f"AUROC <b>{top.auroc:.2f}%</b> for {top.known} known words; where 5% of other "
             f"clips are accepted, <b>{top.acc_open:.2f}%</b> of theirs are, and named right."
+        )
+    elif voices := [result for result in results if isinstance(result, VoiceResult)]:
+        top = min(voices, key=lambda result: result.frr_1)
+        whose = "own voice" if top.voice == "own" else "others' voices"
+        said = (
+            f"taught by {whose}: where 1% of other people's other words pass, "
+            f"<b>{top.frr_1:.1f}%</b> of known words do not."
         )
     else:
         return '<p class="lead">No results.</p>'

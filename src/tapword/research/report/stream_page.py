@@ -47,23 +47,26 @@ STREAM_WRITERS: Writers = {
 
 def _headline(report: StreamReport) -> str:
     low, high = report.false_alarms_ci
+    fewest, most = report.miss_rate_ci
     late_s = report.latency_s.median
     told = "" if late_s is None else f" A word is told {late_s:.2f} s after its end."
     return (
         f'<p class="lead"><b>{report.miss_rate:.1f}%</b> of {report.config.positives} words '
-        f"missed, <b>{report.false_alarms_per_hour:.2f}</b> false alarms per hour "
+        f"missed (95%: {fewest:.1f} to {most:.1f}%), "
+        f"<b>{report.false_alarms_per_hour:.2f}</b> false alarms per hour "
         f"(95%: {low:.2f} to {high:.2f}) in {60 * report.hours:.0f} minutes.{told}</p>"
     )
 
 
 def _words(report: StreamReport) -> str:
-    titles = ("clips", "missed", "missed %", "false alarms", "taken for it", "threshold")
+    titles = ("clips", "missed", "missed %", "95%", "false alarms", "taken for it", "threshold")
     head = '<th scope="col" class="name">word</th>'
     head += "".join(f'<th scope="col">{title}</th>' for title in titles)
     rows = []
     for word, row in report.per_word.items():
         rate = "" if row.miss_rate is None else f"{row.miss_rate:.1f}"
-        numbers = [row.positives, row.misses, rate, row.false_alarms, row.confusions]
+        ends = "" if row.miss_rate_ci is None else "{:.1f} to {:.1f}".format(*row.miss_rate_ci)
+        numbers = [row.positives, row.misses, rate, ends, row.false_alarms, row.confusions]
         cells = [f"<td>{value}</td>" for value in [*numbers, f"{report.thresholds[word]:.3f}"]]
         rows.append(f'<td class="name">{escape(word)}</td>{"".join(cells)}')
     table = shell.table('id="words"', head, rows)
