@@ -51,6 +51,7 @@ PARTS = {
     "dim": None,
     "negatives": {},
     "rows": None,
+    "sensitivity": 0.5,
     "sensitivities": {},
     "revision": "0",
 }

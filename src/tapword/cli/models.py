@@ -133,8 +133,9 @@ def sensitivity(
 
 def sensitivity_change(word: str, before: float, now: float) -> str:
     """Say in words what becomes of a word whose sensitivity was moved."""
-    effect = "as it was" if now == before else "hears more" if now > before else "hears less"
-    return f"{printable(word)}: sensitivity {before:.2f} -> {now:.2f}, {effect}"
+    shown, old = f"{now:.2f}", f"{before:.2f}"
+    effect = "as it was" if shown == old else "hears more" if now > before else "hears less"
+    return f"{printable(word)}: sensitivity {old} -> {shown}, {effect}"
 
 
 def _show_sensitivities(
