@@ -40,7 +40,6 @@ VARIANTS = {
             "slda:scatter=per-word,covariance=diagonal",
         ),
         *("cosine:covariance=full", "cosine:covariance=full,prior=shipped", "cosine:prior=shipped"),
-        "cosine:covariance=none,prior=shipped",
         *("cosine:covariance=block,block=4", "cosine:covariance=diagonal,prior=shipped"),
         *(
             "cosine:scatter=per-word",

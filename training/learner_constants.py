@@ -39,7 +39,7 @@ TRIALS = {
     "whitened": [
         Trial("cosine:prior=shipped,covariance=full", "strength", (0.25, 0.5, 1, 2, 4, 8), FEW),
         Trial("slda:prior=shipped", "strength", (0.125, 0.25, 0.5, 1, 2), FEW),
-        Trial("cosine:prior=shipped,covariance=none", "sharpness", (5, 10, 15, 20, 30, 40), FEW),
+        Trial("cosine:prior=shipped,covariance=full", "sharpness", (5, 10, 15, 20, 30, 40), FEW),
     ],
     "plain": [
         Trial("slda:prior=diagonal", "strength", (0.125, 0.25, 0.5, 1, 2), FEW),

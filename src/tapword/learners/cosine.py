@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from tapword.errors import InputError
-from tapword.learners.statistics_learner import FORMS, CovarianceLearner
-
-# A vector shorter than this has no direction; it scores 0.
-SHORTEST = 1e-12
+from tapword.learners.statistics_learner import CovarianceLearner
 
 
 class Cosine(CovarianceLearner):
@@ -17,10 +13,6 @@ class Cosine(CovarianceLearner):
     samples are few. r is the average length of samples, in place of the vector's own: this changes
     no decision and keeps the scores linear.
 
-    With covariance "none" L is the identity and c zero, r is the vector's own length, and the
-    score is the cosine itself: it means the same however many samples there are, of however many
-    words. Means are all that is kept.
-
     Parameters
     ----------
     prior
@@ -28,8 +20,7 @@ class Cosine(CovarianceLearner):
         identity and c zero. "diagonal": V is the features' own variance over all samples and c the
         mean of the words' means.
     covariance, block, rank, max_kb
-        How much of the covariance is kept: see `CovarianceLearner`; with the shipped prior also
-        "none".
+        How much of the covariance is kept: see `CovarianceLearner`.
     scatter
         "shared" or "per-word": see `LinearLearner`.
 
@@ -52,8 +43,6 @@ class Cosine(CovarianceLearner):
     strength = 2.0
     sharpness = 20.0
 
-    forms = (*FORMS, "none")
-
     prior: str = "diagonal"
     covariance: str = "block"
     block: int = 96
@@ -64,26 +53,22 @@ class Cosine(CovarianceLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_one_of("prior", "diagonal", "shipped")
-        if self.is_angle and self.prior != "shipped":
-            raise InputError("cosine: covariance none goes with prior shipped alone")
 
-    @property
-    def is_angle(self) -> bool:
-        """Whether scores are plain cosines to the words' means."""
-        return self.covariance == "none"
+    def _changed(self) -> None:
+        super()._changed()
+        self._turned: np.ndarray | None = None
 
-    def _scores(self, X: np.ndarray) -> np.ndarray:
-        scores = super()._scores(X)
-        if self.is_angle:
-            scores /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), SHORTEST)
-        return scores
+    def directions(self) -> np.ndarray:
+        """Means at length 1, (rows, D) float32; made once after each change."""
+        if self._turned is None:
+            means = self.statistics.means.astype(np.float64)
+            lengths = np.linalg.norm(means, axis=1, keepdims=True)
+            self._turned = (means / np.maximum(lengths, 1e-12)).astype(np.float32)
+        return self._turned
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
         statistics = self.statistics
         means = statistics.means.astype(np.float64)
-        if self.is_angle:
-            lengths = np.linalg.norm(means, axis=1, keepdims=True)
-            return means / np.maximum(lengths, SHORTEST), np.zeros(len(means))
         strength = self.strength * statistics.dim
         share = 1 / (statistics.n_scatter + strength)
         if self.prior == "shipped":

@@ -1,7 +1,7 @@
 """Learners whose whole state is the shared statistic; the covariance comes in several sizes."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +16,8 @@ SMALLER_FORMS = {
     "block": ("block", "diagonal"),
     "lowrank": ("lowrank",),
     "diagonal": ("diagonal",),
-    "none": ("none",),
 }
-FORMS = ("full", "block", "lowrank", "diagonal")
+FORMS = tuple(SMALLER_FORMS)
 # Words for which a budget of memory must leave room: a choice, more than a household needs.
 BUDGET_WORDS = 30
 
@@ -117,15 +116,13 @@ class CovarianceLearner(LinearLearner):
     covariance
         "full"; "block": blocks of `block` numbers on the diagonal, the rest taken as 0;
         "lowrank": the diagonal and `rank` to 2 * `rank` directions; then the order of samples
-        matters a little and two models cannot be merged; "diagonal". A subclass may know "none".
+        matters a little and two models cannot be merged; "diagonal".
     block, rank
         See `covariance`.
     max_kb
         Kilobytes that the state never exceeds. Where `covariance` would leave no room for 30
         words, the next smaller of full, block and diagonal is taken; a word too many is refused.
     """
-
-    forms: ClassVar[tuple[str, ...]] = FORMS
 
     if TYPE_CHECKING:
         covariance: str
@@ -134,17 +131,14 @@ class CovarianceLearner(LinearLearner):
         max_kb: float | None
 
     def __post_init__(self) -> None:
-        self._require_one_of("covariance", *self.forms)
-        self.keeps_scatter = self.covariance != "none"
         super().__post_init__()
+        self._require_one_of("covariance", *FORMS)
         self._require_whole("block", 1)
         self._require_whole("rank", 1)
         self._require("max_kb", self.max_kb is None or self.max_kb > 0, "above 0 or none")
         self.mergeable = self.covariance != "lowrank"
-        if self.per_word and self.covariance in ("lowrank", "none"):
-            raise InputError(
-                f"{self.name}: scatter per-word cannot go with covariance {self.covariance}"
-            )
+        if self.per_word and self.covariance == "lowrank":
+            raise InputError(f"{self.name}: scatter per-word cannot go with covariance lowrank")
 
     def form(self, dim: int) -> str:
         """Which of the forms is kept for vectors of `dim` numbers within `max_kb`."""
@@ -156,15 +150,13 @@ class CovarianceLearner(LinearLearner):
         return forms[-1]
 
     def block_size(self, form: str, dim: int) -> int:
-        """Rows of a block of the covariance that is full, in blocks or diagonal."""
+        """Rows of a block of the covariance in a form other than "lowrank"."""
         return min(dim, {"full": dim, "block": self.block, "diagonal": 1}[form])
 
     def _size_of(self, form: str, dim: int) -> tuple[int, int]:
         if form == "lowrank":
             # Rows and the diagonal, and how many of the rows are used.
             return self._size_with(dim, 4 * (2 * self.rank * dim + dim) + 8)
-        if form == "none":
-            return self._size_with(dim, 0)
         return self._size_with(dim, 4 * Blocks(dim, self.block_size(form, dim)).numbers)
 
     def _size(self, dim: int) -> tuple[int, int]:
@@ -183,7 +175,5 @@ class CovarianceLearner(LinearLearner):
         form = self.form(dim)
         if form == "lowrank":
             return SketchStatistics(dim, self.rank)
-        if form == "none":
-            return Statistics(dim, scatter=False)
         block = self.block_size(form, dim)
         return WordStatistics(dim, block) if self.per_word else Statistics(dim, block=block)

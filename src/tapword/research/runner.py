@@ -20,7 +20,7 @@ from tapword.errors import InputError
 from tapword.learners.base import Learner
 from tapword.research import metrics, orders
 from tapword.research.records import Config, Ordering, Result, as_json
-from tapword.spotter.background import applies
+from tapword.spotter.background import measured, shift
 
 # Called with (what is done, how much of it, of how much).
 Progress = Callable[[str, int, int], None]
@@ -49,10 +49,11 @@ class Split(NamedTuple):
 
     def scores(self, learner: Learner, rows: Any = slice(None)) -> np.ndarray:
         """Score vectors to name for a learner's words, as a spotter does: (n, K)."""
-        scores = learner.scores(self.test[rows])
-        if self.level is None or not applies(learner):
+        X = self.test[rows]
+        scores, cosine = learner.scores(X), measured(learner)
+        if self.level is None or cosine is None:
             return scores
-        return scores - self.level[rows][:, None]
+        return scores + shift(cosine, X, scores, self.level[rows])[:, None]
 
 
 @dataclass(frozen=True, kw_only=True)

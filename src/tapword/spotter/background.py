@@ -1,4 +1,10 @@
-"""The background: windows of running speech, which scores and thresholds are measured against."""
+"""The background: windows of running speech, which scores and thresholds are measured against.
+
+Which word a sound is, the learner says, in the metric of how the taught words vary. Whether it is a
+word at all is another question: what counts is how much nearer the sound is to the word's mean than
+to the nearest windows of running speech. That depends neither on how many samples were taught nor
+on the other words.
+"""
 
 import functools
 
@@ -7,21 +13,13 @@ import numpy as np
 from tapword.learners.base import Learner
 from tapword.learners.cosine import Cosine
 
-# How many windows are the nearest, and how much of their cosine is taken off a word's. Words of
-# other people are missed least with these (training/background.py).
+# How many windows are the nearest, and how much of their cosine is taken off a word's: tried by
+# training/background.py.
 NEAREST, SHARE = 3, 0.5
-
-
-def applies(learner: Learner) -> bool:
-    """Whether a learner's scores are measured against the background: plain cosines are."""
-    return isinstance(learner, Cosine) and learner.is_angle
 
 
 class Background:
     """Windows of running speech as an encoder's vectors.
-
-    A sound that is like many other sounds is like a word by chance more often. So what counts is
-    how much nearer it is to the word than to the nearest windows here.
 
     Parameters
     ----------
@@ -30,36 +28,65 @@ class Background:
 
     Examples
     --------
-    >>> background = Background(np.eye(4, dtype=np.float32))
+    >>> background = Background(np.eye(4))
     >>> background.level(np.array([[2.0, 0.0, 0.0, 0.0]])).round(3)
-    array([0.167])
+    array([0.167], dtype=float32)
     """
 
     def __init__(self, vectors: np.ndarray):
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        self.vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+        self.vectors = unit(vectors)
 
     def level(self, X: np.ndarray) -> np.ndarray:
         """Give what is taken off the cosines of vectors (n, D), (n,)."""
-        lengths = np.maximum(np.linalg.norm(X, axis=1), 1e-12)
-        return self._level(X.astype(np.float32) @ self.vectors.T) / lengths
+        return _level(unit(X) @ self.vectors.T)
 
     def scores(self, directions: np.ndarray) -> np.ndarray:
-        """Score the windows themselves as words of unit vectors (K, D): (n, K)."""
-        return self.vectors @ directions.T.astype(np.float32) - self.levels[:, None]
+        """Score the windows themselves for words of unit vectors (K, D): (n, K)."""
+        return self.vectors @ directions.T - self.levels[:, None]
 
     @functools.cached_property
     def levels(self) -> np.ndarray:
         """What is taken off the cosines of the windows themselves, each among the others, (n,)."""
         cosines = self.vectors @ self.vectors.T
         np.fill_diagonal(cosines, -1.0)
-        return self._level(cosines)
+        return _level(cosines)
 
     @functools.cached_property
     def least(self) -> float:
         """What is taken off nearly all cosines at least: 98% of the windows' own."""
         return float(np.quantile(self.levels, 0.02))
 
-    @staticmethod
-    def _level(cosines: np.ndarray) -> np.ndarray:
-        return SHARE * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
+
+def measured(learner: Learner) -> Cosine | None:
+    """Give a learner whose scores are measured against the background: cosine, on whitened ones."""
+    return learner if isinstance(learner, Cosine) and learner.prior == "shipped" else None
+
+
+def shift(learner: Cosine, X: np.ndarray, scores: np.ndarray, level: np.ndarray) -> np.ndarray:
+    """Give what is to be added to all of a learner's scores, (n,).
+
+    The best word's score becomes its cosine less the level; the others stay as far behind it.
+
+    Parameters
+    ----------
+    learner
+        Whose words.
+    X, scores
+        Vectors (n, D), and the learner's scores of the words, (n, K) with K at least 1.
+    level
+        What the background takes off, (n,).
+    """
+    words = learner.directions()[[not row.negative for row in learner.rows]]
+    best, rows = scores.argmax(axis=1), np.arange(len(X))
+    cosines = np.einsum("nd,nd->n", unit(X), words[best])
+    return cosines - level - scores[rows, best]
+
+
+def unit(X: np.ndarray) -> np.ndarray:
+    """Bring vectors (n, D) to length 1, float32."""
+    lengths = np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+    return (X / lengths).astype(np.float32)
+
+
+def _level(cosines: np.ndarray) -> np.ndarray:
+    return SHARE * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)

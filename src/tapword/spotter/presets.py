@@ -26,7 +26,7 @@ POOLING = "tap"
 
 _BACKBONE = "speech_embedding:layers=b64+emb+emb"
 _POOLING = "blocks:poolings=tap:R=2+tap:R=2+middle"
-_LEARNER = "cosine:prior=shipped,covariance=none"
+_LEARNER = "cosine:prior=shipped,covariance=full"
 
 PRESETS = {
     "small": Preset((_BACKBONE,), (_POOLING,), _LEARNER),
@@ -42,7 +42,7 @@ def preset(name: str) -> Preset:
     Examples
     --------
     >>> preset("small").learner
-    'cosine:prior=shipped,covariance=none'
+    'cosine:prior=shipped,covariance=full'
     >>> preset("huge")
     Traceback (most recent call last):
     ...

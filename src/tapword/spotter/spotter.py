@@ -16,11 +16,11 @@ from tapword.backbones.base import Backbone, other_weights
 from tapword.errors import InputError, ModelFileError
 from tapword.files import PathLike
 from tapword.learners.base import Learner
-from tapword.learners.statistics_learner import LinearLearner
+from tapword.learners.cosine import Cosine
 from tapword.poolings.base import Pooling
 from tapword.spotter import header as headers
 from tapword.spotter import modelfile, presets
-from tapword.spotter.background import Background, applies
+from tapword.spotter.background import Background, measured, shift, unit
 from tapword.spotter.encoder import REST_SHARE, Encoder, Preparation
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
@@ -309,9 +309,11 @@ class Spotter:
     def score_vectors(self, vectors: np.ndarray) -> list[Scores]:
         """Scores of vectors (n, D) that `vectors` gave."""
         words, negatives = self.learner.all_scores(vectors)
-        if self.background is not None and len(vectors):
-            level = self.background.level(vectors)[:, None]
-            words, negatives = words - level, negatives - level
+        learner, background = measured(self.learner), self.background
+        if learner is not None and background is not None and words.size:
+            level = background.level(vectors)
+            more = shift(learner, vectors, words, level)[:, None]
+            words, negatives = words + more, negatives + more
         pairs = zip(words, negatives, strict=True)
         return [self._named(words, negatives) for words, negatives in pairs]
 
@@ -324,12 +326,12 @@ class Spotter:
         first proposes, and if no word would reach its threshold even with most of what the others
         could add, they are not run and its scores stand for all.
         """
-        several = len(self.backbones) > 1 and bool(self.encoder.whitenings)
-        if several and thresholds is not None and isinstance(self.learner, LinearLearner):
+        learner = measured(self.learner)
+        if len(self.backbones) > 1 and thresholds is not None and learner is not None:
             first = self.encoder.encode_first(clip)
             if self.encoder.is_noise(first[None])[0]:
                 return None
-            proposed = self._propose(first, self.learner, thresholds)
+            proposed = self._propose(first, learner, thresholds)
             if proposed is not None:
                 return proposed
         vectors = self.encoder.encode([clip])
@@ -338,27 +340,24 @@ class Spotter:
         return self.score_vectors(vectors)[0]
 
     def _propose(
-        self, first: np.ndarray, learner: LinearLearner, thresholds: Mapping[str, float]
+        self, first: np.ndarray, learner: Cosine, thresholds: Mapping[str, float]
     ) -> Scores | None:
         """Scores by the first backbone's part of a vector (D_1,), if no word can be the answer.
 
-        They are scaled to stand for whole scores; None where the other backbones have to be run.
+        They are cosines of that part alone; None where the other backbones have to be run.
         """
-        weights, biases = learner.linear()
-        own, rest = weights[:, : len(first)], weights[:, len(first) :]
-        longest = self.encoder.longest_rest()
-        scores = own @ first + biases
-        most = scores + REST_SHARE * longest * np.linalg.norm(rest, axis=1)
-        lengths = np.linalg.norm(weights, axis=1) / np.maximum(np.linalg.norm(own, axis=1), 1e-12)
-        scores = scores * lengths
-        background, first_background = self.background, self.encoder.first_background
-        if background is not None and first_background is not None:
-            length = np.linalg.norm(first)
-            most = most / np.hypot(length, longest) - background.least
-            scores = scores / length - first_background.level(first[None])
+        background, own_background = self.background, self.encoder.first_background
+        if background is None or own_background is None:
+            return None
+        directions = learner.directions()
+        own, rest = directions[:, : len(first)], directions[:, len(first) :]
+        longest, length = self.encoder.longest_rest(), np.linalg.norm(first)
+        most = own @ first + REST_SHARE * longest * np.linalg.norm(rest, axis=1)
+        most = most / np.hypot(length, longest) - background.least
         for row, score in zip(learner.rows, most, strict=True):
             if not row.negative and row.word in thresholds and score >= thresholds[row.word]:
                 return None
+        scores = unit(own) @ (first / length) - own_background.level(first[None])
         negative = np.array([row.negative for row in learner.rows])
         return self._named(scores[~negative], scores[negative])
 
@@ -370,8 +369,8 @@ class Spotter:
 
     @property
     def background(self) -> Background | None:
-        """Running speech that scores are measured against; None where they are no plain cosines."""
-        return self.encoder.background if applies(self.learner) else None
+        """Running speech that scores are measured against; None where they are not."""
+        return None if measured(self.learner) is None else self.encoder.background
 
     @property
     def has_thresholds(self) -> bool:
@@ -391,15 +390,15 @@ class Spotter:
         if not self.words:
             return {}
         self.require_thresholds("give a threshold for each word (--threshold WORD=SCORE)")
-        background, learner = self.background, self.learner
-        assert background is not None and isinstance(learner, LinearLearner)
-        weights, _ = learner.linear()
-        # Learners give the same weights until they learn something.
-        if self._tails is None or self._tails[0] is not weights:
-            scores = background.scores(weights)
+        learner, background = measured(self.learner), self.background
+        assert learner is not None and background is not None
+        directions = learner.directions()
+        # A learner gives the same directions until it learns something.
+        if self._tails is None or self._tails[0] is not directions:
+            scores = background.scores(directions)
             rows = enumerate(learner.rows)
             tails = {row.word: Tail.of(scores[:, k]) for k, row in rows if not row.negative}
-            self._tails = weights, tails
+            self._tails = directions, tails
         return self._tails[1]
 
     def sensitivity_of(self, word: str) -> float:

@@ -14,7 +14,6 @@ from tapword.export.c.tables import Tables, quote
 from tapword.export.onnx.file import require_words, thresholds
 from tapword.export.onnx.frames import CLIP, exported
 from tapword.learners import base
-from tapword.learners.cosine import Cosine
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
 from tapword.learners.statistics import SketchStatistics, WordStatistics
@@ -67,8 +66,6 @@ RULES: dict[str, Callable[[Any], dict[str, Any]]] = {
     },
     "ncm": lambda learner: {},
 }
-# The file of a rule that is not named after its learner.
-ANGLE = "angle.h"
 
 
 class Header(NamedTuple):
@@ -143,8 +140,6 @@ def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
         )
     if statistics.n_scatter > MOST_SAMPLES:
         raise InputError(f"a model of more than {MOST_SAMPLES:,} samples cannot be exported to C")
-    if isinstance(learner, Cosine) and learner.is_angle:
-        return [ANGLE], {"BLOCK": 1, "FACTOR": 1, "REFERENCE": 0, "VARIANCES": 0}
     size = statistics.blocks.size
     settings = {"BLOCK": size, "FACTOR": packed_size(size), "RAISES": ", ".join(map(repr, RAISES))}
     settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner)

@@ -19,11 +19,8 @@ def reduced(learner: Learner, form: str) -> Learner:
     """
     if form not in FORMS:
         raise InputError(f"covariance must be one of {', '.join(FORMS)}, got {form!r}")
-    none = f"learner {learner.spec} has no covariance that could be reduced"
-    if not isinstance(learner, CovarianceLearner) or learner.dim is None:
-        raise InputError(none)
-    if learner.per_word or not learner.keeps_scatter:
-        raise InputError(none)
+    if not isinstance(learner, CovarianceLearner) or learner.dim is None or learner.per_word:
+        raise InputError(f"learner {learner.spec} has no covariance that could be reduced")
     statistics = learner.statistics
     if isinstance(statistics, SketchStatistics):
         raise InputError(f"learner {learner.spec} keeps a sketch, which cannot be reduced")

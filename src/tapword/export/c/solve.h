@@ -137,6 +137,67 @@ static void tapword_variances(tapword *t)
 }
 #endif
 
+#if TAPWORD_WINDOWS
+static float tapword_cosine(const float *x, const float *y)
+{
+    double product = 0.0, one = 0.0, other = 0.0;
+    size_t d;
+    for (d = 0; d < TAPWORD_DIM; d++) {
+        product += (double)x[d] * (double)y[d];
+        one += (double)x[d] * (double)x[d];
+        other += (double)y[d] * (double)y[d];
+    }
+    return (float)(product / (sqrt(one * other) + 1e-24));
+}
+
+/* What the nearest windows of running speech take off a cosine. */
+static float tapword_level(const float *x)
+{
+    float nearest[TAPWORD_NEAREST], sum = 0.0f;
+    double length = 0.0;
+    size_t row, d, i;
+    for (d = 0; d < TAPWORD_DIM; d++) {
+        length += (double)x[d] * (double)x[d];
+    }
+    for (i = 0; i < TAPWORD_NEAREST; i++) {
+        nearest[i] = -1.0f;
+    }
+    for (row = 0; row < TAPWORD_WINDOWS; row++) {
+        float cosine = 0.0f;
+        for (d = 0; d < TAPWORD_DIM; d++) {
+            cosine += x[d] * (float)tapword_background[row][d];
+        }
+        cosine /= (float)sqrt(length + 1e-24) * tapword_background_lengths[row];
+        for (i = 0; i < TAPWORD_NEAREST; i++) {
+            if (cosine > nearest[i]) {
+                float other = nearest[i];
+                nearest[i] = cosine;
+                cosine = other;
+            }
+        }
+    }
+    for (i = 0; i < TAPWORD_NEAREST; i++) {
+        sum += nearest[i];
+    }
+    return TAPWORD_SHARE * sum / (float)TAPWORD_NEAREST;
+}
+
+/* The best word's score becomes its cosine less that level; the others stay as far behind it. */
+static void tapword_measure(const tapword *t, const float *vector, float *scores)
+{
+    int best = tapword_decide(t, scores, 0);
+    float more;
+    size_t k;
+    if (best < 0) {
+        return;
+    }
+    more = tapword_cosine(vector, t->means[best]) - tapword_level(vector) - scores[best];
+    for (k = 0; k < t->words; k++) {
+        scores[k] += more;
+    }
+}
+#endif
+
 int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAPWORD_MAX_WORDS])
 {
     size_t k, d;
@@ -151,5 +212,8 @@ int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAP
         }
         scores[k] = (float)(t->biases[k] + t->factors[k] * sum);
     }
+#if TAPWORD_WINDOWS
+    tapword_measure(t, vector, scores);
+#endif
     return 0;
 }

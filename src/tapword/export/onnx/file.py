@@ -7,7 +7,8 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.export.onnx.frames import align, exported, fill, log_mel
 from tapword.export.onnx.graph import Graph
-from tapword.export.onnx.scores import level, pool, score, whiten
+from tapword.export.onnx.scores import measure, pool, score, whiten
+from tapword.spotter.background import measured
 from tapword.spotter.encoder import block_poolings
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import weights
@@ -40,8 +41,9 @@ def build(spotter: Spotter) -> Any:
     order = sorted(range(len(rows)), key=lambda number: rows[number].negative)
     vector = graph.add("Concat", *vectors, axis=1)
     scores = score(graph, spotter.learner, order, vector)
-    if spotter.background is not None:
-        scores = graph.add("Sub", scores, level(graph, spotter.background, vector))
+    learner, background = measured(spotter.learner), spotter.background
+    if learner is not None and background is not None:
+        scores = measure(graph, learner, background, order, vector, scores)
     # What a program that runs the file needs to know beside the scores.
     about = {
         "tapword": __version__,

@@ -8,7 +8,7 @@ import numpy as np
 from tapword.errors import InputError
 from tapword.export.onnx.graph import Graph
 from tapword.learners.base import Learner
-from tapword.learners.cosine import SHORTEST, Cosine
+from tapword.learners.cosine import Cosine
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.background import NEAREST, SHARE, Background
@@ -106,23 +106,37 @@ def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> st
     return graph.add("Concat", *parts, axis=1)
 
 
-def level(graph: Graph, background: Background, vector: str) -> str:
-    """Give what the background takes off the scores of a vector (1, D), (1,)."""
+def measure(
+    graph: Graph,
+    learner: Cosine,
+    background: Background,
+    order: list[int],
+    vector: str,
+    scores: str,
+) -> str:
+    """Scores (K,) measured against the background, as `background.shift` does it.
+
+    `order` are the learner's rows in the order of the `scores`, words before negatives.
+    """
+    words = [row for row in order if not learner.rows[row].negative]
+    length = graph.add("Max", graph.add("ReduceL2", vector, axes=[1]), graph.floats(1e-12))
+    turned = graph.add("Div", vector, length)
     # Whole numbers of 8 bits, as shipped: the file stays small.
     rows = np.rint(background.vectors * (127 / np.abs(background.vectors).max()))
-    lengths = np.linalg.norm(rows, axis=1)
     windows = graph.cast(graph.constant(rows.T, np.int8), np.float32)
-    cosines = graph.add("MatMul", _unit(graph, vector), windows)
-    cosines = graph.add("Div", cosines, graph.floats(lengths))
-    nearest = graph.add("TopK", cosines, graph.ints(NEAREST), unused=1)
-    mean = graph.add("ReduceMean", nearest, axes=[1], keepdims=0)
-    return graph.add("Mul", mean, graph.floats(SHARE))
-
-
-def _unit(graph: Graph, vector: str) -> str:
-    """Bring a vector (1, D) to length 1."""
-    length = graph.add("ReduceL2", vector, axes=[1])
-    return graph.add("Div", vector, graph.add("Max", length, graph.floats(SHORTEST)))
+    near = graph.add("MatMul", turned, windows)
+    near = graph.add("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
+    nearest = graph.add("TopK", near, graph.ints(NEAREST), unused=1)
+    level = graph.add("ReduceMean", nearest, axes=[0, 1], keepdims=0)
+    level = graph.add("Mul", level, graph.floats(SHARE))
+    cosines = graph.add("MatMul", turned, graph.floats(learner.directions()[words].T))
+    own = graph.slice(scores, graph.ints(0), graph.ints(len(words)))
+    best = graph.add("ReduceMax", own, axes=[0])
+    is_best = graph.add("Equal", own, best)
+    cosine = graph.add("Where", is_best, graph.reshape(cosines, -1), graph.floats(-2.0))
+    cosine = graph.add("ReduceMax", cosine, axes=[0])
+    more = graph.add("Sub", graph.add("Sub", cosine, level), best)
+    return graph.add("Add", scores, more)
 
 
 def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:
@@ -139,7 +153,5 @@ def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:
             "the vector nor those of ncm"
         )
     weights, biases = rule
-    if isinstance(learner, Cosine) and learner.is_angle:
-        vector = _unit(graph, vector)
     product = graph.add("MatMul", vector, graph.floats(weights[order].T))
     return graph.reshape(graph.add("Add", product, graph.floats(biases[order])), -1)
