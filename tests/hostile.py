@@ -44,7 +44,8 @@ def honest(learner: str = "slda", pooling: str = "avg", words: int = 2) -> model
         "words": spotter.words,
         "negatives": {},
         "rows": None,
-        "calibrated": {},
+        "sensitivity": 0.5,
+        "sensitivities": {},
     }
     return modelfile.Model(header, spotter.learner.state())
 
@@ -139,12 +140,13 @@ def attacks() -> Iterator[tuple[str, bytes]]:
     yield "a generation of 2^63", forged(model, generation=2**63 - 1)
     yield "the most writings", forged(model, generation=2**53 - 1)
     for score in (10**400, float("inf"), float("nan"), 1e300, "0.5", None, True):
-        yield f"a threshold of {str(score)[:8]}", forged(model, calibrated={"lamp": score})
+        yield f"a sensitivity of {str(score)[:8]}", forged(model, sensitivities={"lamp": score})
+        yield f"a common sensitivity of {str(score)[:8]}", forged(model, sensitivity=score)
     yield "a word without samples", forged(model, words={"lamp": 0, "word 1": 1})
     yield "a version without end", forged(model, version=math.inf)
     for revision in (None, ""):
         yield f"the revision {revision!r}", forged(model, revision=revision)
-    yield "a threshold of nobody", forged(model, calibrated={"music": 0.5})
+    yield "a sensitivity of nobody", forged(model, sensitivities={"music": 0.5})
     yield "an argument of 10^400", forged(model, learner=part("ridge", lam=10**400))
 
     # Words and text.

@@ -4,10 +4,12 @@
 "--false-alarms-per-hour", (.false_alarms_per_hour | tostring),
 "--refractory", (.refractory | tostring),
 (.languages[]? | "--language", .),
+(.sensitivities[]? | "--sensitivity", .),
 (.thresholds[]? | "--threshold", .),
 (.clients[]? |
     "--client", "\(.name)=\(.address)",
     (.name as $name | .false_alarms_per_hour // empty
         | "--false-alarms-per-hour", "\($name)/\(.)"),
-    (.name as $name | .refractory // empty | "--refractory", "\($name)/\(.)")),
+    (.name as $name | .refractory // empty | "--refractory", "\($name)/\(.)"),
+    (.name as $name | .sensitivity // empty | "--sensitivity", "\($name)/\(.)")),
 (if .verbose then "--verbose" else empty end)

@@ -1,5 +1,6 @@
 """Listening, rejecting and calibrating from the command line."""
 
+import contextlib
 import io
 import json
 import sys
@@ -10,10 +11,11 @@ import pytest
 import soundfile
 import soxr
 
+import tapword.cli.listen
+import tapword.spotter.thresholds
 from tapword.assets import CLIPS
-from tapword.errors import InputError
-from tapword.listening.calibration import calibrate
-from tapword.listening.detector import Detector
+from tapword.listening import calibration
+from tapword.listening.detector import CLOSE_SCORE, Detector
 from tapword.spotter.spotter import Spotter
 from tests.conftest import shared, tone
 from tests.sounds import ASKED, RATE, TAUGHT, clip, noise, padded, silence
@@ -168,6 +170,112 @@ def test_thresholds_can_be_given(model, sound, run):
     assert code == 2 and "must be above 0" in error
 
 
+def test_near_misses_are_shown(model, sound, run):
+    soundfile.write("room.wav", sound, RATE)
+    lamp, _ = Detector(Spotter.load(model))(sound)
+    over = lamp.score + CLOSE_SCORE / 4
+    given = ["listen", model, "room.wav", "--near", "--threshold", f"lamp={over}"]
+    events = [json.loads(line) for line in run(*given, "--json")[1].splitlines()]
+    assert [(one["word"], one.get("near", False)) for one in events] == [
+        ("lamp", True),
+        ("music", False),
+    ]
+    assert events[0]["threshold"] == pytest.approx(over) and events[0]["rejected"] is False
+    assert events[0]["score"] == pytest.approx(lamp.score, abs=1e-3)
+    code, output, error = run(*given)
+    assert code == 0 and "heard" in error and "1 events (music 1)" in error
+    first, second = output.splitlines()
+    assert first.endswith(f"lamp  {lamp.score:.2f}  nearly; threshold {over:.2f}")
+    assert "nearly" not in second
+    # A word that was rejected would have been heard.
+    with Spotter.edit(model) as spotter:
+        spotter.reject(clip("lamp", ASKED[0]))
+    events = [json.loads(line) for line in run(*given[:4], "--json")[1].splitlines()]
+    assert [(one["word"], one.get("rejected")) for one in events] == [
+        ("lamp", True),
+        ("music", None),
+    ]
+    assert "rejected, nearer to what is not this word" in run(*given[:4])[1].splitlines()[0]
+
+
+def test_a_sensitivity_for_one_run(model, sound, run):
+    soundfile.write("room.wav", sound, RATE)
+    spotter = Spotter.load(model)
+    lamp, music = Detector(spotter)(sound)
+    # The rate at which one of the words is just heard, and the other far from missed.
+    strict = ["listen", model, "room.wav", "--json", "--false-alarms-per-hour", 1e-9]
+    assert words(run(*strict)[1]) == []
+    heard = words(run(*strict, "--sensitivity", 1)[1])
+    assert heard == [
+        one.word
+        for one in (lamp, music)
+        if one.score >= spotter.thresholds(1e-9, {None: 1.0})[one.word]
+    ]
+    easy = ["listen", model, "room.wav", "--json"]
+    assert "lamp" not in words(run(*easy, "--threshold", "lamp=2", "--sensitivity", "1")[1])
+    for wrong, said in [
+        ("2", "must be a number from 0 to 1, or WORD=NUMBER"),
+        ("lamp=x", "must be a number from 0 to 1, or WORD=NUMBER"),
+        ("lump=0.5", "no word 'lump' is taught"),
+    ]:
+        code, _, error = run(*easy, "--sensitivity", wrong)
+        assert code == 2 and said in error
+    assert Spotter.load(model).sensitivities == {}
+
+
+def test_the_refractory_time_is_an_option(model, sound, run):
+    soundfile.write("room.wav", sound, RATE)
+    assert words(run("listen", model, "room.wav", "--json", "--refractory", 10)[1]) == ["lamp"]
+    code, _, error = run("listen", model, "room.wav", "--refractory", -1)
+    assert code == 2 and "refractory_s must be at least 0" in error
+
+
+def test_sensitivities_are_shown_and_kept(model, run):
+    usual = Spotter.load(model).thresholds()
+    shown = json.loads(run("sensitivity", model, "--json")[1])
+    assert shown == {
+        word: {"sensitivity": 0.5, "threshold": pytest.approx(usual[word])} for word in usual
+    }
+    code, output, _ = run("sensitivity", model, 0.7, "--word", "lamp")
+    assert code == 0 and "lamp: sensitivity 0.50 -> 0.70, hears more" in output
+    assert "music" not in output
+    after = Spotter.load(model)
+    assert after.sensitivities == {"lamp": 0.7}
+    assert (
+        after.thresholds()["lamp"] < usual["lamp"] and after.thresholds()["music"] == usual["music"]
+    )
+    _, output, _ = run("sensitivity", model, "--word", "lamp")
+    assert "0.70" in output and "music" not in output
+    assert "0.70" in run("info", model)[1]
+    facts = json.loads(run("info", model, "--json")[1])
+    assert (facts["sensitivity"], facts["sensitivities"]) == (0.5, {"lamp": 0.7})
+    # For all words: also that which had its own.
+    code, output, _ = run("sensitivity", model, 0.3)
+    assert "lamp: sensitivity 0.70 -> 0.30, hears less" in output
+    assert "music: sensitivity 0.50 -> 0.30, hears less" in output
+    after = Spotter.load(model)
+    assert (after.sensitivity, after.sensitivities) == (0.3, {})
+    assert "as it was" in run("sensitivity", model, 0.3)[1]
+
+
+def test_sensitivities_that_cannot_be_set(model, run):
+    before = model.read_bytes()
+    spotter = Spotter("logmel", "avg", "ncm")
+    spotter.learn(tone(300), "low")
+    spotter.save("plain.tap")
+    for arguments, said in [
+        ([model, 1.5], "a number from 0 to 1"),
+        ([model, 0.5, "--word", "lump"], "no word 'lump' is taught; known: lamp, music"),
+        ([model, "--word", "lump"], "no word 'lump' is taught; known: lamp, music"),
+        (["none.tap"], "none.tap does not exist"),
+        (["plain.tap"], "not known for these parts"),
+        (["plain.tap", 0.6], "not known for these parts"),
+    ]:
+        code, output, error = run("sensitivity", *arguments)
+        assert (code, output) == (2, "") and said in error and error.count("\n") == 1
+    assert model.read_bytes() == before
+
+
 def test_what_cannot_be_listened_to_is_one_line(model, run):
     Spotter("logmel").save("empty.tap")
     for arguments, message in [
@@ -201,69 +309,62 @@ def test_reject(model, run):
     assert code == 2 and "none.tap does not exist" in error
 
 
-def test_calibrate_shows_thresholds(model, run):
-    threshold = Spotter.load(model).thresholds(2.0)["lamp"]
-    code, output, _ = run("calibrate", model, "--false-alarms-per-hour", 2)
-    assert code == 0 and output.count(f"{threshold:.3f}") == 2
-    shown = json.loads(run("calibrate", model, "--json", "--false-alarms-per-hour", 2)[1])
-    assert shown == pytest.approx({"lamp": threshold, "music": threshold})
+@pytest.fixture
+def short(monkeypatch):
+    """Let a few seconds of sound be enough."""
+    monkeypatch.setattr(calibration, "LEAST_S", 2)
 
 
-def test_calibrate_raises_thresholds_above_false_alarms(model, sound, run):
+@pytest.mark.usefixtures("short")
+def test_calibrate_lowers_sensitivities_for_false_alarms(model, sound, run, monkeypatch):
     """The words themselves, as if they were not: nothing else reaches the thresholds so surely."""
     soundfile.write("without.wav", np.concatenate([sound, noise(2.0)]), RATE)
-    before = Spotter.load(model)
+    steps = []
+    shown = contextlib.nullcontext(lambda *step: steps.append(step))
+    monkeypatch.setattr(tapword.cli.listen, "progress_steps", lambda: shown)
     code, output, _ = run("calibrate", model, "without.wav")
     after = Spotter.load(model)
-    assert code == 0 and set(after.calibrated) == {"lamp", "music"}
-    assert "allow 0 false alarms" in output and "takes at least" in output
-    for word, limit in after.thresholds().items():
-        assert before.thresholds()[word] < limit < 1
-    assert run("listen", model, "without.wav", "--json")[1] == ""
-    # A calibration replaces the one before, and never goes below what is shipped.
-    soundfile.write("quiet.wav", noise(5.0), RATE)
-    assert run("calibrate", model, "quiet.wav")[0] == 0
-    assert Spotter.load(model).thresholds() == before.thresholds()
+    assert code == 0 and set(after.sensitivities) == {"lamp", "music"}
+    length_s = int(len(sound) / RATE + 2.0)
+    assert steps == [("listening, s", length_s, length_s)]
+    for word in ("lamp", "music"):
+        assert after.sensitivity_of(word) < 0.5
+        assert f"{word}: sensitivity 0.50 -> {after.sensitivity_of(word):.2f}, hears less" in output
+    assert "1 before" in output or "1 false alarm in" in output
+    assert "0.5 an hour allow 0 false alarms" in output and "takes at least" in output
+    # It starts from what is shipped, not from what it set before.
+    found = json.loads(run("calibrate", model, "without.wav", "--json")[1])
+    assert found["after"] == pytest.approx(after.sensitivities)
+    assert found["before"] == pytest.approx(after.sensitivities)
 
 
-def test_a_calibration_keeps_to_the_rate(model, sound):
-    spotter = Spotter.load(model)
-    loud = calibrate(spotter, [[sound], [sound]], 1e9)
-    assert sum(loud.alarms_before.values()) == 4 and loud.after == loud.before
-    hours = 2 * len(sound) / RATE / 3600
-    # At the thresholds of one rate, fewer and fewer are allowed.
-    for allowed in (2, 1, 0):
-        found = calibrate(spotter, [[sound], [sound]], (allowed + 0.5) / hours)
-        assert sum(found.alarms_after.values()) <= allowed
-        assert all(found.after[word] >= found.before[word] for word in found.before)
-        assert found.hours == pytest.approx(hours)
-        assert found.at_most_per_hour > sum(found.alarms_after.values()) / hours
-        events = []
-        for _ in range(2):
-            detector = Detector(spotter, thresholds=found.after)
-            events += detector(sound) + detector.flush()
-        assert len(events) == sum(found.alarms_after.values())
-    assert spotter.calibrated == {}
-    with pytest.raises(InputError, match="the recordings are empty"):
-        calibrate(spotter, [[]])
-    with pytest.raises(InputError, match="no words yet"):
-        calibrate(Spotter(), [[sound]])
+@pytest.mark.usefixtures("short")
+def test_calibrate_says_where_the_scale_ends(model, sound, run, monkeypatch):
+    soundfile.write("without.wav", sound, RATE)
+    monkeypatch.setattr(tapword.spotter.thresholds, "SENSITIVITY_REACH", 1.001)
+    _, output, _ = run("calibrate", model, "without.wav")
+    assert "sensitivity 0.50 -> 0.00, hears less, as far as it goes; 1 false alarm in" in output
 
 
-def test_rejected_sounds_are_no_false_alarms(model, sound):
-    spotter = Spotter.load(model)
-    assert calibrate(spotter, [[sound]]).alarms_before == {"lamp": 1, "music": 1}
-    spotter.reject(clip("lamp", ASKED[0]))
-    assert calibrate(spotter, [[sound]]).alarms_before == {"lamp": 0, "music": 1}
+def test_calibrate_refuses_silence(model, run):
+    soundfile.write("quiet.wav", silence(5.0), RATE)
+    before = model.read_bytes()
+    code, _, error = run("calibrate", model, "quiet.wav")
+    assert code == 2 and "only 0 s of the recordings hold sound that stands out" in error
+    assert model.read_bytes() == before
+    code, _, error = run("calibrate", model)
+    assert code == 2 and "Missing argument" in error
 
 
+@pytest.mark.usefixtures("short")
 def test_calibrate_on_real_speech(model, run):
     path = shared("data", "negatives", "coffee_orders_20min.flac")
     with soundfile.SoundFile(path) as file:
         soundfile.write("minute.wav", file.read(60 * file.samplerate), file.samplerate)
-    found = json.loads(run("calibrate", model, "minute.wav", "--json")[1])
+    found = json.loads(run("calibrate", model, "minute.wav", "--json", "--refractory", 1)[1])
     assert found["hours"] == pytest.approx(1 / 60) and sum(found["alarms_after"].values()) == 0
     assert all(score is not None for score in found["highest"].values())
+    assert 1 / 240 < found["sound_hours"] < 1 / 60
 
 
 def test_parts_without_known_thresholds_say_so(run, tmp_path, monkeypatch):
@@ -272,7 +373,7 @@ def test_parts_without_known_thresholds_say_so(run, tmp_path, monkeypatch):
     spotter.learn(tone(300), "low")
     spotter.save("plain.tap")
     soundfile.write("low.wav", padded(tone(300)), RATE)
-    for command in (["listen", "plain.tap", "low.wav"], ["calibrate", "plain.tap"]):
+    for command in (["listen", "plain.tap", "low.wav"], ["calibrate", "plain.tap", "low.wav"]):
         code, _, error = run(*command)
         assert code == 2 and "not known for these parts" in error
     given = ["--threshold", "low=-1e9", "--json"]

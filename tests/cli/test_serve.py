@@ -234,17 +234,20 @@ def test_the_environment_sets_what_options_do(run, monkeypatch):
         "NAME": "Down here",
         "LANGUAGE": "de en",
         "THRESHOLD": "lamp=0.6 hall/lamp=0.5",
+        "SENSITIVITY": "0.4 lamp=0.6",
+        "REFRACTORY": "1",
         "FALSE_ALARMS": "2",
         "CLIENT": "hall=10.0.0.7",
         "ZEROCONF": "words",
     }.items():
         monkeypatch.setenv(f"TAPWORD_{name}", value)
-    code, _, _ = run("wyoming", "--refractory", "1")
+    code, _, _ = run("wyoming")
     [(model, host, port, presence, _)] = seen
     assert (code, str(model.path), host, port) == (0, "there.tap", "0.0.0.0", 123)
     assert presence == service.Presence("Down here", ["de", "en"], "words")
     hall = model.clients.settings("10.0.0.7")
     assert (hall.false_alarms_per_hour, hall.refractory_s) == (2.0, 1.0)
+    assert hall.sensitivities == {None: 0.4, "lamp": 0.6}
     assert hall.thresholds == {"lamp": 0.5} and model.clients.name("10.0.0.7") == "hall"
     _, help_text, _ = run("wyoming", "--help")
     assert "TAPWORD_FALSE_ALARMS]" in help_text and "TAPWORD_MODEL]" in help_text

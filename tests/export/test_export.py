@@ -191,7 +191,7 @@ def test_onnxruntime_alone_runs_the_file(small, tmp_path):
 
 def test_negatives_are_columns_behind_the_words():
     spotter = taught(("lamp", "door"))
-    spotter.calibrated["door"] = 0.7
+    spotter.set_sensitivity(0.3, "door")
     [noise] = clips_of("right", stop=1)
     nearest = spotter.reject(noise)
     spotter.learn_many(clips_of("music", stop=3), ["music"] * 3)
@@ -423,8 +423,7 @@ def test_the_device_rejects_as_the_model(tmp_path):
     for word, name in zip(words, ("lamp", "door"), strict=True):
         spotter.learn_many(clips_of(name, stop=4), [word] * 4)
     nearest = spotter.reject(clips_of("right", stop=1)[0])
-    # Now nothing but what was rejected can say that it was not this word.
-    spotter.calibrated[nearest] = -1.0
+    spotter.set_sensitivity(1.0, nearest)
     device = Device(spotter, tmp_path)
     vectors = spotter.vectors(
         [

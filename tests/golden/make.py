@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
             spotter.learner.learn_one(vector, word, negative=True)
         spotter.learn_many(clips["fan"][:2], ["fan"] * 2)
         if spotter.has_thresholds:
-            spotter.calibrated = {"lamp": 0.625}
+            spotter.set_sensitivity(0.625, "lamp")
         spotter.save(folder / f"{name}.tap")
         vectors = spotter.vectors(asked)
         words, negatives = spotter.learner.all_scores(vectors)
@@ -51,7 +51,7 @@ def main(folder: Path) -> None:
             "rows": ["¬" * row.negative + row.word for row in spotter.learner.rows],
             "words": spotter.words,
             "rejected": spotter.negatives,
-            "calibrated": spotter.calibrated,
+            "sensitivities": spotter.sensitivities,
             "files": [path.relative_to(CLIPS).as_posix() for path in asked],
             "scores": scores.tolist(),
             "nearest": [x.word for x in spotter.predict_vectors(vectors, closed=True)],

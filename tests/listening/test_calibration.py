@@ -1,8 +1,161 @@
+"""Sensitivities from recordings without the words."""
+
+import numpy as np
 import pytest
 import scipy.stats
 
+from tapword import Spotter
 from tapword.errors import InputError
-from tapword.listening.calibration import poisson_interval
+from tapword.listening import calibration
+from tapword.listening.calibration import calibrate, poisson_interval
+from tapword.listening.detector import Detector
+from tapword.spotter.thresholds import Scores, Tail
+from tests.conftest import tone
+from tests.sounds import RATE, TAUGHT, clip, silence
+
+WORDS = ("lamp", "music")
+
+
+class Told(Spotter):
+    """A spotter whose scores of the sounds it hears are told by the test, one after another."""
+
+    def tell(self, lamp, music):
+        self.told = [
+            Scores(dict(zip(WORDS, map(float, scores), strict=True)), {})
+            for scores in zip(lamp, music, strict=True)
+        ]
+
+    def score_window(self, window, thresholds=None):
+        return self.told.pop(0)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    made = Told()
+    for word in WORDS:
+        made.learn_many([clip(word, voice) for voice in TAUGHT[:4]], [word] * 4)
+    return made
+
+
+@pytest.fixture
+def spotter(taught):
+    taught.set_sensitivity(0.5)
+    return taught
+
+
+def bursts(n):
+    """A sound each second."""
+    return np.concatenate([silence(0.4), tone(440, 0.2), silence(0.4)] * n)
+
+
+def like_speech(spotter, rng, n=200, shift=0.0):
+    """Scores of each word that are spread as in the background; at the same rate no alarm."""
+    found = {}
+    for word, tail in spotter.tails().items():
+        scores = rng.normal(0, 1, n)
+        now = Tail.of(scores)
+        found[word] = tail.place + (scores - now.place) * tail.width / now.width + shift
+        found[word] = found[word].clip(max=spotter.thresholds()[word] - 0.02)
+    return found
+
+
+@pytest.mark.parametrize(("shift", "moved"), [(-0.1, 1), (0.0, 0), (0.02, -1)])
+def test_sensitivities_follow_the_sounds_of_a_place(spotter, rng, shift, moved):
+    scores = like_speech(spotter, rng, shift=shift)
+    usual = spotter.thresholds()
+    spotter.tell(**scores)
+    found = calibrate(spotter, [[bursts(200)]])
+    assert spotter.told == [] and found.sound_hours == pytest.approx(200 / 3600)
+    share = found.sound_hours / (found.sound_hours + 0.5)
+    for word in WORDS:
+        here = Tail.of(scores[word]).threshold(0.5 / 2)
+        wanted = usual[word] + share * (here - usual[word])
+        assert found.thresholds_after[word] == pytest.approx(wanted)
+        assert np.sign(round(found.after[word] - 0.5, 6)) == moved
+        assert found.before[word] == 0.5 and found.thresholds_before[word] == usual[word]
+        assert found.highest[word] == pytest.approx(scores[word].max())
+    assert found.alarms_before == found.alarms_after == {"lamp": 0, "music": 0}
+    # What they are at this rate they are at any: it is the place that they are about.
+    for word, value in found.after.items():
+        spotter.set_sensitivity(value, word)
+    assert spotter.thresholds() == pytest.approx(found.thresholds_after)
+
+
+def test_false_alarms_lower_the_sensitivity(spotter, rng):
+    scores = like_speech(spotter, rng)
+    usual = spotter.thresholds()
+    scores["lamp"][[10, 100]] = usual["lamp"] + np.array([0.02, 0.03])
+    # From what was set before it does not start.
+    spotter.set_sensitivity(0.9, "lamp")
+    hours = 200 / 3600
+    for allowed in (2, 1, 0):
+        spotter.tell(**scores)
+        rate = (allowed + 0.5) / hours
+        found = calibrate(spotter, [[bursts(100)], [bursts(100)]], rate)
+        assert found.hours == pytest.approx(hours) and found.before["lamp"] == 0.9
+        assert sum(found.alarms_after.values()) <= allowed
+        assert found.at_most_per_hour > sum(found.alarms_after.values()) / hours
+    spotter.tell(**scores)
+    found = calibrate(spotter, [[bursts(200)]])
+    assert found.alarms_before["lamp"] == 2 and found.alarms_after["lamp"] == 0
+    assert found.thresholds_after["lamp"] == pytest.approx(usual["lamp"] + 0.031)
+    assert found.after["lamp"] < 0.5
+    assert spotter.sensitivities == {"lamp": 0.9}
+
+
+def test_the_scale_ends_somewhere(spotter, rng):
+    scores = like_speech(spotter, rng)
+    scores["lamp"][10] = 0.95
+    spotter.tell(**scores)
+    found = calibrate(spotter, [[bursts(200)]])
+    assert found.after["lamp"] == 0 and found.alarms_after == {"lamp": 1, "music": 0}
+    assert found.thresholds_after == spotter.thresholds(0.5, found.after)
+
+
+def test_windows_around_a_sound_count_once(spotter, rng, monkeypatch):
+    """They are looked at where a sound is nearly the word, and would be counted as often."""
+    scores = like_speech(spotter, rng)
+    hear = calibration._hear
+    spotter.tell(**scores)
+    once = calibrate(spotter, [[bursts(200)]])
+
+    def hear_around(*arguments):
+        candidates, hours = hear(*arguments)
+        return [one for one in candidates for _ in range(5)], hours
+
+    monkeypatch.setattr(calibration, "_hear", hear_around)
+    spotter.tell(**scores)
+    assert calibrate(spotter, [[bursts(200)]]) == once
+
+
+def test_silence_says_nothing(spotter):
+    spotter.tell(np.zeros(119), np.zeros(119))
+    with pytest.raises(InputError, match=r"only 119 s .* silence says nothing .* 2 minutes"):
+        calibrate(spotter, [[bursts(119)]])
+    with pytest.raises(InputError, match="only 0 s of the recordings hold sound"):
+        calibrate(spotter, [[silence(5.0)]])
+    with pytest.raises(InputError, match="the recordings are empty"):
+        calibrate(spotter, [[]])
+    with pytest.raises(InputError, match="no words yet"):
+        calibrate(Spotter(), [[silence(5.0)]])
+
+
+def test_events_are_those_that_a_detector_gives(monkeypatch):
+    monkeypatch.setattr(calibration, "LEAST_S", 2)
+    spotter = Spotter()
+    for word in WORDS:
+        spotter.learn_many([clip(word, voice) for voice in TAUGHT[:4]], [word] * 4)
+    sound = np.concatenate(
+        [silence(0.5), clip("lamp", TAUGHT[5]), silence(1), clip("music", TAUGHT[5])]
+    )
+    rate = 1.5 / (len(sound) / RATE / 3600)
+    found = calibrate(spotter, [[sound]], rate)
+    detector = Detector(spotter, thresholds=found.thresholds_after)
+    assert len(detector(sound) + detector.flush()) == sum(found.alarms_after.values())
+    # A sound that was rejected is no false alarm.
+    before = calibrate(spotter, [[sound]]).alarms_before
+    spotter.reject(clip("lamp", TAUGHT[5]))
+    assert before["lamp"] == 1 and calibrate(spotter, [[sound]]).alarms_before["lamp"] == 0
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 40])

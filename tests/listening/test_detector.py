@@ -367,6 +367,32 @@ def test_a_decider_pauses_after_an_event():
     )
 
 
+def test_one_utterance_seen_through_two_windows_is_one_event():
+    def at(centre_s, start_s, end_s, **scores):
+        scores = {"happy": 0.6, "no": 0.0} | scores
+        return Candidate(round(centre_s * RATE), start_s, end_s, Scores(scores, {}))
+
+    first, thresholds = at(1.95, 2.01, 2.37), {"happy": 0.5, "no": 0.5}
+    for second, both in [
+        # Half a second on, and the same 0.4 s of sound.
+        (at(2.45, 2.01, 2.40), False),
+        (at(2.45, 2.05, 2.37), False),
+        (at(2.45, 2.01, 2.40, no=0.7), False),
+        # Sound enough for two; and other sound.
+        (at(2.45, 2.01, 2.80), True),
+        (at(2.45, 2.38, 2.50), True),
+        # A word that was only half in the window before; and another one.
+        (at(2.45, 2.01, 2.80, happy=0.76), False),
+        (at(2.45, 2.01, 2.80, happy=0.74), True),
+        (at(2.45, 2.38, 2.50, happy=0.76), True),
+        (at(2.45, 2.01, 2.80, no=0.76), True),
+    ]:
+        assert len(replay([first, second], thresholds)) == 1 + both
+    # The pause begins anew with the window that shows it best; what comes behind it counts again.
+    again = [first, at(2.45, 2.01, 2.40), at(2.65, 2.20, 2.90), at(3.45, 3.01, 3.40)]
+    assert [event.start_s for event in replay(again, thresholds)] == [2.01, 3.01]
+
+
 def test_an_observer_changes_no_event(spotter, scene):
     candidates = []
     plain = hear(Detector(spotter, thresholds=USUAL), scene[0], 1280)

@@ -33,11 +33,12 @@ def test_options_become_arguments(run, monkeypatch, config, more):
     from tapword.serve.wyoming import service
 
     clients = [
-        {"name": "hall", "address": "10.0.0.7", "refractory": 0},
+        {"name": "hall", "address": "10.0.0.7", "refractory": 0, "sensitivity": 0},
         {"name": "the bath", "address": "10.0.0.8", "false_alarms_per_hour": 0.1},
     ]
     thresholds = ["turn off=0.6", "the bath/turn off=.5"]
     given = {"name": "My words", "clients": clients, "thresholds": thresholds, "languages": ["de"]}
+    given |= {"sensitivities": ["0.4", "the bath/turn off=0.7"]}
     seen = []
     monkeypatch.setattr(service, "serve", lambda *arguments: seen.append(arguments))
     monkeypatch.setenv("TAPWORD_URI", "tcp://0.0.0.0:10400")
@@ -52,8 +53,9 @@ def test_options_become_arguments(run, monkeypatch, config, more):
     assert str(full[0].path) == "/share/tapword/home.tap"
     assert full[3] == service.Presence("My words", ["de"])
     known = full[0].clients
-    assert known.settings("10.0.0.7") == Settings(0.5, 0.0, {"turn off": 0.6})
-    assert known.settings("10.0.0.8") == Settings(0.1, 0.4, {"turn off": 0.5})
+    hall, bath = known.settings("10.0.0.7"), known.settings("10.0.0.8")
+    assert hall == Settings(0.5, 0.0, {"turn off": 0.6}, {None: 0.0})
+    assert bath == Settings(0.1, 0.4, {"turn off": 0.5}, {None: 0.4, "turn off": 0.7})
     assert known.name("10.0.0.8") == "the bath"
 
 
@@ -70,6 +72,17 @@ def test_thresholds_that_are_none_are_refused_in_home_assistant(config):
         assert not accepts(config["schema"]["thresholds"][0], value)
         with pytest.raises(InputError):
             read_clients(thresholds=[value])
+
+
+def test_sensitivities_are_judged_alike(config):
+    [rule] = config["schema"]["sensitivities"]
+    for value in ("0", "1", "0.55", ".5", "1.0", "marvin=0.6", "a=b=1", "10.0.0.7/lamp=0"):
+        assert accepts(rule, value)
+        read_clients(sensitivities=[value])
+    for value in ("", "2", "1.1", "-0.1", "hall/0.5", "=0.5", " =1", "marvin", "lamp=2", "lamp="):
+        assert not accepts(rule, value)
+        with pytest.raises(InputError):
+            read_clients(sensitivities=[value])
 
 
 def test_every_option_is_explained_in_every_language(config):

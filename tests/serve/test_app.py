@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -104,8 +105,11 @@ def test_words_that_cannot_be_shown_are_refused(client, word):
     [
         ("/api/forget", {"word": "lamp"}, 422, "nothing is taught yet"),
         ("/api/rename", {"old": "lamp", "new": "x"}, 422, "nothing is taught yet"),
-        ("/api/forget", {"word": 3}, 422, "must be JSON with the texts word"),
-        ("/api/rename", ["lamp"], 422, "must be JSON with the texts old, new"),
+        ("/api/forget", {"word": 3}, 422, "must be JSON with the text word"),
+        ("/api/rename", ["lamp"], 422, "JSON with the text old, the text new"),
+        ("/api/sensitivity", {"word": "lamp", "value": 0.6}, 422, "nothing is taught yet"),
+        ("/api/sensitivity", {"word": "lamp", "value": True}, 422, "the number value"),
+        ("/api/sensitivity", {"word": "lamp"}, 422, "the text word, the number value"),
         ("/api/nothing", {}, 404, "Not Found"),
     ],
 )
@@ -123,6 +127,32 @@ def test_unknown_words(client):
     ):
         answer = client.post(path_, json=body)
         assert answer.status_code == 422 and "no word 'lam' is taught" in answer.json()["error"]
+
+
+def test_a_sensitivity_is_kept_in_the_file(path):
+    with client_of(StudioModel(path)) as client:
+        for word in ("lamp", "music"):
+            learn(client, word)
+        answer = client.post("/api/sensitivity", json={"word": "lamp", "value": 0.7}).json()
+        assert answer["has_thresholds"]
+        assert [entry["sensitivity"] for entry in answer["words"]] == [0.7, 0.5]
+        assert tapword.load(path).sensitivities == {"lamp": 0.7}
+        for word, value, said in (
+            ("lamp", 1.5, "from 0 to 1"),
+            ("lamp", float("nan"), "from 0 to 1"),
+            ("lam", 0.5, "no word 'lam' is taught"),
+        ):
+            content = json.dumps({"word": word, "value": value})
+            answer = client.post("/api/sensitivity", content=content)
+            assert answer.status_code == 422 and said in answer.json()["error"]
+        assert tapword.load(path).sensitivities == {"lamp": 0.7}
+
+
+def test_a_sensitivity_needs_known_thresholds(client):
+    learn(client, "lamp")
+    assert not client.get("/api/state").json()["has_thresholds"]
+    answer = client.post("/api/sensitivity", json={"word": "lamp", "value": 0.7})
+    assert answer.status_code == 422 and "not known for these parts" in answer.json()["error"]
 
 
 # The model file, shared with others.

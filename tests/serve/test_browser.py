@@ -148,8 +148,8 @@ def test_teach_listen_correct_reload(microphone, open_page, path):
     page.locator("#word-list li").first.wait_for()
     shown = page.locator("#word-list li").all_inner_texts()
     assert [re.sub(r"\s+", " ", text).strip() for text in shown] == [
-        "lamp 4 takes",
-        "kitchen 3 takes",
+        "lamp 4 takes 0.50",
+        "kitchen 3 takes 0.50",
     ]
 
 
@@ -290,8 +290,28 @@ def webbrowser_to(page):
         yield
 
 
-def test_forgetting_says_what_stays(open_page, path):
+def test_a_slider_moves_the_sensitivity(microphone, open_page, path):
     with tapword.Spotter.edit(path) as spotter:
+        for word in ("lamp", "music"):
+            spotter.learn(CLIPS / word / f"{VOICE}_0.ogg", word)
+    page, other = open_page(), open_page(viewport=PHONE)
+    slider = page.get_by_label("Sensitivity: lamp")
+    assert slider.input_value() == "0.5"
+    assert "it hears more" in page.locator("#sensitivity-note").inner_text()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.locator("#say", has_text="lamp: hears more").wait_for(state="attached")
+    # Every page shows it, and the focus stays for the next step.
+    other.locator(".sensitivity output", has_text="0.55").wait_for()
+    page.locator("[data-key='sensitivity/lamp']:focus").wait_for()
+    assert tapword.load(path).sensitivities == {"lamp": 0.55}
+    other.get_by_label("Sensitivity: lamp").fill("0.2")
+    page.locator(".sensitivity output", has_text="0.20").wait_for()
+    assert tapword.load(path).sensitivities == {"lamp": 0.2}
+
+
+def test_forgetting_says_what_stays(open_page, path):
+    with tapword.Spotter.edit(path, backbone="speech_embedding", learner="cosine") as spotter:
         for word in ("lamp", "music"):
             spotter.learn(CLIPS / word / f"{VOICE}_0.ogg", word)
     page = open_page()

@@ -103,6 +103,15 @@ def loud(pitch=300):
     return spoken(3 * tone(pitch, 0.5))
 
 
+def test_thresholds_are_told_again_when_the_model_changes(listener, taught):
+    [chunk, *_] = chunks(loud())
+    assert [message["type"] for message in listener.hear(chunk)] == ["scores"]
+    taught.learn(tone(600), "door")
+    told, *_ = listener.hear(chunk)
+    assert told == {"type": "thresholds", "thresholds": {"lamp": 0.5, "music": 0.5, "door": 0.5}}
+    assert [message["type"] for message in listener.hear(chunk)] == ["scores"]
+
+
 def test_an_event_is_put_right(listener, path):
     messages = [message for chunk in chunks(loud()) for message in listener.hear(chunk)]
     events = [message for message in messages if message["type"] == "event"]

@@ -412,6 +412,8 @@ def test_a_client_may_have_settings_of_its_own(taught, samples, caplog):
         ({"false_alarms_per_hour": ["10.0.0.7/0"]}, "must be above 0"),
         ({"refractory": ["-1"]}, "at least 0"),
         ({"refractory": ["nan"]}, "at least 0"),
+        ({"sensitivities": ["hall/0.5"]}, "must be a number from 0 to 1, or WORD=NUMBER"),
+        ({"sensitivities": ["10.0.0.7/lamp=2"]}, "must be a number from 0 to 1"),
         ({"thresholds": ["10.0.0.7/lamp"]}, "as in lamp=0.6"),
         ({"thresholds": ["marvin=-"]}, "as in lamp=0.6"),
     ],
@@ -419,6 +421,32 @@ def test_a_client_may_have_settings_of_its_own(taught, samples, caplog):
 def test_settings_that_are_none(options, message):
     with pytest.raises(InputError, match=re.escape(message)):
         read_clients(**options)
+
+
+def test_sensitivities_for_all_and_for_one_client(taught, caplog):
+    known = read_clients(
+        ["hall=127.0.0.1"],
+        sensitivities=["lamp=0.6", "0.4", "hall/music=0.3", "10.0.0.9/0.8", "shelf=0.7"],
+    )
+    common = {None: 0.4, "lamp": 0.6, "shelf": 0.7}
+    assert known.common.sensitivities == common
+    assert known.settings(HOST).sensitivities == common | {"music": 0.3}
+    # One for all words of a client is for those too that have another one elsewhere.
+    assert known.settings("10.0.0.9").sensitivities == {None: 0.8}
+    followed = FollowedModel(taught, known)
+    assert "no word 'shelf' is taught" in caplog.text
+    detector = followed.detector(followed.served, known.settings(HOST))
+    spotter, wanted = followed.served, {None: 0.4, "lamp": 0.6, "music": 0.3}
+    assert detector.thresholds == spotter.thresholds(sensitivities=wanted)
+    # Where no option says otherwise, it is the file's, as soon as it changes.
+    followed = FollowedModel(taught)
+    before = followed.detector(followed.served, Settings()).thresholds
+    with Spotter.edit(taught) as spotter:
+        spotter.set_sensitivity(0.9)
+    assert followed.look()
+    after = followed.detector(followed.served, Settings()).thresholds
+    assert after == pytest.approx(spotter.thresholds())
+    assert all(after[word] < before[word] for word in before)
 
 
 def test_near_misses_are_logged_where_no_word_was(taught, samples, caplog):

@@ -33,7 +33,7 @@ def test_a_file_knows_what_it_knew(number, name):
     rows = [Row(row.removeprefix("¬"), row.startswith("¬")) for row in wanted["rows"]]
     assert spotter.learner.rows == rows
     assert spotter.words == wanted["words"] and spotter.negatives == wanted["rejected"]
-    assert spotter.calibrated == wanted["calibrated"]
+    assert spotter.sensitivities == wanted.get("sensitivities", {})
     vectors = spotter.vectors([CLIPS / file for file in wanted["files"]])
     words, negatives = spotter.learner.all_scores(vectors)
     scores, negative = np.array(wanted["scores"]), np.array([row.negative for row in rows])

@@ -51,7 +51,8 @@ PARTS = {
     "dim": None,
     "negatives": {},
     "rows": None,
-    "calibrated": {},
+    "sensitivity": 0.5,
+    "sensitivities": {},
     "revision": "0",
 }
 

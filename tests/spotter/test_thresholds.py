@@ -7,7 +7,15 @@ from tapword import Detector, Spotter
 from tapword.assets import CLIPS
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import modelfile
-from tapword.spotter.thresholds import Scores, Tail, parse_threshold, said
+from tapword.spotter.thresholds import (
+    SENSITIVITY,
+    Scores,
+    Tail,
+    parse_sensitivity,
+    parse_threshold,
+    rate_factor,
+    said,
+)
 from tests.conftest import tone
 
 
@@ -134,33 +142,125 @@ def test_rejected_sounds_follow_their_word(tmp_path, rng):
     assert spotter.reject(tone(300)) is None
 
 
-def test_a_calibration_only_raises_thresholds_and_goes_with_the_words(spotter, tmp_path):
-    shipped = spotter.thresholds()
-    spotter.calibrated = {"low": shipped["low"] + 0.1, "high": 0.0}
-    assert spotter.thresholds() == {"low": shipped["low"] + 0.1, "high": shipped["high"]}
-    # A stricter rate asks for more than what was once calibrated.
-    assert spotter.thresholds(1e-4)["low"] > shipped["low"] + 0.1
+# Sensitivity.
+
+
+def test_each_tenth_of_sensitivity_allows_more_false_alarms(spotter):
+    middle = spotter.thresholds()
+    spotter.set_sensitivity(0.6, "low")
+    assert spotter.thresholds() == {
+        "low": pytest.approx(spotter.thresholds(0.5 * 100**0.2, {None: 0.5})["low"]),
+        "high": middle["high"],
+    }
+    assert spotter.thresholds()["low"] < middle["low"]
+    # It holds at any rate.
+    assert spotter.thresholds(0.1)["low"] < spotter.thresholds(0.1, {None: 0.5})["low"]
+    spotter.set_sensitivity(0.2)
+    assert spotter.sensitivity == 0.2 and spotter.sensitivities == {}
+    assert all(spotter.thresholds()[word] > middle[word] for word in middle)
+    assert [rate_factor(value) for value in (0, 0.5, 1)] == pytest.approx([0.01, 1, 100])
+
+
+def test_sensitivities_for_one_listener_alone(spotter):
+    spotter.set_sensitivity(0.9, "low")
+    for given, low, high in [
+        ({}, 0.9, 0.5),
+        ({"low": 0.3}, 0.3, 0.5),
+        ({None: 0.7}, 0.7, 0.7),
+        ({None: 0.7, "high": 0.1}, 0.7, 0.1),
+    ]:
+        wanted = {"low": spotter.thresholds(0.5, {None: low})["low"]}
+        wanted |= {"high": spotter.thresholds(0.5, {None: high})["high"]}
+        assert spotter.thresholds(0.5, given) == wanted
+        assert Detector(spotter, sensitivities=given).thresholds == wanted
+    assert spotter.sensitivities == {"low": 0.9}
+    given = Detector(spotter, sensitivities={None: 1.0}, thresholds={"low": 0.9}).thresholds
+    assert given == spotter.thresholds(0.5, {None: 1.0}) | {"low": 0.9}
+
+
+@pytest.mark.parametrize("value", [-0.01, 1.01, np.nan, np.inf])
+def test_a_sensitivity_goes_from_0_to_1(spotter, value):
+    with pytest.raises(InputError, match="a number from 0 to 1"):
+        spotter.set_sensitivity(value, "low")
+    with pytest.raises(InputError, match="a number from 0 to 1"):
+        Detector(spotter, sensitivities={"low": value})
+    assert spotter.sensitivities == {}
+
+
+def test_a_sensitivity_is_of_a_taught_word_and_of_known_scores(spotter):
+    with pytest.raises(InputError, match="no word 'lo' is taught; known: low, high"):
+        spotter.set_sensitivity(0.6, "lo")
+    with pytest.raises(InputError, match="no word 'lo' is taught"):
+        Detector(spotter, sensitivities={"lo": 0.6})
+    other = Spotter("logmel", "avg", "ncm")
+    other.learn(tone(300), "low")
+    for word in (None, "low"):
+        with pytest.raises(InputError, match="not known for these parts"):
+            other.set_sensitivity(0.6, word)
+        with pytest.raises(InputError, match="not known for these parts"):
+            Detector(other, thresholds={"low": 0.5}, sensitivities={word: 0.6})
+
+
+def test_sensitivities_go_with_the_words(spotter, tmp_path):
     path = tmp_path / "model.tap"
+    spotter.set_sensitivity(0.4)
+    spotter.set_sensitivity(0.8, "low")
     spotter.save(path)
-    assert Spotter.load(path).calibrated == spotter.calibrated
-    merged = Spotter()
-    merged.calibrated = {"low": 0.0}
-    merged.merge(spotter)
-    assert merged.calibrated == spotter.calibrated
-    spotter.calibrated["gone"] = 0.9
-    assert "gone" not in spotter.thresholds()
-    spotter.forget("low")
-    assert "low" not in spotter.calibrated
+    loaded = Spotter.load(path)
+    assert (loaded.sensitivity, loaded.sensitivities) == (0.4, {"low": 0.8})
+    assert loaded.thresholds() == pytest.approx(spotter.thresholds())
+    spotter.rename("low", "deep")
+    assert spotter.sensitivities == {"deep": 0.8}
+    spotter.forget("deep")
+    assert spotter.sensitivities == {}
+    spotter.replace_by(loaded)
+    assert (spotter.sensitivity, spotter.sensitivities) == (0.4, {"low": 0.8})
 
 
-@pytest.mark.parametrize("calibrated", [{"low": "x"}, {"low": float("nan")}, {"other": 0.5}, [1]])
-def test_thresholds_of_a_file_must_make_sense(spotter, tmp_path, calibrated):
+def test_of_two_sensitivities_the_lower_one_is_merged(spotter):
+    """Each word goes on as it was heard; whoever heard it less set that for a reason."""
+    other = Spotter()
+    for word, pitch in (("low", 300), ("high", 1200), ("beep", 2000)):
+        other.learn(tone(pitch), word)
+    other.set_sensitivity(0.3)
+    other.set_sensitivity(0.9, "low")
+    spotter.set_sensitivity(0.7, "low")
+    spotter.merge(other)
+    assert spotter.sensitivity == 0.5
+    assert spotter.sensitivities == {"low": 0.7, "high": 0.3, "beep": 0.3}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"sensitivity": 1.5},
+        {"sensitivity": True},
+        {"sensitivity": None},
+        {"sensitivities": {"low": "x"}},
+        {"sensitivities": {"low": float("nan")}},
+        {"sensitivities": {"low": -1}},
+        {"sensitivities": {"other": 0.5}},
+        {"sensitivities": [1]},
+    ],
+)
+def test_sensitivities_of_a_file_must_make_sense(spotter, tmp_path, said):
     path = tmp_path / "model.tap"
     spotter.save(path)
     header, arrays = modelfile.read(path)
-    path.write_bytes(modelfile.pack(header | {"calibrated": calibrated}, arrays))
-    with pytest.raises(ModelFileError):
+    path.write_bytes(modelfile.pack(header | said, arrays))
+    with pytest.raises(ModelFileError, match="sensitivit"):
         Spotter.load(path)
+
+
+def test_a_file_without_sensitivities_has_the_usual_one(spotter, tmp_path):
+    path = tmp_path / "model.tap"
+    spotter.save(path)
+    header, arrays = modelfile.read(path)
+    header = {key: header[key] for key in header if not key.startswith("sensitiv")}
+    # Earlier versions kept thresholds of their own scores.
+    path.write_bytes(modelfile.pack(header | {"calibrated": {"low": 10**400}}, arrays))
+    loaded = Spotter.load(path)
+    assert (loaded.sensitivity, loaded.sensitivities) == (SENSITIVITY, {})
 
 
 def test_a_whitening_for_a_file_without_one_is_refused(spotter, tmp_path):
@@ -213,3 +313,24 @@ def test_what_is_no_threshold(text):
 def test_a_threshold_of_a_word_that_cannot_be_shown():
     with pytest.raises(InputError, match="printable"):
         parse_threshold("a\nb=0.6")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("0.6", (None, 0.6)),
+        ("1", (None, 1.0)),
+        (" a=b =0", ("a=b", 0.0)),
+        ("lamp=.5", ("lamp", 0.5)),
+    ],
+)
+def test_a_sensitivity_is_a_number_for_a_word_or_for_all(text, wanted):
+    assert parse_sensitivity(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lamp", "lamp=", "=0.6", " =1", "lamp=nan", "1.1", "lamp=-0.1"]
+)
+def test_what_is_no_sensitivity(text):
+    with pytest.raises(InputError, match=r"must be a number from 0 to 1, or WORD=NUMBER"):
+        parse_sensitivity(text)

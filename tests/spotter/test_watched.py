@@ -103,9 +103,9 @@ def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
     teach(path, "lamp", **PARTS)
     watched = WatchedModel(path)
     good, model = path.read_bytes(), modelfile.read(path)
-    path.write_bytes(hostile.forged(model, calibrated={"lamp": 10**400}))
+    path.write_bytes(hostile.forged(model, sensitivities={"lamp": 10**400}))
     assert not watched.look() and watched.look()
-    assert "no scores of its words" in watched.problem and watched.spotter.words == {"lamp": 1}
+    assert "which goes from 0 to 1" in watched.problem and watched.spotter.words == {"lamp": 1}
     path.write_bytes(good)
     assert watched.look() and watched.problem is None
 

@@ -2,16 +2,17 @@
 
 import io
 import json
+import math
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Annotated, cast
 
 import numpy as np
 import soxr
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
-from rich.table import Table
 
 from tapword.audio import files as audio_files
 from tapword.audio import microphone
@@ -19,15 +20,31 @@ from tapword.audio.align import decibels
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.audio.microphone import CHUNK_S, Chunk
 from tapword.cli.app import TEACH, argument, command, flag, option
-from tapword.cli.console import cell, err, out, print_json
-from tapword.cli.options import AsJson, Backbones, Device, Model, PerHour, Thresholds, expand
+from tapword.cli.console import err, out, print_json, progress_steps
+from tapword.cli.models import sensitivity_change
+from tapword.cli.options import (
+    AsJson,
+    Backbones,
+    Device,
+    Model,
+    PerHour,
+    Refractory,
+    Sensitivities,
+    Thresholds,
+    expand,
+)
 from tapword.cli.record import METER_DB
 from tapword.errors import InputError
 from tapword.listening import calibration
-from tapword.listening.detector import Detector, Event
+from tapword.listening.detector import REFRACTORY_S, Detector, Event
+from tapword.listening.near import NearMiss, NearMisses
 from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, parse_threshold
+from tapword.spotter.thresholds import (
+    FALSE_ALARMS_PER_HOUR,
+    parse_sensitivity,
+    parse_threshold,
+)
 from tapword.spotter.watched import WatchedModel
 from tapword.text import printable
 
@@ -50,8 +67,13 @@ def listen(
         int | None,
         option("HZ", "With -: samples a second. [default: 16000]"),
     ] = None,
+    near: Annotated[
+        bool, flag("--near", "Also show words that were nearly said, with their thresholds.")
+    ] = False,
+    sensitivity: Sensitivities = None,
     threshold: Thresholds = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    refractory: Refractory = REFRACTORY_S,
     backbone: Backbones = None,
 ) -> None:
     """Print the words of MODEL as they are said: time in seconds, word, score.
@@ -73,7 +95,10 @@ def listen(
         watched.spotter,
         false_alarms_per_hour=false_alarms_per_hour,
         thresholds=dict(map(parse_threshold, threshold or [])),
+        sensitivities=dict(map(parse_sensitivity, sensitivity or [])),
+        refractory_s=refractory,
     )
+    misses = NearMisses(detector) if near else None
     live = watched if mic or source == "-" else None
     counts: Counter[str] = Counter()
     heard_s = 0.0
@@ -90,8 +115,12 @@ def listen(
                     heard_s += len(chunk) / SAMPLE_RATE
                     counts.update(event.word for event in events)
                     _show_level(meter, bar, chunk, detector)
-                    for event in events:
-                        _show(event, as_json, meter)
+                    # The last chunk is empty: nothing comes any more.
+                    now_s = heard_s if len(chunk) else math.inf
+                    found: list[Event | NearMiss] = [*events]
+                    found += misses.since(now_s) if misses else []
+                    for one in sorted(found, key=lambda one: one.start_s):
+                        _show(one, as_json, meter)
         except KeyboardInterrupt:
             pass
     words = ", ".join(f"{printable(word)} {n}" for word, n in counts.most_common())
@@ -162,14 +191,18 @@ def _show_level(meter: Progress, bar: TaskID, chunk: np.ndarray, detector: Detec
     meter.update(bar, completed=level_db - METER_DB[0], description=text)
 
 
-def _show(event: Event, as_json: bool, meter: Progress) -> None:
+def _show(one: Event | NearMiss, as_json: bool, meter: Progress) -> None:
+    line = f"{one.start_s:9.2f} s  {printable(one.word)}  {one.score:.2f}"
+    told, style = one._asdict(), None
+    if isinstance(one, NearMiss):
+        why = "rejected, nearer to what is not this word" if one.rejected else "nearly"
+        line += f"  {why}; threshold {one.threshold:.2f}"
+        told, style = told | {"near": True}, "dim"
     if as_json:
-        line = json.dumps(event._asdict(), ensure_ascii=False)
-    else:
-        line = f"{event.start_s:9.2f} s  {printable(event.word)}  {event.score:.2f}"
+        line = json.dumps(told, ensure_ascii=False)
     if err.is_terminal and sys.stdout.isatty():
         # Above the meter, which would be written over otherwise.
-        meter.console.print(line, soft_wrap=True)
+        meter.console.print(line, soft_wrap=True, style=style)
     else:
         print(line, flush=True)
 
@@ -178,68 +211,65 @@ def _show(event: Event, as_json: bool, meter: Progress) -> None:
 def calibrate(
     model: Model,
     negatives: Annotated[
-        list[str] | None,
+        list[str],
         argument("FILES", "Long recordings without the words: files, folders or globs."),
-    ] = None,
+    ],
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    refractory: Refractory = REFRACTORY_S,
     as_json: AsJson = False,
     backbone: Backbones = None,
 ) -> None:
-    """Set the thresholds of MODEL so that recordings without its words give few false alarms.
+    """Set the sensitivities of MODEL by recordings of a place in which none of its words is said.
 
-    Without recordings, show the thresholds. A calibration replaces the one before, so give all
-    recordings at once.
+    Words are heard more readily where nothing there is like them, and less readily where they would
+    raise false alarms. The sensitivities replace those of before, so give all recordings at once.
     """
     spotter = Spotter.load(model, backbone)
-    if not negatives:
-        _show_thresholds(spotter, false_alarms_per_hour, as_json)
-        return
-    recordings = (audio_files.blocks(path, BLOCK_S) for path in expand(negatives))
-    found = calibration.calibrate(spotter, recordings, false_alarms_per_hour)
+    with progress_steps() as step:
+        recordings = _recordings(expand(negatives), step)
+        found = calibration.calibrate(spotter, recordings, false_alarms_per_hour, refractory)
     with Spotter.edit(model, spotter.backbones) as edited:
         edited.require_same_parts(spotter)
-        edited.calibrated = {
-            word: threshold
-            for word, threshold in found.after.items()
-            if threshold > found.before[word] and word in edited.words
-        }
+        for word, value in found.after.items():
+            if word in edited.words:
+                edited.set_sensitivity(value, word)
     if as_json:
         print_json(found._asdict())
     else:
         _show_calibration(found, false_alarms_per_hour)
 
 
-def _show_thresholds(spotter: Spotter, false_alarms_per_hour: float, as_json: bool) -> None:
-    thresholds = spotter.thresholds(false_alarms_per_hour)
-    if as_json:
-        print_json(thresholds)
-        return
-    table = Table("word", "threshold", "from")
-    for word, threshold in thresholds.items():
-        source = "calibration" if word in spotter.calibrated else "other words"
-        table.add_row(cell(word), f"{threshold:.3f}", source)
-    out.print(table if thresholds else "no words yet")
+def _recordings(
+    paths: list[Path], step: Callable[[str, int, int], None]
+) -> Iterator[Iterator[np.ndarray]]:
+    """Give recordings as streams of blocks; `step` is told how far they were heard."""
+    total_s, done = int(sum(map(audio_files.length_s, paths))), 0
+
+    def blocks(path: Path) -> Iterator[np.ndarray]:
+        nonlocal done
+        for block in audio_files.blocks(path, BLOCK_S):
+            yield block
+            done += len(block)
+            step("listening, s", done // SAMPLE_RATE, total_s)
+
+    return map(blocks, paths)
 
 
 def _show_calibration(found: calibration.Calibration, false_alarms_per_hour: float) -> None:
-    table = Table("word", "threshold before", "now", "highest score", "alarms before", "alarms now")
-    for word, threshold in found.before.items():
-        highest = found.highest[word]
-        table.add_row(
-            cell(word),
-            f"{threshold:.3f}",
-            f"{found.after[word]:.3f}",
-            "" if highest is None else f"{highest:.3f}",
-            str(found.alarms_before[word]),
-            str(found.alarms_after[word]),
-        )
-    out.print(table)
+    length = f"{found.hours:.1f} h" if found.hours >= 1 else f"{found.hours * 60:.1f} minutes"
+    for word, now in found.after.items():
+        count, before = found.alarms_after[word], found.alarms_before[word]
+        alarms = f"{count or 'no'} false alarm{'s' if count > 1 else ''} in {length}"
+        end = ", as far as it goes" if now in (0, 1) else ""
+        earlier = f", {before} before" if before != count else ""
+        line = f"{sensitivity_change(word, found.before[word], now)}{end}; {alarms}{earlier}"
+        out.print(line, soft_wrap=True)
     allowed = int(false_alarms_per_hour * found.hours)
     out.print(
-        f"{found.hours * 60:.1f} minutes were heard; {false_alarms_per_hour:g} an hour allow "
-        f"{allowed} false alarms in them.\n"
-        f"{sum(found.alarms_after.values())} in that time show a rate below "
-        f"{found.at_most_per_hour:.2g} an hour (upper end of the 95% interval), in sound like this."
+        f"{false_alarms_per_hour:g} an hour allow {allowed} false alarms in that time, of which "
+        f"{found.sound_hours * 60:.1f} minutes hold sound that stands out.\n"
+        f"{sum(found.alarms_after.values())} show a rate below {found.at_most_per_hour:.2g} an "
+        "hour (upper end of the 95% interval), in sound like this."
     )
     if found.at_most_per_hour > false_alarms_per_hour:
         out.print(

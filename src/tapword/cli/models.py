@@ -7,13 +7,16 @@ from typing import Annotated, Any
 from rich.table import Table
 
 from tapword import registry
-from tapword.cli.app import FILES, argument, command
+from tapword.cli.app import FILES, TEACH, argument, command, option
 from tapword.cli.console import cell, out, print_json
-from tapword.cli.options import AsJson, Backbones, Model
+from tapword.cli.options import AsJson, Backbones, Model, PerHour
 from tapword.cli.teach import report_model
 from tapword.errors import InputError
 from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY
+from tapword.spotter.words import clean_word
+from tapword.text import printable
 
 Word = Annotated[str, argument("WORD", "A taught word.")]
 ARGUMENTS_WIDTH = 30
@@ -27,12 +30,13 @@ def info(model: Model, as_json: AsJson = False) -> None:
     header, learner = read.header, modelfile.taught(model, read)
     size = learner.state_bytes
     words, negatives = header["words"], header["negatives"]
-    calibrated = header.get("calibrated") or {}
+    common, own = header["sensitivity"], header["sensitivities"]
     facts = {
         "file": str(model),
         "words": words,
         "negatives": negatives,
-        "calibrated": calibrated,
+        "sensitivity": common,
+        "sensitivities": own,
         "align": bool(header.get("align")),
         "augment": bool(header.get("augment")),
         "whitening": header.get("whitening") or [],
@@ -55,8 +59,8 @@ def info(model: Model, as_json: AsJson = False) -> None:
     # Most models have neither of these.
     if negatives:
         columns["negatives"] = {word: str(negatives.get(word, 0)) for word in words}
-    if calibrated:
-        columns["threshold"] = {word: f"{score:.3f}" for word, score in calibrated.items()}
+    if own or common != SENSITIVITY:
+        columns["sensitivity"] = {word: f"{own.get(word, common):.2f}" for word in words}
     table = Table("word", *columns)
     for word in words:
         table.add_row(cell(word), *(column.get(word, "") for column in columns.values()))
@@ -81,6 +85,77 @@ def info(model: Model, as_json: AsJson = False) -> None:
         f"state      {size.total:,} bytes: {size.fixed:,} fixed and {size.per_word:,} a word\n"
         f"keeps      {kept}, never a recording; of a forgotten word {trace}\n"
         f"written    {header.get('generation')} times, last by tapword {header.get('version')}"
+    )
+
+
+@command(TEACH)
+def sensitivity(
+    model: Model,
+    value: Annotated[
+        float | None,
+        argument("VALUE", f"From 0 to 1; {SENSITIVITY} where it was never changed."),
+    ] = None,
+    word: Annotated[
+        list[str] | None,
+        option("WORD", "This word alone; repeat for several. [default: all words]"),
+    ] = None,
+    false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
+    as_json: AsJson = False,
+    backbone: Backbones = None,
+) -> None:
+    """Show how readily the words of MODEL are heard, or set it to VALUE and keep it in the file.
+
+    Higher hears more and raises more false alarms: each tenth 2.5 times as many. Without --word it
+    is for all words, those too that had a sensitivity of their own or are taught later.
+    """
+    modelfile.require_file(model)
+    wanted = [clean_word(one) for one in word or ()]
+    if value is None:
+        spotter = Spotter.load(model, backbone)
+        for one in wanted:
+            spotter.learner.require_taught(one)
+        _show_sensitivities(spotter, wanted or list(spotter.words), false_alarms_per_hour, as_json)
+        return
+    with Spotter.edit(model, backbone) as spotter:
+        before = {one: spotter.sensitivity_of(one) for one in spotter.words}
+        if not wanted:
+            spotter.set_sensitivity(value)
+        for one in wanted:
+            spotter.set_sensitivity(value, one)
+    if as_json:
+        _show_sensitivities(spotter, wanted or list(spotter.words), false_alarms_per_hour, as_json)
+        return
+    for one in wanted or before:
+        out.print(sensitivity_change(one, before[one], value), soft_wrap=True)
+    if not wanted:
+        out.print(f"words taught later: sensitivity {value:.2f}")
+
+
+def sensitivity_change(word: str, before: float, now: float) -> str:
+    """Say in words what becomes of a word whose sensitivity was moved."""
+    shown, old = f"{now:.2f}", f"{before:.2f}"
+    effect = "as it was" if shown == old else "hears more" if now > before else "hears less"
+    return f"{printable(word)}: sensitivity {old} -> {shown}, {effect}"
+
+
+def _show_sensitivities(
+    spotter: Spotter, words: list[str], false_alarms_per_hour: float, as_json: bool
+) -> None:
+    thresholds = spotter.thresholds(false_alarms_per_hour)
+    facts = {
+        word: {"sensitivity": spotter.sensitivity_of(word), "threshold": thresholds[word]}
+        for word in words
+    }
+    if as_json:
+        print_json(facts)
+        return
+    table = Table("word", "sensitivity", "threshold")
+    for word, fact in facts.items():
+        table.add_row(cell(word), f"{fact['sensitivity']:.2f}", f"{fact['threshold']:.3f}")
+    out.print(table if facts else "no words yet")
+    out.print(
+        f"Words taught later: {spotter.sensitivity:.2f}. Sensitivities of {SENSITIVITY:g} allow "
+        f"{false_alarms_per_hour:g} false alarms an hour, of all words together."
     )
 
 

@@ -47,6 +47,15 @@ Thresholds = Annotated[
         "WORD=SCORE", "Score from which WORD counts as said; repeat for several.", "--threshold"
     ),
 ]
+Sensitivities = Annotated[
+    list[str] | None,
+    option(
+        "[WORD=]VALUE",
+        "From 0 to 1, for this run, instead of MODEL's: higher hears more and raises more false "
+        "alarms; repeat for several words.",
+        "--sensitivity",
+    ),
+]
 Refractory = Annotated[float, option("SECONDS", "One word at most in this time.", "--refractory")]
 Jobs = Annotated[int | None, option("N", "Processes. [default: one per core]", min=1)]
 CacheFolder = Annotated[

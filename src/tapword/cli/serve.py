@@ -111,6 +111,14 @@ def wyoming(
             "client alone.",
         ),
     ] = None,
+    sensitivity: Annotated[
+        list[str] | None,
+        option(
+            "[WORD=]VALUE",
+            "From 0 to 1, instead of the model's: higher hears more and raises more false alarms; "
+            "repeat for several words. CLIENT/VALUE, CLIENT/WORD=VALUE: for one client alone.",
+        ),
+    ] = None,
     false_alarms_per_hour: Annotated[
         list[str] | None,
         option(
@@ -153,7 +161,11 @@ def wyoming(
     The model is read again whenever somebody taught it more.
     """
     clients = read_clients(
-        client or (), threshold or (), false_alarms_per_hour or (), refractory or ()
+        client or (),
+        threshold or (),
+        false_alarms_per_hour or (),
+        refractory or (),
+        sensitivity or (),
     )
     try:
         import wyoming.server  # noqa: F401

@@ -90,7 +90,7 @@ class Learner(Part, ABC):
         row = Row(word, negative)
         if row not in self._numbers:
             if negative:
-                self._require_taught(word)
+                self.require_taught(word)
             self._make_rows([row], len(x))
         number = self._numbers[row]
         self._learn_one(x, number)
@@ -171,7 +171,7 @@ class Learner(Part, ABC):
         Where the learner `keeps_trace`, what words share, such as the scatter, keeps a part of it
         until all words are forgotten.
         """
-        self._require_taught(word)
+        self.require_taught(word)
         for row in (Row(word), Row(word, negative=True)):
             if row in self._numbers:
                 number = self._numbers.pop(row)
@@ -185,7 +185,7 @@ class Learner(Part, ABC):
 
     def rename(self, old: str, new: str) -> None:
         """Give a word another name; nothing else changes."""
-        self._require_taught(old)
+        self.require_taught(old)
         self._check_word(new)
         if new != old and Row(new) in self._numbers:
             raise InputError(f"cannot rename {old!r} to {new!r}: {new!r} is already taught")
@@ -359,7 +359,8 @@ class Learner(Part, ABC):
                 f"{gigabytes:.1f} GB; max_gb is {self.max_gb:g}"
             )
 
-    def _require_taught(self, word: str) -> None:
+    def require_taught(self, word: str) -> None:
+        """Refuse a word that is not taught."""
         if Row(word) not in self._numbers:
             known = ", ".join(self.words) or "none"
             raise InputError(f"no word {word!r} is taught; known: {known}")

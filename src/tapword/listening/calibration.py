@@ -1,6 +1,5 @@
-"""Thresholds from long recordings without the words: raised until false alarms are rare enough."""
+"""Sensitivities from long recordings without the words: how readily they may be heard there."""
 
-import copy
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -10,24 +9,32 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.listening.detector import REFRACTORY_S, Candidate, Detector, Event, replay
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, Tail, sensitivity_for
 
 # How far a threshold is put above the score of a false alarm.
 ABOVE = 0.001
+# The background that is shipped counts as much as so many hours of the recordings' own sound.
+SHIPPED_HOURS = 0.5
+# Recordings with less sound than this say nothing of a place.
+LEAST_S = 120
 
 
 class Calibration(NamedTuple):
-    """What recordings without the words say of the thresholds; dicts are by word."""
+    """What recordings without the words say of their sensitivities; dicts are by word."""
 
-    # Thresholds: the shipped ones, and those that keep to the wanted rate here.
+    # Sensitivities, and the thresholds they give at the wanted rate: of the model, and of here.
     before: dict[str, float]
     after: dict[str, float]
+    thresholds_before: dict[str, float]
+    thresholds_after: dict[str, float]
     # Highest score of a candidate; None where there was none.
     highest: dict[str, float | None]
-    # False alarms in these recordings, so long, by either.
+    # False alarms in these recordings by either.
     alarms_before: dict[str, int]
     alarms_after: dict[str, int]
+    # Length of the recordings, and of the sound in them that stands out.
     hours: float
+    sound_hours: float
     # Upper end of the 95% interval of all words' false alarms an hour, in sound like this.
     at_most_per_hour: float
 
@@ -38,11 +45,14 @@ def calibrate(
     false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR,
     refractory_s: float = REFRACTORY_S,
 ) -> Calibration:
-    """Find thresholds that give few enough false alarms in recordings without the words.
+    """Find sensitivities that give few enough false alarms in recordings without the words.
 
-    A threshold is raised just above the score of a false alarm, the one that exceeds its threshold
-    least first, until no more alarms are left than the recordings' hours allow. It is never below
-    the shipped one. The spotter is not changed.
+    A word's threshold is found in the recordings by the rule that finds it in the background that
+    is shipped, and the two are averaged: where sounds are less like the word, it is heard more
+    readily. Then thresholds are raised just above the scores of false alarms, the one that exceeds
+    its threshold least first, until no more alarms are left than the recordings' hours allow. The
+    sensitivities are those that give these thresholds, as far as the scale goes. The spotter is not
+    changed.
 
     Parameters
     ----------
@@ -57,11 +67,60 @@ def calibrate(
     """
     if not spotter.words:
         raise InputError("the model has no words yet; teach them first")
-    shipped = copy.copy(spotter)
-    shipped.calibrated = {}
-    before = shipped.thresholds(false_alarms_per_hour)
+    words = list(spotter.words)
+    before = {word: spotter.sensitivity_of(word) for word in words}
+    usual = spotter.thresholds(false_alarms_per_hour, {None: SENSITIVITY})
+    candidates, hours = _hear(Detector(spotter, thresholds=usual), recordings, refractory_s)
+    sound_s = len({candidate.centre // SAMPLE_RATE for candidate in candidates})
+    if sound_s < LEAST_S:
+        raise InputError(
+            f"only {sound_s} s of the recordings hold sound that stands out, and silence says "
+            f"nothing of false alarms: give recordings with {LEAST_S // 60} minutes of speech or "
+            "more"
+        )
+    scores = _scores(candidates, words)
+    each = false_alarms_per_hour / len(words)
+    sound_hours = sound_s / 3600
+    share = sound_hours / (sound_hours + SHIPPED_HOURS)
+    wanted = {
+        word: usual[word] + share * (Tail.of(scores[word]).threshold(each) - usual[word])
+        for word in words
+    }
+    start = dict(wanted)
+    while len(alarms := replay(candidates, wanted, refractory_s)) > false_alarms_per_hour * hours:
+        least = min(alarms, key=lambda alarm: alarm.score - start[alarm.word])
+        wanted[least.word] = least.score + ABOVE
+    tails = spotter.tails()
+    after = {
+        word: sensitivity_for(tails[word].false_alarms_per_hour(wanted[word]) / each)
+        for word in words
+    }
+    thresholds_before, thresholds_after = (
+        spotter.thresholds(false_alarms_per_hour, {word: values[word] for word in words})
+        for values in (before, after)
+    )
+    alarms_before = replay(candidates, thresholds_before, refractory_s)
+    alarms_after = replay(candidates, thresholds_after, refractory_s)
+    return Calibration(
+        before,
+        after,
+        thresholds_before,
+        thresholds_after,
+        {word: float(found.max()) if len(found) else None for word, found in scores.items()},
+        _count(alarms_before, words),
+        _count(alarms_after, words),
+        hours,
+        sound_hours,
+        poisson_interval(len(alarms_after), hours)[1],
+    )
+
+
+def _hear(
+    detector: Detector, recordings: Iterable[Iterable[np.ndarray]], refractory_s: float
+) -> tuple[list[Candidate], float]:
+    """Candidates of recordings, and the hours that these last."""
     candidates: list[Candidate] = []
-    detector = Detector(spotter, thresholds=before, observe=candidates.append)
+    detector.observe = candidates.append
     samples = 0
     for recording in recordings:
         for chunk in recording:
@@ -71,24 +130,17 @@ def calibrate(
         detector.gap(refractory_s)
     if not samples:
         raise InputError("the recordings are empty")
-    hours = samples / SAMPLE_RATE / 3600
-    after = dict(before)
-    first = alarms = replay(candidates, before, refractory_s)
-    while len(alarms) > false_alarms_per_hour * hours:
-        least = min(alarms, key=lambda alarm: alarm.score - before[alarm.word])
-        after[least.word] = least.score + ABOVE
-        alarms = replay(candidates, after, refractory_s)
-    taken = [candidate.scores.taken() for candidate in candidates]
-    by_word = {word: [one[word] for one in taken if word in one] for word in before}
-    return Calibration(
-        before,
-        after,
-        {word: max(scores, default=None) for word, scores in by_word.items()},
-        _count(first, before),
-        _count(alarms, before),
-        hours,
-        poisson_interval(len(alarms), hours)[1],
-    )
+    return candidates, samples / SAMPLE_RATE / 3600
+
+
+def _scores(candidates: Iterable[Candidate], words: Iterable[str]) -> dict[str, np.ndarray]:
+    """Scores (n,) of each word, one for each sound that could be taken for it."""
+    # Of the windows around one centre the first is where the sound lies.
+    first: dict[int, Candidate] = {}
+    for candidate in candidates:
+        first.setdefault(candidate.centre, candidate)
+    taken = [candidate.scores.taken() for candidate in first.values()]
+    return {word: np.array([one[word] for one in taken if word in one]) for word in words}
 
 
 def poisson_interval(count: int, hours: float) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """Chunks in, events out: words said in a stream of sound. Knows nothing of microphones."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ REFRACTORY_S = 0.4
 # A score this close to its threshold is nearly a word: windows beside it are looked at too
 # (docs/listening.md says what that brings).
 CLOSE_SCORE = 0.2
+# A word that scores so much higher in the next window was not whole in the one before
+# (docs/listening.md says what that brings).
+RISE_SCORE = 0.15
 # A chunk is heard in pieces no longer than this, so that memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE
 
@@ -49,7 +53,7 @@ class Candidate(NamedTuple):
 
 
 class Decider:
-    """Candidates in order -> events: what counts as said, and the pause after it.
+    """Candidates in order -> events: one an utterance, at most, and the pause after it.
 
     Parameters
     ----------
@@ -61,21 +65,39 @@ class Decider:
         if not refractory_s >= 0:
             raise InputError(f"refractory_s must be at least 0, got {refractory_s!r}")
         self.refractory_s = refractory_s
-        self._last: int | None = None
+        self._last: Candidate | None = None
+        self._word: str | None = None
 
     def pausing(self, centre: int) -> bool:
         """Whether a sound comes too soon after the last event to be one."""
         if self._last is None:
             return False
-        apart = centre - self._last
+        apart = centre - self._last.centre
         return apart <= 0 or apart < self.refractory_s * SAMPLE_RATE
+
+    def _repeats(self, candidate: Candidate, word: str) -> bool:
+        """Whether a candidate is the last event's utterance, seen through another window.
+
+        Two utterances need at least as much sound as lies between their centres.
+        """
+        last = self._last
+        if last is None or candidate.start_s >= last.end_s or candidate.end_s <= last.start_s:
+            return False
+        sound_s = max(candidate.end_s, last.end_s) - min(candidate.start_s, last.start_s)
+        if sound_s * SAMPLE_RATE < candidate.centre - last.centre:
+            return True
+        rise = candidate.scores.words[word] - last.scores.words.get(word, math.inf)
+        return word == self._word and rise >= RISE_SCORE
 
     def __call__(self, candidate: Candidate, thresholds: Mapping[str, float]) -> Event | None:
         """Event of a candidate at these thresholds, if it is one."""
         word = None if self.pausing(candidate.centre) else said(candidate.scores, thresholds)
         if word is None:
             return None
-        self._last = candidate.centre
+        repeats = self._repeats(candidate, word)
+        self._last, self._word = candidate, word
+        if repeats:
+            return None
         return Event(word, candidate.start_s, candidate.end_s, candidate.scores.words[word])
 
 
@@ -101,6 +123,8 @@ class Detector:
     false_alarms_per_hour, thresholds
         How many false alarms are acceptable, fewer cost more misses; and word -> score from which
         it counts as said, instead of the one that follows from them.
+    sensitivities
+        Word -> sensitivity, and None -> that of all other words, instead of the spotter's own.
     refractory_s
         One event at most in this time.
     observe
@@ -127,6 +151,7 @@ class Detector:
         *,
         false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR,
         thresholds: Mapping[str, float] | None = None,
+        sensitivities: Mapping[str | None, float] | None = None,
         refractory_s: float = REFRACTORY_S,
         observe: Callable[[Candidate], None] | None = None,
         search: Search = SEARCH,
@@ -137,12 +162,14 @@ class Detector:
         self.observe = observe
         self.search = search
         self._given = dict(thresholds or {})
-        unknown = [word for word in self._given if word not in spotter.words]
-        if unknown:
-            known = ", ".join(spotter.words) or "none"
-            raise InputError(f"no word {unknown[0]!r} is taught; known: {known}")
+        self._sensitivities = dict(sensitivities or {})
+        for word in (*self._given, *self._sensitivities):
+            if word is not None:
+                spotter.learner.require_taught(word)
         # Where thresholds cannot be had, this is the moment to say so.
         _ = self.thresholds
+        if self._sensitivities:
+            spotter.require_thresholds("a sensitivity needs that")
         self.reset()
 
     def __repr__(self) -> str:
@@ -157,7 +184,8 @@ class Detector:
         given = {word: score for word, score in self._given.items() if word in words}
         if len(given) == len(words):
             return given
-        return self.spotter.thresholds(self.false_alarms_per_hour) | given
+        known = self.spotter.thresholds(self.false_alarms_per_hour, self._sensitivities)
+        return known | given
 
     def reset(self) -> None:
         """Start anew: nothing that was heard before matters to what comes."""

@@ -6,7 +6,7 @@
 | generation, revision | which writing of the file this is, for people and for programs |
 | words, negatives | word -> how many samples were taught as it, and as not it |
 | rows | [word, whether negative] of each row of the arrays, where there are negatives |
-| calibrated | word -> threshold measured on recordings without it |
+| sensitivity, sensitivities | from 0 to 1, of all words; word -> its own |
 | backbones, poolings, learner | parts with their arguments, backbones with their weights' hash |
 | align, augment, whitening | what is done to clips, and hashes of what whitens their vectors |
 | dim | numbers per vector |
@@ -26,14 +26,15 @@ from tapword.errors import InputError, ModelFileError
 from tapword.files import PathLike
 from tapword.learners.base import Learner, Row
 from tapword.registry import MOST
+from tapword.spotter.thresholds import SENSITIVITY
 from tapword.spotter.words import clean_word
 
 FORMAT = 2
 # From here on files are sealed; those of format 1 from before that have no seal.
 SEALED = 2
 # Far more than any model has: numbers per vector (the square root of a covariance of 1,280 numbers
-# has 819,840), backbones, characters of a text, and what a score can reach.
-MOST_DIM, MOST_PARTS, MOST_TEXT, MOST_SCORE = 2**24, 16, 1000, 1e9
+# has 819,840), backbones, characters of a text.
+MOST_DIM, MOST_PARTS, MOST_TEXT = 2**24, 16, 1000
 # What a message shows of what a file says.
 SHOWN = 300
 
@@ -85,8 +86,10 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
     try:
         if header["format"] == 1:
             header = _from_format_1(header)
-        header = {"negatives": {}, "rows": None, "dim": None, "calibrated": {}} | header
-        header["calibrated"] = header["calibrated"] or {}
+        absent: dict[str, Any] = {"negatives": {}, "rows": None, "dim": None}
+        absent |= {"sensitivity": SENSITIVITY, "sensitivities": {}}
+        # Earlier versions kept thresholds, of scores that are no more.
+        header = absent | {key: header[key] for key in header if key != "calibrated"}
         for word in header["words"]:
             if clean_word(word) != word:
                 raise InputError(f"the word {shown(word)} is not spelled as tapword spells it")
@@ -101,11 +104,16 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
         raise ModelFileError(f"{path} is damaged: its header does not say which writing it is")
     if header["dim"] is not None and not _whole(header["dim"], 1, MOST_DIM):
         raise ModelFileError(f"{path} is damaged: vectors of {shown(header['dim'])} numbers")
-    if not _are_thresholds(header["calibrated"], header["words"]):
+    own = header["sensitivities"]
+    if not isinstance(own, dict) or not own.keys() <= header["words"].keys():
         raise ModelFileError(
-            f"{path} is damaged: thresholds that are no scores of its words: "
-            f"{shown(header['calibrated'])}"
+            f"{path} is damaged: sensitivities that are not of its words: {shown(own)}"
         )
+    for value in (header["sensitivity"], *own.values()):
+        if type(value) not in (int, float) or not 0 <= value <= 1:
+            raise ModelFileError(
+                f"{path} is damaged: a sensitivity of {shown(value)}, which goes from 0 to 1"
+            )
     for parts in (header.get("backbones"), header.get("poolings"), [header.get("learner")]):
         if (
             not isinstance(parts, list)
@@ -116,7 +124,7 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
                 f"{path} names parts that cannot be made: {shown(parts)} should be 1 to "
                 f"{MOST_PARTS} names with arguments"
             )
-    for key in header.keys() - {"words", "negatives", "rows", "calibrated"}:
+    for key in header.keys() - {"words", "negatives", "rows", "sensitivities"}:
         _check_plain(path, [key, header[key]])
     return header
 
@@ -193,14 +201,10 @@ def _from_format_1(header: dict[str, Any]) -> dict[str, Any]:
         if row in counts:
             raise InputError(f"two of its words are spelled {row.word!r}")
         counts[row] = count
-    calibrated = header.get("calibrated") or {}
-    if isinstance(calibrated, dict):
-        calibrated = {clean_word(word): score for word, score in calibrated.items()}
     return header | {
         "words": {row.word: n for row, n in counts.items() if not row.negative},
         "negatives": {row.word: n for row, n in counts.items() if row.negative},
         "rows": list(counts),
-        "calibrated": calibrated,
         "augment": header.get("copies", False),
         "whitening": header.get("prior") or [],
     }
@@ -238,13 +242,6 @@ def _whole(value: Any, minimum: int = 0, maximum: int = MOST) -> bool:
 def _is_table(value: Any) -> bool:
     """Whether this is word -> count."""
     return isinstance(value, dict) and all(_whole(count, 1) for count in value.values())
-
-
-def _are_thresholds(value: Any, words: dict[str, int]) -> bool:
-    return isinstance(value, dict) and all(
-        word in words and type(score) in (int, float) and abs(score) <= MOST_SCORE
-        for word, score in value.items()
-    )
 
 
 def _is_part(part: Any) -> bool:

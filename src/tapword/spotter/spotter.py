@@ -24,9 +24,12 @@ from tapword.spotter.background import Background, measured, shift, unit
 from tapword.spotter.encoder import REST_SCORE, Encoder, Preparation
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
+    SENSITIVITY,
     Scores,
     Tail,
     check_rate,
+    check_sensitivity,
+    rate_factor,
     said,
 )
 from tapword.spotter.whitening import Whitening
@@ -85,8 +88,9 @@ class Spotter:
     ----------
     encoder, learner
         Its two halves: clips -> vectors, vectors -> scores.
-    calibrated
-        Word -> threshold measured on recordings without it.
+    sensitivity, sensitivities
+        From 0 to 1, how readily words are heard; and word -> its own, where it has one. They are
+        kept in the file; `set_sensitivity` changes them.
 
     Examples
     --------
@@ -132,7 +136,8 @@ class Spotter:
             chosen.augment if augment is None else augment,
         )
         self.encoder = Encoder(chosen.backbones, chosen.poolings, preparation, whitening)
-        self.calibrated: dict[str, float] = {}
+        self.sensitivity = SENSITIVITY
+        self.sensitivities: dict[str, float] = {}
         self._tails: tuple[np.ndarray, dict[str, Tail]] | None = None
         self._generation = 0
         self._revision: str | None = None
@@ -205,7 +210,7 @@ class Spotter:
         """Remove a word and its negatives; the next `save` removes the file's backup with them."""
         word = clean_word(word)
         self.learner.forget(word)
-        self.calibrated.pop(word, None)
+        self.sensitivities.pop(word, None)
         self._forgot = True
 
     def rename(self, old: str, new: str) -> None:
@@ -213,19 +218,26 @@ class Spotter:
         old, new = clean_word(old), clean_word(new)
         self.learner.rename(old, new)
         self._forgot = True
-        if old in self.calibrated:
-            self.calibrated[new] = self.calibrated.pop(old)
+        if old in self.sensitivities:
+            self.sensitivities[new] = self.sensitivities.pop(old)
 
     def merge(self, other: "Spotter") -> None:
-        """Add what another spotter of the same parts was taught."""
+        """Add what another spotter of the same parts was taught.
+
+        A word keeps its sensitivity; the lower one, where both have it.
+        """
         self.require_same_parts(other)
+        theirs = {word: other.sensitivity_of(word) for word in other.words}
+        both = {w: min(theirs[w], self.sensitivity_of(w)) for w in self.words if w in theirs}
         self.learner.merge(other.learner)
-        for word, threshold in other.calibrated.items():
-            self.calibrated[word] = max(threshold, self.calibrated.get(word, threshold))
+        for word, value in (theirs | both).items():
+            if value != self.sensitivity_of(word):
+                self.sensitivities[word] = value
 
     def replace_by(self, other: "Spotter") -> None:
         """Know what another spotter knows, instead of what this one was taught."""
-        self.encoder, self.learner, self.calibrated = other.encoder, other.learner, other.calibrated
+        self.encoder, self.learner = other.encoder, other.learner
+        self.sensitivity, self.sensitivities = other.sensitivity, other.sensitivities
         self._forgot = True
 
     # Recognising.
@@ -362,16 +374,21 @@ class Spotter:
         """Whether it is known how running speech scores: for the presets alone."""
         return self.background is not None
 
-    def tails(self) -> dict[str, Tail]:
-        """Word -> how high its scores reach in running speech."""
-        learner, background = measured(self.learner), self.background
-        if learner is None or background is None:
+    def require_thresholds(self, reason: str) -> None:
+        """Refuse parts for which thresholds are not known; `reason` says why, or what to do."""
+        if not self.has_thresholds:
             raise InputError(
                 "how sounds score that are no word is not known for these parts, only for the "
-                "sizes; give a threshold for each word (--threshold WORD=SCORE)"
+                f"sizes; {reason}"
             )
+
+    def tails(self) -> dict[str, Tail]:
+        """Word -> how high its scores reach in running speech."""
         if not self.words:
             return {}
+        self.require_thresholds("give a threshold for each word (--threshold WORD=SCORE)")
+        learner, background = measured(self.learner), self.background
+        assert learner is not None and background is not None
         directions = learner.directions()
         # A learner gives the same directions until it learns something.
         if self._tails is None or self._tails[0] is not directions:
@@ -381,17 +398,44 @@ class Spotter:
             self._tails = directions, tails
         return self._tails[1]
 
-    def thresholds(self, false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR) -> dict[str, float]:
+    def sensitivity_of(self, word: str) -> float:
+        """How readily a word is heard, from 0 to 1: its own sensitivity, or that of all words."""
+        return self.sensitivities.get(word, self.sensitivity)
+
+    def set_sensitivity(self, value: float, word: str | None = None) -> None:
+        """Hear a word more readily, or less: from 0 to 1, with more false alarms or fewer.
+
+        Each tenth is 2.5 times as many false alarms. Without a word it is for all of them, those
+        with a sensitivity of their own and those taught later too.
+        """
+        value = check_sensitivity(value)
+        self.require_thresholds("a sensitivity needs that")
+        if word is None:
+            self.sensitivity, self.sensitivities = value, {}
+            return
+        word = clean_word(word)
+        self.learner.require_taught(word)
+        self.sensitivities[word] = value
+
+    def thresholds(
+        self,
+        false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR,
+        sensitivities: Mapping[str | None, float] | None = None,
+    ) -> dict[str, float]:
         """Score from which each word counts as said.
 
-        So many false alarms are acceptable, of all words together, in speech that holds none.
+        So many false alarms are acceptable, of all words together, in speech that holds none, where
+        no word's sensitivity was changed. `sensitivities` are by word, and by None for all others,
+        instead of the spotter's own.
         """
         check_rate(false_alarms_per_hour)
-        found = {}
+        given = sensitivities or {}
+        result = {}
         for word, tail in self.tails().items():
-            shipped = tail.threshold(false_alarms_per_hour / len(self.words))
-            found[word] = max(shipped, self.calibrated.get(word, shipped))
-        return found
+            own = given.get(word, given.get(None, self.sensitivity_of(word)))
+            allowed = false_alarms_per_hour / len(self.words) * rate_factor(own)
+            result[word] = tail.threshold(allowed)
+        return result
 
     def vectors(
         self, audios: Sequence[Audio], sample_rate: int = SAMPLE_RATE, learning: bool = False
@@ -483,7 +527,8 @@ class Spotter:
         except InputError as error:
             raise ModelFileError(f"{path} names parts that do not fit: {error}") from error
         spotter._generation = header.get("generation", 0)
-        spotter.calibrated = {word: float(x) for word, x in header["calibrated"].items()}
+        spotter.sensitivity = float(header["sensitivity"])
+        spotter.sensitivities = {word: float(x) for word, x in header["sensitivities"].items()}
         parts = spotter._parts()
         if parts["whitening"] != (header.get("whitening") or []):
             raise ModelFileError(
@@ -536,7 +581,8 @@ class Spotter:
             "words": learner.words,
             "negatives": learner.negatives,
             "rows": learner.rows if learner.negatives else None,
-            "calibrated": self.calibrated,
+            "sensitivity": self.sensitivity,
+            "sensitivities": self.sensitivities,
         }
         header = modelfile.write(path, header, learner.state(), self._forgot)
         self._generation, self._revision = header["generation"], header["revision"]

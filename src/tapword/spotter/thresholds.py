@@ -20,6 +20,11 @@ PLACED, MEDIAN, TWENTIETH = (0.005, 0.02), 0.5, 0.05
 # the background was taken from; docs/listening.md has how it does elsewhere.
 ONE_PER_HOUR, FEWER = 0.94, 0.21
 
+# Of a word that nobody made hear more or less: the middle of a scale from 0 to 1, as Picovoice's.
+SENSITIVITY = 0.5
+# Either end of the scale allows so many times as many false alarms as the middle, or as few.
+SENSITIVITY_REACH = 100.0
+
 
 class Scores(NamedTuple):
     """What a clip scores, and what it scores as a negative of a word, where it has any."""
@@ -59,6 +64,61 @@ def check_rate(false_alarms_per_hour: float) -> float:
     if not 0 < false_alarms_per_hour < math.inf:
         raise InputError(f"false_alarms_per_hour must be above 0, got {false_alarms_per_hour!r}")
     return false_alarms_per_hour
+
+
+def check_sensitivity(sensitivity: float) -> float:
+    """Refuse a sensitivity that is not on the scale."""
+    if not 0 <= sensitivity <= 1:
+        raise InputError(
+            f"a sensitivity is a number from 0 to 1, {SENSITIVITY} unless changed; "
+            f"got {sensitivity!r}"
+        )
+    return float(sensitivity)
+
+
+def rate_factor(sensitivity: float) -> float:
+    """How many times as many false alarms a sensitivity allows as the middle of the scale.
+
+    Examples
+    --------
+    >>> [round(rate_factor(sensitivity), 2) for sensitivity in (0, 0.4, 0.5, 0.6, 1)]
+    [0.01, 0.4, 1.0, 2.51, 100.0]
+    """
+    return SENSITIVITY_REACH ** (2 * check_sensitivity(sensitivity) - 1)
+
+
+def sensitivity_for(factor: float) -> float:
+    """Sensitivity that allows so many times as many false alarms, as near as the scale comes to it.
+
+    Examples
+    --------
+    >>> [sensitivity_for(factor) for factor in (0, 0.01, 1, 10, 1e9)]
+    [0.0, 0.0, 0.5, 0.75, 1.0]
+    """
+    if factor <= 1 / SENSITIVITY_REACH:
+        return 0.0
+    return min((1 + math.log(factor) / math.log(SENSITIVITY_REACH)) / 2, 1.0)
+
+
+def parse_sensitivity(text: str) -> tuple[str | None, float]:
+    """Read VALUE or WORD=VALUE, as options give it: the word, None for all, and its sensitivity.
+
+    Examples
+    --------
+    >>> parse_sensitivity("0.6"), parse_sensitivity("lamp=0.6")
+    ((None, 0.6), ('lamp', 0.6))
+    """
+    word, sign, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1 or (sign and not word.strip()):
+        raise InputError(
+            "--sensitivity must be a number from 0 to 1, or WORD=NUMBER, as in lamp=0.6; "
+            f"got {text!r}"
+        )
+    return clean_word(word) if sign else None, value
 
 
 def parse_threshold(text: str) -> tuple[str, float]:

@@ -113,7 +113,7 @@ class WatchedModel:
         else:
             spotter = copy.copy(self.spotter)
             spotter.learner = copy.deepcopy(spotter.learner)
-            spotter.calibrated = dict(spotter.calibrated)
+            spotter.sensitivities = dict(spotter.sensitivities)
             yield spotter
             spotter.save(self.path)
         self.look()

@@ -85,4 +85,4 @@ def require_words(spotter: Spotter) -> None:
 
 def thresholds(spotter: Spotter) -> dict[str, float]:
     """Word -> score from which it counts as said, as far as that is known."""
-    return spotter.thresholds() if spotter.has_thresholds else dict(spotter.calibrated)
+    return spotter.thresholds() if spotter.has_thresholds else {}

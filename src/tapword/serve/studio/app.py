@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -40,6 +40,16 @@ TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
+
+
+class Kind(NamedTuple):
+    """What a page may send for a value."""
+
+    name: str
+    types: tuple[type, ...]
+
+
+TEXT, NUMBER = Kind("text", (str,)), Kind("number", (int, float))
 # How often the model file is looked at.
 LOOK_S = 0.5
 # What is held of a file that is being downloaded.
@@ -61,6 +71,7 @@ def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -
             Route("/api/learn", requests.learn, methods=["POST"]),
             Route("/api/forget", requests.forget, methods=["POST"]),
             Route("/api/rename", requests.rename, methods=["POST"]),
+            Route("/api/sensitivity", requests.sensitivity, methods=["POST"]),
             Route("/api/model", requests.download),
             Route("/api/model", requests.upload, methods=["POST"]),
             WebSocketRoute("/api/live", lines.serve),
@@ -111,10 +122,15 @@ class _Requests:
         return await self._change(self.model.learn, take.audio, word)
 
     async def forget(self, request: Request) -> Response:
-        return await self._change(self.model.forget, *await self._texts(request, "word"))
+        return await self._change(self.model.forget, *await self._values(request, word=TEXT))
 
     async def rename(self, request: Request) -> Response:
-        return await self._change(self.model.rename, *await self._texts(request, "old", "new"))
+        names = await self._values(request, old=TEXT, new=TEXT)
+        return await self._change(self.model.rename, *names)
+
+    async def sensitivity(self, request: Request) -> Response:
+        given = await self._values(request, word=TEXT, value=NUMBER)
+        return await self._change(self.model.set_sensitivity, *given)
 
     async def download(self, _: Request) -> Response:
         file = await to_thread.run_sync(self.model.open)
@@ -148,16 +164,19 @@ class _Requests:
             raise InputError(f"that was shorter than {MIN_S * 1000:.0f} ms; say the whole word")
         return as_float(np.frombuffer(content, dtype="<i2"))
 
-    async def _texts(self, request: Request, *names: str) -> list[str]:
-        """Texts by name of a JSON body."""
+    async def _values(self, request: Request, **kinds: Kind) -> list[Any]:
+        """Values by name of a JSON body, each of its kind."""
         most = self.limits.json_bytes
         try:
             value = json.loads(await self._body(request, most, f"{most:,} bytes"))
         except (ValueError, RecursionError):
             value = None
-        if not isinstance(value, dict) or not all(type(value.get(name)) is str for name in names):
-            raise InputError(f"the request must be JSON with the texts {', '.join(names)}")
-        return [value[name] for name in names]
+        if not isinstance(value, dict) or not all(
+            type(value.get(name)) in kind.types for name, kind in kinds.items()
+        ):
+            wanted = ", ".join(f"the {kind.name} {name}" for name, kind in kinds.items())
+            raise InputError(f"the request must be JSON with {wanted}")
+        return [value[name] for name in kinds]
 
     async def _body(self, request: Request, most: int, shown: str) -> bytes:
         """Read a body of at most `most` bytes, whatever its header says of it."""

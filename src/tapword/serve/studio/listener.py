@@ -76,17 +76,25 @@ class Listener:
             self._endpointer.gap()
 
     def hear(self, samples: np.ndarray) -> list[Message]:
-        """Listen to samples (n,) int16; give the events, and the scores after them."""
+        """Listen to samples (n,) int16; give the events, and the scores after them.
+
+        Thresholds come first where they may have changed.
+        """
         if not self._listening:
             return []
         audio = as_float(samples)
+        known = self._detector.spotter if self._detector else None
         detector = self._fresh_detector()
         most = round(self.limits.recent_s * SAMPLE_RATE)
         self._recent = np.concatenate([self._recent, audio])[-most:]
         self._heard += len(audio)
         events = [self._announce(event) for event in detector(audio)] if detector else []
         scores = _rounded(detector.scores if detector else {})
-        return [*events, {"type": "scores", "time_s": self._heard / SAMPLE_RATE, "scores": scores}]
+        told = [*events, {"type": "scores", "time_s": self._heard / SAMPLE_RATE, "scores": scores}]
+        if detector is not None and detector.spotter is not known:
+            # The page draws them; they change with the words and their sensitivities.
+            told.insert(0, {"type": "thresholds", "thresholds": _rounded(detector.thresholds)})
+        return told
 
     def _fresh_detector(self) -> Detector | None:
         """Detector of the words as they are now; None while there are none."""

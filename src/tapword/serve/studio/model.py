@@ -71,6 +71,12 @@ class StudioModel(WatchedModel):
         with self.edit() as spotter:
             spotter.rename(old, new)
 
+    def set_sensitivity(self, word: str, value: float) -> None:
+        """Hear a word more readily, or less."""
+        self._require_words()
+        with self.edit() as spotter:
+            spotter.set_sensitivity(value, word)
+
     def open(self) -> BinaryIO:
         """Open the file as it is; it is replaced whole, so what is read stays what it was."""
         self._require_words()
@@ -116,9 +122,15 @@ class StudioModel(WatchedModel):
             "revision": revision,
             "problem": self.problem,
             "words": [
-                {"word": word, "count": n, "negatives": negatives.get(word, 0)}
+                {
+                    "word": word,
+                    "count": n,
+                    "negatives": negatives.get(word, 0),
+                    "sensitivity": spotter.sensitivity_of(word),
+                }
                 for word, n in spotter.words.items()
             ],
+            "has_thresholds": spotter.has_thresholds,
             "state_bytes": learner.state_bytes.total,
             "bytes_per_word": learner.state_bytes.per_word,
             "keeps_vectors": learner.keeps_vectors,

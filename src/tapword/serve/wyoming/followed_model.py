@@ -52,6 +52,9 @@ class FollowedModel(WatchedModel):
             spotter,
             false_alarms_per_hour=settings.false_alarms_per_hour,
             thresholds={w: score for w, score in settings.thresholds.items() if w in words},
+            sensitivities={
+                w: value for w, value in settings.sensitivities.items() if w is None or w in words
+            },
             refractory_s=settings.refractory_s,
         )
 
@@ -77,6 +80,6 @@ class FollowedModel(WatchedModel):
             spotter.encoder.is_noise(vectors)
             spotter.score_vectors(vectors)
         self.served = spotter
-        for word in self.clients.thresholds():
+        for word in self.clients.words():
             if spotter.words and word not in spotter.words:
-                log.warning("no word %r is taught in %s; its threshold waits", word, self.path)
+                log.warning("no word %r is taught in %s; its settings wait", word, self.path)

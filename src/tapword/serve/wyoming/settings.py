@@ -8,16 +8,22 @@ from typing import Any
 from tapword.errors import InputError
 from tapword.listening.detector import REFRACTORY_S, Decider
 from tapword.serve.network import ip_address
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, parse_threshold
+from tapword.spotter.thresholds import (
+    FALSE_ALARMS_PER_HOUR,
+    check_rate,
+    parse_sensitivity,
+    parse_threshold,
+)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """As for `Detector`; `thresholds` may name words that are taught later."""
+    """As for `Detector`; words may be named that are taught later."""
 
     false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR
     refractory_s: float = REFRACTORY_S
     thresholds: Mapping[str, float] = field(default_factory=dict)
+    sensitivities: Mapping[str | None, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -36,10 +42,11 @@ class Clients:
         """Give what a client's words are heard with."""
         return self.own.get(address, self.common)
 
-    def thresholds(self) -> list[str]:
-        """List the words that somebody gave a threshold."""
+    def words(self) -> list[str]:
+        """List the words that are named in somebody's settings."""
         every = (self.common, *self.own.values())
-        return sorted({word for settings in every for word in settings.thresholds})
+        named = {word for one in every for word in (*one.thresholds, *one.sensitivities)}
+        return sorted(word for word in named if word is not None)
 
 
 def read_clients(
@@ -47,6 +54,7 @@ def read_clients(
     thresholds: Iterable[str] = (),
     false_alarms_per_hour: Iterable[str] = (),
     refractory: Iterable[str] = (),
+    sensitivities: Iterable[str] = (),
 ) -> Clients:
     """Read options: NAME=ADDRESS, and values, each for all or as CLIENT/VALUE for one alone.
 
@@ -60,10 +68,13 @@ def read_clients(
     addresses = dict(named)
     if not len(named) == len(addresses) == len(set(addresses.values())):
         raise InputError("--client: give each name one address, and each address one name")
-    given: dict[str, dict[str, Any]] = defaultdict(lambda: {"thresholds": {}})
+    given: dict[str, dict[str, Any]] = defaultdict(dict)
     for text in thresholds:
         address, value = _whose(text, addresses)
-        given[address]["thresholds"].update([parse_threshold(value)])
+        given[address].setdefault("thresholds", {}).update([parse_threshold(value)])
+    for text in sensitivities:
+        address, value = _whose(text, addresses)
+        given[address].setdefault("sensitivities", {}).update([parse_sensitivity(value)])
     for key, texts, check in (
         ("false_alarms_per_hour", false_alarms_per_hour, check_rate),
         ("refractory_s", refractory, _check_pause),
@@ -72,13 +83,18 @@ def read_clients(
             address, value = _whose(text, addresses)
             given[address][key] = check(_number(key, value))
     common = Settings(**given.pop("", {}))
-    own = {
-        address: replace(
-            common, **values | {"thresholds": common.thresholds | values["thresholds"]}
-        )
-        for address, values in given.items()
-    }
+    own = {address: _over(common, values) for address, values in given.items()}
     return Clients(common, {address: name for name, address in addresses.items()}, own)
+
+
+def _over(common: Settings, own: dict[str, Any]) -> Settings:
+    """Put the settings of one client over those of all."""
+    thresholds = {**common.thresholds, **own.get("thresholds", {})}
+    sensitivities = own.get("sensitivities", {})
+    # One for all of its words is for those too that have another one elsewhere.
+    if None not in sensitivities:
+        sensitivities = {**common.sensitivities, **sensitivities}
+    return replace(common, **own | {"thresholds": thresholds, "sensitivities": sensitivities})
 
 
 def _client(text: str) -> tuple[str, str]:

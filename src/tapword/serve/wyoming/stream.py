@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
-from tapword.listening.detector import CLOSE_SCORE, Candidate, Detector, Event
+from tapword.listening.detector import Detector, Event
+from tapword.listening.near import NearMiss, NearMisses
 from tapword.serve.wyoming.followed_model import FollowedModel
 from tapword.serve.wyoming.settings import Settings
 from tapword.serve.wyoming.sound import Converter, Raw, Sound
@@ -14,20 +15,13 @@ from tapword.spotter.spotter import Spotter
 
 
 class Heard(NamedTuple):
-    """A word that was said, or nearly: then its score is below the threshold.
-
-    `ended_ms` is by the client's clock.
-    """
+    """A word that was said, or nearly; `ended_ms` is by the client's clock."""
 
     word: str
     ended_ms: int
     score: float
     threshold: float
-
-    @property
-    def said(self) -> bool:
-        """Whether it counts as said."""
-        return self.score >= self.threshold
+    said: bool
 
 
 class Stream:
@@ -119,16 +113,18 @@ class Stream:
     def _wanted(self, events: list[Event], now_s: float) -> list[Heard]:
         assert self._detector is not None
         thresholds = self._detector.thresholds
-        found = events + (self._near.since(now_s) if self._near else [])
+        near = self._near.since(now_s) if self._near else []
+        found: list[Event | NearMiss] = [*events, *near]
         heard = [
             Heard(
-                self._names.get(_plain(event.word), event.word),
-                round(self._clock_ms + 1000 * event.end_s),
-                event.score,
-                thresholds[event.word],
+                self._names.get(_plain(one.word), one.word),
+                round(self._clock_ms + 1000 * one.end_s),
+                one.score,
+                thresholds[one.word],
+                isinstance(one, Event),
             )
-            for event in found
-            if not self._names or _plain(event.word) in self._names
+            for one in found
+            if not self._names or _plain(one.word) in self._names
         ]
         self.detected = self.detected or any(one.said for one in heard)
         return heard
@@ -143,61 +139,7 @@ class Stream:
                 self._detector.gap(max(0.0, self._taken_s - next_s))
                 if self.near_misses:
                     self._near = NearMisses(self._detector)
-                    self._detector.observe = self._near
         return self._detector
-
-
-class NearMisses:
-    """Words that were nearly said: the best of each second in which none was.
-
-    A word is nearly said if its score is below its threshold by no more than the detector calls
-    close.
-    """
-
-    def __init__(self, detector: Detector):
-        self._detector = detector
-        self._found: list[Event] = []
-        # The best of this second, by how little it lacks, and the centres of it and of a word.
-        self._best: tuple[float, Event] | None = None
-        self._best_at = self._said_at = -SAMPLE_RATE
-
-    def __call__(self, candidate: Candidate) -> None:
-        """Look at what the detector scored."""
-        thresholds = self._detector.thresholds
-        lacking = {
-            word: thresholds[word] - score
-            for word, score in candidate.scores.taken().items()
-            if word in thresholds
-        }
-        word = min(lacking, key=lambda word: lacking[word], default=None)
-        if word is None or lacking[word] > CLOSE_SCORE:
-            return
-        at = candidate.centre
-        if lacking[word] <= 0:
-            # What is beside a word is like it.
-            self._said_at = at
-            if at - self._best_at < SAMPLE_RATE:
-                self._best = None
-        elif at - self._said_at >= SAMPLE_RATE:
-            if at - self._best_at >= SAMPLE_RATE:
-                self._settle()
-            if self._best is None or lacking[word] < self._best[0]:
-                score = candidate.scores.words[word]
-                event = Event(word, candidate.start_s, candidate.end_s, score)
-                self._best, self._best_at = (lacking[word], event), at
-
-    def since(self, now_s: float) -> list[Event]:
-        """Give those found since the last time that nothing can replace any more."""
-        # Candidates come up to a second after their sound.
-        if now_s - self._best_at / SAMPLE_RATE > 2:
-            self._settle()
-        found, self._found = self._found, []
-        return found
-
-    def _settle(self) -> None:
-        if self._best is not None:
-            self._found.append(self._best[1])
-        self._best = None
 
 
 def _plain(word: str) -> str:

@@ -27,6 +27,8 @@ export class Lanes {
     this.words = words;
   }
 
+  setThresholds(thresholds) { this.#thresholds = thresholds; }
+
   add(time, scores) {
     this.#times.push(time);
     for (const [word, row] of this.#scores) row.push(scores[word] ?? null);

@@ -30,6 +30,7 @@ export function setUp(theLine) {
     latest = {time_s: detail.time_s - BEHIND_S, at_ms: performance.now()};
     lanes.add(latest.time_s, detail.scores);
   });
+  line.addEventListener('thresholds', ({detail}) => lanes.setThresholds(detail.thresholds));
   line.addEventListener('event', ({detail}) => { lanes.mark(detail); addEvent(detail); });
   line.addEventListener('listen', ({detail}) => {
     if (detail.error) { stop(); tell($('listen-status'), sentence(detail.error), 'bad'); return; }

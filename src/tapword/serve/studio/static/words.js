@@ -1,4 +1,4 @@
-// The taught words: teach more, rename, forget; the model file down and up.
+// The taught words: teach more, hear more or less, rename, forget; the model file down and up.
 
 import {post, postJson} from './api.js';
 import {$, ask, bytes, count, element, icon, quoted, say} from './page.js';
@@ -17,9 +17,15 @@ export function setUp() {
 
 export function show(model) {
   state = model;
+  if (document.querySelector('.sensitivity input:active')) {
+    // It would be taken out of the hand that moves it.
+    setTimeout(() => show(state), 250);
+    return;
+  }
   const focused = document.activeElement?.dataset?.key;
   $('word-list').replaceChildren(...model.words.map(row));
   if (focused) document.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+  $('sensitivity-note').hidden = !model.has_thresholds || !model.words.length;
   $('words-empty').hidden = model.words.length > 0;
   $('words-empty').textContent = 'No words yet. What you teach appears here.';
   const samples = model.words.reduce((sum, entry) => sum + entry.count, 0);
@@ -31,7 +37,7 @@ export function show(model) {
   $('download').hidden = model.revision === null;
 }
 
-function row({word, count: n, negatives}) {
+function row({word, count: n, negatives, sensitivity}) {
   const button = (name, sign, label, action) => element('button', {
     type: 'button', className: 'quiet icon', title: label, 'aria-label': `${label}: ${word}`,
     'data-key': `${name}/${word}`, onclick: action,
@@ -43,7 +49,23 @@ function row({word, count: n, negatives}) {
     element('span', {className: 'tools'},
       button('more', 'plus', 'Teach more', () => teachMore(word)),
       button('rename', 'pen', 'Rename', () => rename(word)),
-      button('forget', 'bin', 'Forget', () => forget(word))));
+      button('forget', 'bin', 'Forget', () => forget(word))),
+    ...(state.has_thresholds ? [slider(word, sensitivity)] : []));
+}
+
+function slider(word, sensitivity) {
+  const input = element('input', {
+    type: 'range', min: 0, max: 1, step: 0.05, value: sensitivity, 'data-key': `sensitivity/${word}`,
+    'aria-label': `Sensitivity: ${word}`, 'aria-describedby': 'sensitivity-note',
+  });
+  const shown = element('output', {className: 'soft small'}, sensitivity.toFixed(2));
+  input.oninput = () => { shown.textContent = Number(input.value).toFixed(2); };
+  input.onchange = () => {
+    const value = Number(input.value);
+    attempt(() => postJson('/api/sensitivity', {word, value}),
+      `${word}: ${value > sensitivity ? 'hears more' : 'fewer false alarms'}`);
+  };
+  return element('span', {className: 'sensitivity'}, input, shown);
 }
 
 async function rename(word) {
@@ -110,5 +132,6 @@ async function attempt(change, done) {
     say(done);
   } catch (error) {
     await ask({title: 'That did not work', text: error.message, choices: [['ok', 'All right', 'primary']]});
+    show(state);
   }
 }
