@@ -29,7 +29,7 @@ AUGMENTED_AT_ONCE = 16
 NOISE_COSINE = 0.75
 # How much higher a word may score by all backbones than by the first alone: a sound that stays
 # farther below every threshold is not passed through the others. By training/constants.py they add
-# @@ to half of the right words, @@ to 99%.
+# 0.03 to 0.04 to half of the right words and 0.18 to 0.19 to 99%; those near a threshold less.
 REST_SCORE = 0.15
 
 
