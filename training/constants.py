@@ -6,8 +6,8 @@ DIR is a Speech Commands folder with `_background_noise_`; SPEECHOCEAN the folde
 training/whitening.py takes. Printed are, for the preset small, the cosines to white noise of noise
 recordings, of words and of words in noise of 10 dB (`encoder.NOISE_COSINE` lies between them); the
 accuracy of a few clips a word for several factors on the diagonal of the whitening's covariance
-(`whitening.DIAGONAL`); and for medium and large what the other backbones add to a right word's
-score, as a share of the most they could (`encoder.REST_SHARE`).
+(`whitening.DIAGONAL`); and for medium and large how much higher right words score by all backbones
+than by the first alone (`encoder.REST_SCORE`).
 """
 
 import itertools
@@ -22,6 +22,7 @@ from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.audio.align import align
 from tapword.audio.files import SAMPLE_RATE
+from tapword.spotter.background import unit
 from tapword.spotter.encoder import group_lengths
 from tapword.spotter.whitening import Whitening, join, vector_kind
 
@@ -44,7 +45,7 @@ def main(root: str, speechocean: str) -> None:
     noise_cosines(clips, noises)
     diagonals(clips, speechocean)
     for size in ("medium", "large"):
-        rest_shares(size, clips)
+        rest_scores(size, clips)
 
 
 def noise_cosines(clips: dict[str, list[np.ndarray]], noises: dict[str, list[np.ndarray]]) -> None:
@@ -104,22 +105,22 @@ def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
         print(f"diagonal {diagonal:g} times: {told} clips a word")
 
 
-def rest_shares(size: str, clips: dict[str, list[np.ndarray]]) -> None:
-    """Print what other backbones add to a right word's score, over the most they could add."""
+def rest_scores(size: str, clips: dict[str, list[np.ndarray]]) -> None:
+    """Print how much higher right words score by all backbones than by the first alone."""
     spotter = Spotter(size=size)
     words = sorted(clips)[:WORDS]
     for word in words:
         spotter.learn_many(clips[word][:SAMPLES], [word] * SAMPLES)
-    first = len(spotter.encoder.encode_first(align(clips[words[0]][0], 1.0)))
-    weights, _ = spotter.learner.linear()
-    longest = spotter.encoder.longest_rest()
-    shares = []
-    for row, word in enumerate(words):
-        vectors = spotter.vectors(clips[word][SAMPLES:])
-        most = np.linalg.norm(weights[row, first:]) * longest
-        shares += list(vectors[:, first:] @ weights[row, first:] / most)
-    quantiles = ", ".join(f"{np.quantile(shares, q):.2f}" for q in (0.5, 0.9, 0.99, 1.0))
-    print(f"{size}: share of the most at 50, 90, 99, 100%: {quantiles} ({len(shares)} clips)")
+    first, whole = spotter.encoder.first_background, spotter.encoder.background
+    assert first is not None and whole is not None
+    numbers = first.vectors.shape[1]
+    more: list[float] = []
+    for direction, word in zip(spotter.learner.directions(), words, strict=True):
+        X = spotter.vectors(clips[word][SAMPLES:])
+        own = unit(X[:, :numbers]) @ unit(direction[None, :numbers])[0]
+        more += list(unit(X) @ direction - whole.level(X) - own + first.level(X[:, :numbers]))
+    quantiles = ", ".join(f"{np.quantile(more, q):.2f}" for q in (0.5, 0.9, 0.99, 1.0))
+    print(f"{size}: higher by, at 50, 90, 99, 100%: {quantiles} ({len(more)} clips)")
 
 
 def _seconds(path: Path) -> list[np.ndarray]:

@@ -311,7 +311,7 @@ def test_a_slider_moves_the_sensitivity(microphone, open_page, path):
 
 
 def test_forgetting_says_what_stays(open_page, path):
-    with tapword.Spotter.edit(path, backbone="speech_embedding", learner="cosine") as spotter:
+    with tapword.Spotter.edit(path) as spotter:
         for word in ("lamp", "music"):
             spotter.learn(CLIPS / word / f"{VOICE}_0.ogg", word)
     page = open_page()

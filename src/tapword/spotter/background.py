@@ -51,11 +51,6 @@ class Background:
         np.fill_diagonal(cosines, -1.0)
         return _level(cosines)
 
-    @functools.cached_property
-    def least(self) -> float:
-        """What is taken off nearly all cosines at least: 98% of the windows' own."""
-        return float(np.quantile(self.levels, 0.02))
-
 
 def measured(learner: Learner) -> Cosine | None:
     """Give a learner whose scores are measured against the background: cosine, on whitened ones."""

@@ -21,7 +21,7 @@ from tapword.poolings.base import Pooling
 from tapword.spotter import header as headers
 from tapword.spotter import modelfile, presets
 from tapword.spotter.background import Background, measured, shift, unit
-from tapword.spotter.encoder import REST_SHARE, Encoder, Preparation
+from tapword.spotter.encoder import REST_SCORE, Encoder, Preparation
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
     SENSITIVITY,
@@ -344,22 +344,19 @@ class Spotter:
     ) -> Scores | None:
         """Scores by the first backbone's part of a vector (D_1,), if no word can be the answer.
 
-        They are cosines of that part alone; None where the other backbones have to be run.
+        None where the other backbones have to be run.
         """
-        background, own_background = self.background, self.encoder.first_background
-        if background is None or own_background is None:
+        background = self.encoder.first_background
+        if background is None:
             return None
-        directions = learner.directions()
-        own, rest = directions[:, : len(first)], directions[:, len(first) :]
-        longest, length = self.encoder.longest_rest(), np.linalg.norm(first)
-        most = own @ first + REST_SHARE * longest * np.linalg.norm(rest, axis=1)
-        most = most / np.hypot(length, longest) - background.least
-        for row, score in zip(learner.rows, most, strict=True):
-            if not row.negative and row.word in thresholds and score >= thresholds[row.word]:
-                return None
-        scores = unit(own) @ (first / length) - own_background.level(first[None])
+        directions = unit(learner.directions()[:, : len(first)])
+        scores = directions @ unit(first[None])[0] - background.level(first[None])
         negative = np.array([row.negative for row in learner.rows])
-        return self._named(scores[~negative], scores[negative])
+        named = self._named(scores[~negative], scores[negative])
+        for word, score in named.words.items():
+            if word in thresholds and score >= thresholds[word] - REST_SCORE:
+                return None
+        return named
 
     def _named(self, words: np.ndarray, negatives: np.ndarray) -> Scores:
         return Scores(
