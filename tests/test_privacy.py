@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 
 from tapword.assets import CLIPS
+from tapword.listening.calibration import LEAST_S
 from tests.conftest import tone
 
 CALLS = "connect,sendto,sendmsg,open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink"
@@ -22,6 +24,7 @@ COMMANDS = [
     ["predict", "home.tap", MUSIC[0]],
     ["reject", "home.tap", MUSIC[0]],
     ["info", "home.tap"],
+    ["sensitivity", "home.tap", "0.6", "--word", "lamp"],
     ["calibrate", "home.tap", "room.wav"],
     ["listen", "home.tap", "room.wav"],
     ["rename", "home.tap", "lamp", "light"],
@@ -86,7 +89,9 @@ def folder(tmp_path):
         for path in paths:
             shutil.copy(path, made / "words" / word)
     (made / "home").mkdir()
-    soundfile.write(made / "room.wav", tone(300, 3.0), 16_000)
+    # A sound in each of as many seconds as `calibrate` wants to hear.
+    second = np.concatenate([tone(300, 0.3), np.zeros(11_200, dtype=np.float32)])
+    soundfile.write(made / "room.wav", np.tile(second, LEAST_S + 2), 16_000)
     return made
 
 

@@ -1,0 +1,179 @@
+"""What default thresholds give: words missed, other words let in, alarms an hour, own voices.
+
+    python benchmarks/thresholds.py SPEECH_COMMANDS ARABIC --negatives FILE...
+
+SPEECH_COMMANDS and ARABIC are folders of these data sets (`speech_commands`, `mswc:language=ar`),
+negatives recordings in which nobody says the words. Clips are encoded once, and models of a few
+words are drawn from them again and again. All figures are at the thresholds of `Spotter.thresholds`
+as they come: five clips a word unless said, and 0.5 alarms an hour of all words together wanted.
+"""
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tapword import Spotter, registry
+from tapword.audio import files
+from tapword.listening.segmenter import Segmenter
+from tapword.spotter.encoder import CLIPS_AT_ONCE
+from tapword.spotter.thresholds import said
+
+# Words of Speech Commands that are not said in calls and orders every minute.
+RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
+DRAWS, CLIPS = 12, 5
+
+
+class Clips(NamedTuple):
+    """Vectors of clips to teach (n, D) and to ask (n, D), and the word and speaker of each."""
+
+    taught: np.ndarray
+    asked: np.ndarray
+    words: np.ndarray
+    speakers: np.ndarray
+    split: np.ndarray
+
+
+def main() -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("speech_commands")
+    parser.add_argument("arabic")
+    parser.add_argument("--negatives", nargs="+", required=True, metavar="FILE")
+    parser.add_argument("--size", default="small")
+    options = parser.parse_args()
+    spotter = Spotter(size=options.size)
+    english = encode(spotter, "speech_commands", options.speech_commands)
+    arabic = encode(spotter, "mswc:language=ar", options.arabic)
+    heard = [windows(spotter, path) for path in options.negatives]
+    hours = sum(files.length_s(path) for path in options.negatives) / 3600
+    print(f"alarms are counted in {hours:.2f} hours")
+    for count, draws in ((1, DRAWS), (5, DRAWS), (20, 4)):
+        for name, clips, known in (
+            ("English", english, RARE),
+            ("Arabic", arabic, np.unique(arabic.words)),
+        ):
+            if count <= len(known):
+                streams(options.size, name, clips, known, count, draws, heard, hours)
+    for count, samples in ((5, 5), (5, 100), (20, 5), (20, 100)):
+        singles(options.size, english, count, samples)
+    own_voices(options.size, arabic)
+    for samples in (3, 5, 10):
+        singles(options.size, arabic, 3, samples, draws=10)
+
+
+def streams(size, name, clips, known, count, draws, heard, hours) -> None:
+    """Print misses and alarms of models of so many words."""
+    missed, alarms = [], []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        words = rng.permutation(known)[:count]
+        model = taught(size, clips, words, CLIPS, rng)
+        missed.append(misses(model, clips, np.isin(clips.words, words) & (clips.split == "test")))
+        alarms.append(sum(accepted(model, X).sum() for X in heard) / hours)
+    print(
+        f"{count} {name} words: {np.mean(missed):.1f}% missed, {np.mean(alarms):.2f} alarms an "
+        f"hour (median of {draws} models {np.median(alarms):.2f})",
+        flush=True,
+    )
+
+
+def singles(size, clips, count, samples, draws=5) -> None:
+    """Print misses and other words let in, as single clips."""
+    found = []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        words = rng.permutation(np.unique(clips.words))[:count]
+        model = taught(size, clips, words, samples, rng)
+        known, test = np.isin(clips.words, words), clips.split == "test"
+        others = 100 * accepted(model, clips.asked[test & ~known]).mean()
+        found.append((misses(model, clips, test & known), others))
+    missed, others = np.mean(found, axis=0)
+    print(
+        f"{count} words of {samples} clips by other people: {missed:.1f}% of single clips missed, "
+        f"{others:.1f}% of other words let in",
+        flush=True,
+    )
+
+
+def own_voices(size, clips, count=3, takes=3) -> None:
+    """Print the same for words taught by the person who is asked, and that person's other words."""
+    missed, own, others = [], [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        for person in np.unique(clips.speakers):
+            mine = clips.speakers == person
+            said_by, often = np.unique(clips.words[mine], return_counts=True)
+            words = rng.permutation(said_by[often > takes])[:count]
+            if len(words) < count:
+                continue
+            model, asked = Spotter(size=size), []
+            for word in words:
+                rows = rng.permutation(np.flatnonzero(mine & (clips.words == word)))
+                model.learn_vectors(clips.taught[rows[:takes]], [word] * takes)
+                asked += list(rows[takes:])
+            known = np.isin(clips.words, words)
+            missed.append(misses(model, clips, asked))
+            own.append(accepted(model, clips.asked[mine & ~known]).mean())
+            others.append(accepted(model, clips.asked[~mine & ~known][:200]).mean())
+    print(
+        f"{count} words of {takes} takes by one's own voice, {len(missed)} models: "
+        f"{np.mean(missed):.1f}% missed, {100 * np.mean(own):.1f}% of the owner's other words let "
+        f"in, {100 * np.mean(others):.1f}% of others'",
+        flush=True,
+    )
+
+
+def taught(size, clips, words, samples, rng) -> Spotter:
+    """Teach a model some training clips of some words."""
+    model = Spotter(size=size)
+    for word in words:
+        fit = np.flatnonzero((clips.words == word) & (clips.split == "train"))
+        rows = rng.permutation(fit)[:samples]
+        model.learn_vectors(clips.taught[rows], [str(word)] * len(rows))
+    return model
+
+
+def misses(model: Spotter, clips: Clips, rows) -> float:
+    """Percent of clips that are not taken for their word."""
+    answers = model.predict_vectors(clips.asked[rows])
+    wanted = clips.words[rows]
+    return 100 * float(np.mean([a.word != w for a, w in zip(answers, wanted, strict=True)]))
+
+
+def accepted(model: Spotter, X: np.ndarray) -> np.ndarray:
+    """Whether vectors (n, D) are taken for a word, (n,)."""
+    thresholds = model.thresholds()
+    return np.array([said(scores, thresholds) is not None for scores in model.score_vectors(X)])
+
+
+def encode(spotter: Spotter, name: str, root: str) -> Clips:
+    """Vectors of all training and test clips of a data set."""
+    dataset = registry.build("datasets", name, root=root)
+    both = [(clip, split) for split in ("train", "test") for clip in dataset.clips(split)]
+    paths = [clip.path for clip, _ in both]
+    return Clips(
+        spotter.vectors(paths, learning=True),
+        spotter.vectors(paths),
+        np.array([clip.word for clip, _ in both]),
+        np.array([str(clip.speaker) for clip, _ in both]),
+        np.array([split for _, split in both]),
+    )
+
+
+def windows(spotter: Spotter, path: str | Path) -> np.ndarray:
+    """Vectors of the windows that a detector would look at first, without noise."""
+    segmenter, clips, parts = Segmenter(), [], []
+    for block in files.blocks(path):
+        segmenter.hear(block)
+        clips += [window.clip for window in segmenter.windows() if window.loud]
+        if len(clips) >= CLIPS_AT_ONCE:
+            parts.append(spotter.encoder.encode(clips))
+            clips = []
+    X = np.concatenate([*parts, spotter.encoder.encode(clips)] if clips else parts)
+    return X[~spotter.encoder.is_noise(X)]
+
+
+if __name__ == "__main__":
+    main()
