@@ -116,7 +116,8 @@ def own_voices(size, clips, count=3, takes=3) -> None:
             known = np.isin(clips.words, words)
             missed.append(misses(model, clips, asked))
             own.append(accepted(model, clips.asked[mine & ~known]).mean())
-            others.append(accepted(model, clips.asked[~mine & ~known][:200]).mean())
+            strangers = rng.permutation(np.flatnonzero(~mine & ~known))[:200]
+            others.append(accepted(model, clips.asked[strangers]).mean())
     print(
         f"{count} words of {takes} takes by one's own voice, {len(missed)} models: "
         f"{np.mean(missed):.1f}% missed, {100 * np.mean(own):.1f}% of the owner's other words let "

@@ -26,7 +26,7 @@ COMMANDS = [
     ["info", "home.tap"],
     ["sensitivity", "home.tap", "0.6", "--word", "lamp"],
     ["calibrate", "home.tap", "room.wav"],
-    ["listen", "home.tap", "room.wav"],
+    ["listen", "home.tap", "tone.wav"],
     ["rename", "home.tap", "lamp", "light"],
     ["merge", "both.tap", "home.tap"],
     ["forget", "home.tap", "light"],
@@ -89,6 +89,7 @@ def folder(tmp_path):
         for path in paths:
             shutil.copy(path, made / "words" / word)
     (made / "home").mkdir()
+    soundfile.write(made / "tone.wav", tone(300, 3.0), 16_000)
     # A sound in each of as many seconds as `calibrate` wants to hear.
     second = np.concatenate([tone(300, 0.3), np.zeros(11_200, dtype=np.float32)])
     soundfile.write(made / "room.wav", np.tile(second, LEAST_S + 2), 16_000)

@@ -21,7 +21,7 @@ from whitening import encode, windows
 from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.spotter import background as background_room
-from tapword.spotter.background import Background
+from tapword.spotter.background import Background, unit
 from tapword.spotter.thresholds import Tail
 
 RATES = 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
@@ -43,8 +43,7 @@ def main(size: str, speechocean: str, speech_commands: str, *calls: str) -> None
     background = spotter.background
     assert background is not None
     # Windows of the background itself are not strangers to it.
-    unit = heard / np.linalg.norm(heard, axis=1, keepdims=True)
-    heard = heard[(unit @ background.vectors.T).max(axis=1) < 0.99]
+    heard = heard[(unit(heard) @ background.vectors.T).max(axis=1) < 0.99]
     highest = scores_of(background, directions(said), heard).max(axis=0)
     said = {
         word: found
@@ -61,11 +60,10 @@ def main(size: str, speechocean: str, speech_commands: str, *calls: str) -> None
         base, slope = fit(changed, said, heard, hours)
         missed = []
         for found in clips.values():
-            [direction] = directions({"": found[:TAUGHT]})
-            tail = Tail.of(changed.scores(direction[None])[:, 0])
+            direction = directions({"": found[:TAUGHT]})
+            [tail] = map(Tail.of, changed.scores(direction).T)
             threshold = tail.place + tail.width * (base + slope * np.log(10))
-            scores = scores_of(changed, direction[None], found[TAUGHT:])
-            missed.append(np.mean(scores < threshold))
+            missed.append(np.mean(scores_of(changed, direction, found[TAUGHT:]) < threshold))
         print(f"share {share:g}: {100 * np.mean(missed):.1f}% missed")
 
 
@@ -85,14 +83,12 @@ def fit(
 
 def scores_of(background: Background, means: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Scores (n, K) of vectors (n, D) for words' directions (K, D)."""
-    cosines = X @ means.T / np.linalg.norm(X, axis=1, keepdims=True)
-    return cosines - background.level(X)[:, None]
+    return unit(X) @ means.T - background.level(X)[:, None]
 
 
 def directions(said: dict[str, np.ndarray]) -> np.ndarray:
     """Average words' vectors and bring the means to length 1: (K, D)."""
-    means = np.stack([found[:SAMPLES].mean(axis=0) for found in said.values()])
-    return means / np.linalg.norm(means, axis=1, keepdims=True)
+    return unit(np.stack([found[:SAMPLES].mean(axis=0) for found in said.values()]))
 
 
 def encode_words(spotter: Spotter, folder: str) -> dict[str, np.ndarray]:

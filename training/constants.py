@@ -90,7 +90,7 @@ def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
         for shots in SHOTS:
             right = []
             for start in range(0, SAMPLES + ASKED, shots)[:5]:
-                learner = registry.build("learners", "cosine:prior=shipped,covariance=none")
+                learner = registry.build("learners", "cosine:prior=shipped,covariance=full")
                 asked, truth = [], []
                 for word, found in vectors.items():
                     found = join([found], [whitening])

@@ -75,7 +75,6 @@ def test_sensitivities_follow_the_sounds_of_a_place(spotter, rng, shift, moved):
         assert found.before[word] == 0.5 and found.thresholds_before[word] == usual[word]
         assert found.highest[word] == pytest.approx(scores[word].max())
     assert found.alarms_before == found.alarms_after == {"lamp": 0, "music": 0}
-    # What they are at this rate they are at any: it is the place that they are about.
     for word, value in found.after.items():
         spotter.set_sensitivity(value, word)
     assert spotter.thresholds() == pytest.approx(found.thresholds_after)
@@ -169,3 +168,19 @@ def test_the_interval_of_a_rate_is_exact(count):
         assert low == 0
     with pytest.raises(InputError, match="hours above 0"):
         poisson_interval(count, 0.0)
+
+
+def test_a_word_whose_sounds_are_all_rejected_stays_as_it_was(spotter, rng):
+    spotter.tell(**like_speech(spotter, rng, shift=-0.1))
+    spotter.told = [scores._replace(negatives={"lamp": 2.0}) for scores in spotter.told]
+    found = calibrate(spotter, [[bursts(200)]])
+    assert found.after["lamp"] == pytest.approx(0.5) and found.highest["lamp"] is None
+    assert found.after["music"] > 0.5
+
+
+def test_what_is_kept_holds_at_the_default_rate(spotter, rng):
+    scores, after = like_speech(spotter, rng), []
+    for rate in (0.01, 0.5, 5.0):
+        spotter.tell(**scores)
+        after.append(calibrate(spotter, [[bursts(200)]], rate).after["lamp"])
+    assert after[0] < after[1] < after[2]

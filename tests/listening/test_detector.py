@@ -183,7 +183,7 @@ def test_thresholds_of_a_detector(spotter):
         Detector(spotter, thresholds={"lump": 0.9})
     with pytest.raises(InputError, match="false_alarms_per_hour must be above 0"):
         Detector(spotter, false_alarms_per_hour=0)
-    with pytest.raises(InputError, match="refractory_s must be at least 0"):
+    with pytest.raises(InputError, match="the refractory time must be 0 s or more"):
         Detector(spotter, refractory_s=-1)
 
 
@@ -430,3 +430,12 @@ def test_what_goes_wrong_once_does_not_repeat_itself(scene):
         detector(scene[0])
     events = detector(silence(0.1)) + detector.flush()
     assert [event.word for event in events][-2:] == ["coffee", "stop"]
+
+
+def test_two_backbones_without_a_word_hear_nothing():
+    pytest.importorskip("moonshine_cpp", reason="needs the extra of size medium")
+    spotter = Spotter(size="medium")
+    assert hear(Detector(spotter), padded(clip("lamp", TAUGHT[0]))) == []
+    spotter.learn(clip("lamp", TAUGHT[0]), "lamp")
+    spotter.forget("lamp")
+    assert hear(Detector(spotter), padded(clip("lamp", TAUGHT[0]))) == []

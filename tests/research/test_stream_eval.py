@@ -240,7 +240,7 @@ def test_wrong_paths_are_said_at_once(scene, run, tmp_path):
         (("--positives", tmp_path, "--negatives", negatives), "no folder of clips of a word"),
         (
             ("--positives", folder / "clips", "--negatives", negatives, "--refractory", -1),
-            "refractory_s must be at least 0",
+            "the refractory time must be 0 s or more",
         ),
         (("--positives", tmp_path / "x", "--negatives", negatives), "does not exist"),
         (("--positives", folder / "clips", "--negatives", tmp_path / "x.wav"), "does not exist"),

@@ -334,3 +334,14 @@ def test_a_sensitivity_is_a_number_for_a_word_or_for_all(text, wanted):
 def test_what_is_no_sensitivity(text):
     with pytest.raises(InputError, match=r"must be a number from 0 to 1, or WORD=NUMBER"):
         parse_sensitivity(text)
+
+
+def test_a_renamed_word_has_its_threshold(spotter):
+    before = spotter.thresholds()
+    spotter.rename("low", "deep")
+    assert spotter.thresholds() == {"deep": before["low"], "high": before["high"]}
+
+
+def test_scores_that_are_all_alike_have_a_tail():
+    tail = Tail.of(np.full(1000, 0.3))
+    assert np.isfinite([tail.threshold(0.5), tail.false_alarms_per_hour(-1.0)]).all()

@@ -1,4 +1,4 @@
-"""Commands that listen to a stream: for words, or for false alarms to set thresholds by."""
+"""Commands that listen to a stream: for words, or for false alarms to set sensitivities by."""
 
 import io
 import json
@@ -122,7 +122,8 @@ def listen(
                     for one in sorted(found, key=lambda one: one.start_s):
                         _show(one, as_json, meter)
         except KeyboardInterrupt:
-            pass
+            for miss in misses.since(math.inf) if misses else []:
+                _show(miss, as_json, meter)
     words = ", ".join(f"{printable(word)} {n}" for word, n in counts.most_common())
     err.print(f"heard {heard_s:.1f} s: {counts.total()} events{words and f' ({words})'}")
 
@@ -264,12 +265,14 @@ def _show_calibration(found: calibration.Calibration, false_alarms_per_hour: flo
         earlier = f", {before} before" if before != count else ""
         line = f"{sensitivity_change(word, found.before[word], now)}{end}; {alarms}{earlier}"
         out.print(line, soft_wrap=True)
-    allowed = int(false_alarms_per_hour * found.hours)
+    allowed, count = int(false_alarms_per_hour * found.hours), sum(found.alarms_after.values())
     out.print(
-        f"{false_alarms_per_hour:g} an hour allow {allowed} false alarms in that time, of which "
-        f"{found.sound_hours * 60:.1f} minutes hold sound that stands out.\n"
-        f"{sum(found.alarms_after.values())} show a rate below {found.at_most_per_hour:.2g} an "
-        "hour (upper end of the 95% interval), in sound like this."
+        f"{found.sound_hours * 60:.1f} minutes of {length} hold sound that stands out. "
+        f"At {false_alarms_per_hour:g} an hour {allowed or 'no'} false alarm"
+        f"{'s are' if allowed > 1 else ' is'} allowed in {length}; there "
+        f"{'are' if count > 1 else 'is'} {count or 'none'}, which shows a rate below "
+        f"{found.at_most_per_hour:.2g} an hour (95% sure), in sound like this.",
+        soft_wrap=True,
     )
     if found.at_most_per_hour > false_alarms_per_hour:
         out.print(

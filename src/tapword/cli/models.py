@@ -14,7 +14,7 @@ from tapword.cli.teach import report_model
 from tapword.errors import InputError
 from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, check_rate
 from tapword.spotter.words import clean_word
 from tapword.text import printable
 
@@ -106,10 +106,12 @@ def sensitivity(
     """Show how readily the words of MODEL are heard, or set it to VALUE and keep it in the file.
 
     Higher hears more and raises more false alarms: each tenth 2.5 times as many. Without --word it
-    is for all words, those too that had a sensitivity of their own or are taught later.
+    is for all words, those too that had a sensitivity of their own or are taught later. Thresholds
+    that are shown are those for --false-alarms-per-hour.
     """
     modelfile.require_file(model)
     wanted = [clean_word(one) for one in word or ()]
+    check_rate(false_alarms_per_hour)
     if value is None:
         spotter = Spotter.load(model, backbone)
         for one in wanted:

@@ -53,10 +53,11 @@ class Cosine(CovarianceLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_one_of("prior", "diagonal", "shipped")
+        self._turned: np.ndarray | None = None
 
     def _changed(self) -> None:
         super()._changed()
-        self._turned: np.ndarray | None = None
+        self._turned = None
 
     def directions(self) -> np.ndarray:
         """Means at length 1, (rows, D) float32; made once after each change."""

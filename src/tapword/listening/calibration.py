@@ -22,7 +22,7 @@ LEAST_S = 120
 class Calibration(NamedTuple):
     """What recordings without the words say of their sensitivities; dicts are by word."""
 
-    # Sensitivities, and the thresholds they give at the wanted rate: of the model, and of here.
+    # Sensitivities, and the thresholds they give by default: of the model, and of here.
     before: dict[str, float]
     after: dict[str, float]
     thresholds_before: dict[str, float]
@@ -70,7 +70,8 @@ def calibrate(
     words = list(spotter.words)
     before = {word: spotter.sensitivity_of(word) for word in words}
     usual = spotter.thresholds(false_alarms_per_hour, {None: SENSITIVITY})
-    candidates, hours = _hear(Detector(spotter, thresholds=usual), recordings, refractory_s)
+    detector = Detector(spotter, thresholds=usual, refractory_s=refractory_s)
+    candidates, hours = _hear(detector, recordings)
     sound_s = len({candidate.centre // SAMPLE_RATE for candidate in candidates})
     if sound_s < LEAST_S:
         raise InputError(
@@ -82,21 +83,23 @@ def calibrate(
     each = false_alarms_per_hour / len(words)
     sound_hours = sound_s / 3600
     share = sound_hours / (sound_hours + SHIPPED_HOURS)
-    wanted = {
-        word: usual[word] + share * (Tail.of(scores[word]).threshold(each) - usual[word])
-        for word in words
-    }
+    wanted = dict(usual)
+    for word, found in scores.items():
+        # Every sound may be nearer to the word's negatives than to the word.
+        if len(found):
+            wanted[word] += share * (Tail.of(found).threshold(each) - usual[word])
     start = dict(wanted)
     while len(alarms := replay(candidates, wanted, refractory_s)) > false_alarms_per_hour * hours:
         least = min(alarms, key=lambda alarm: alarm.score - start[alarm.word])
         wanted[least.word] = least.score + ABOVE
-    tails = spotter.tails()
+    # What is kept is to hold for whoever listens at the default rate, whatever was asked for here.
+    tails, default = spotter.tails(), FALSE_ALARMS_PER_HOUR / len(words)
     after = {
-        word: sensitivity_for(tails[word].false_alarms_per_hour(wanted[word]) / each)
+        word: sensitivity_for(tails[word].false_alarms_per_hour(wanted[word]) / default)
         for word in words
     }
     thresholds_before, thresholds_after = (
-        spotter.thresholds(false_alarms_per_hour, {word: values[word] for word in words})
+        spotter.thresholds(sensitivities={word: values[word] for word in words})
         for values in (before, after)
     )
     alarms_before = replay(candidates, thresholds_before, refractory_s)
@@ -116,7 +119,7 @@ def calibrate(
 
 
 def _hear(
-    detector: Detector, recordings: Iterable[Iterable[np.ndarray]], refractory_s: float
+    detector: Detector, recordings: Iterable[Iterable[np.ndarray]]
 ) -> tuple[list[Candidate], float]:
     """Candidates of recordings, and the hours that these last."""
     candidates: list[Candidate] = []
@@ -127,7 +130,7 @@ def _hear(
             samples += len(chunk)
             detector(chunk)
         detector.flush()
-        detector.gap(refractory_s)
+        detector.gap(detector.refractory_s)
     if not samples:
         raise InputError("the recordings are empty")
     return candidates, samples / SAMPLE_RATE / 3600

@@ -62,8 +62,8 @@ class Decider:
     """
 
     def __init__(self, refractory_s: float = REFRACTORY_S):
-        if not refractory_s >= 0:
-            raise InputError(f"refractory_s must be at least 0, got {refractory_s!r}")
+        if not 0 <= refractory_s < math.inf:
+            raise InputError(f"the refractory time must be 0 s or more, got {refractory_s!r}")
         self.refractory_s = refractory_s
         self._last: Candidate | None = None
         self._word: str | None = None

@@ -131,7 +131,8 @@ class StreamMix:
         if self.snr_db is None:
             return sound
         factor = np.float32(10 ** (-self.snr_db / 20)) * np.asarray(level, dtype=np.float32)
-        return sound + self._noise.take(len(sound)) * factor
+        # What is louder than full scale is cut off, as a microphone does it.
+        return np.clip(sound + self._noise.take(len(sound)) * factor, -1, 1)
 
 
 class Source:

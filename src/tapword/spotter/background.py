@@ -13,8 +13,8 @@ import numpy as np
 from tapword.learners.base import Learner
 from tapword.learners.cosine import Cosine
 
-# How many windows are the nearest, and how much of their cosine is taken off a word's: tried by
-# training/background.py.
+# How many windows are the nearest: a choice, so that no single one decides. How much of their
+# cosine is taken off a word's: training/background.py prints what other shares would give.
 NEAREST, SHARE = 3, 0.5
 
 
@@ -24,7 +24,7 @@ class Background:
     Parameters
     ----------
     vectors
-        Shape (n, D), n at least 4, of any length.
+        Shape (n, D), more than `NEAREST`, of any length.
 
     Examples
     --------

@@ -47,8 +47,8 @@ class Prediction(NamedTuple):
     word
         The best word; None where it is none of them, or nothing is taught.
     score
-        The best word's score on the learner's own scale, also where `word` is None; None where
-        nothing is taught.
+        The best word's score, also where `word` is None; None where nothing is taught. Of the
+        sizes it is measured against running speech, of other parts on the learner's own scale.
     probabilities
         Word -> share, over all taught words, best first.
     """
@@ -138,7 +138,7 @@ class Spotter:
         self.encoder = Encoder(chosen.backbones, chosen.poolings, preparation, whitening)
         self.sensitivity = SENSITIVITY
         self.sensitivities: dict[str, float] = {}
-        self._tails: tuple[np.ndarray, dict[str, Tail]] | None = None
+        self._tails: tuple[np.ndarray, list[Tail]] | None = None
         self._generation = 0
         self._revision: str | None = None
         # Whether something was forgotten since the file was written, which its backup still holds.
@@ -327,7 +327,8 @@ class Spotter:
         could add, they are not run and its scores stand for all.
         """
         learner = measured(self.learner)
-        if len(self.backbones) > 1 and thresholds is not None and learner is not None:
+        several = len(self.backbones) > 1 and self.words
+        if several and thresholds is not None and learner is not None:
             first = self.encoder.encode_first(clip)
             if self.encoder.is_noise(first[None])[0]:
                 return None
@@ -351,7 +352,7 @@ class Spotter:
             return None
         directions = unit(learner.directions()[:, : len(first)])
         scores = directions @ unit(first[None])[0] - background.level(first[None])
-        negative = np.array([row.negative for row in learner.rows])
+        negative = np.array([row.negative for row in learner.rows], dtype=bool)
         named = self._named(scores[~negative], scores[negative])
         for word, score in named.words.items():
             if word in thresholds and score >= thresholds[word] - REST_SCORE:
@@ -371,7 +372,7 @@ class Spotter:
 
     @property
     def has_thresholds(self) -> bool:
-        """Whether it is known how running speech scores: for the presets alone."""
+        """Whether it is known how running speech scores: for the sizes, and parts whitened so."""
         return self.background is not None
 
     def require_thresholds(self, reason: str) -> None:
@@ -392,11 +393,9 @@ class Spotter:
         directions = learner.directions()
         # A learner gives the same directions until it learns something.
         if self._tails is None or self._tails[0] is not directions:
-            scores = background.scores(directions)
-            rows = enumerate(learner.rows)
-            tails = {row.word: Tail.of(scores[:, k]) for k, row in rows if not row.negative}
-            self._tails = directions, tails
-        return self._tails[1]
+            self._tails = directions, list(map(Tail.of, background.scores(directions).T))
+        rows = zip(learner.rows, self._tails[1], strict=True)
+        return {row.word: tail for row, tail in rows if not row.negative}
 
     def sensitivity_of(self, word: str) -> float:
         """How readily a word is heard, from 0 to 1: its own sensitivity, or that of all words."""
@@ -424,9 +423,9 @@ class Spotter:
     ) -> dict[str, float]:
         """Score from which each word counts as said.
 
-        So many false alarms are acceptable, of all words together, in speech that holds none, where
-        no word's sensitivity was changed. `sensitivities` are by word, and by None for all others,
-        instead of the spotter's own.
+        In an hour of speech that holds none of the words, all of them together may raise so many
+        false alarms; a word whose sensitivity was changed may raise more or fewer.
+        `sensitivities` are by word, and by None for all others, instead of the spotter's own.
         """
         check_rate(false_alarms_per_hour)
         given = sensitivities or {}
@@ -532,8 +531,9 @@ class Spotter:
         parts = spotter._parts()
         if parts["whitening"] != (header.get("whitening") or []):
             raise ModelFileError(
-                f"{path} was taught with another whitening than the one at hand; give the one it "
-                "was taught with by Spotter.load(path, whitening=[...]), or teach anew"
+                f"{path} was taught with another whitening than the one at hand, as an earlier "
+                "tapword shipped it; teach anew, or give that whitening by "
+                "Spotter.load(path, whitening=[...])"
             )
         spotter._require_dim(path, header["dim"])
         spotter.learner = modelfile.taught(path, model)

@@ -15,9 +15,11 @@ FALSE_ALARMS_PER_HOUR = 0.5
 # A word's scores in running speech: between which shares of the highest its tail is placed, and
 # how wide it is taken to be, from the median to the highest twentieth.
 PLACED, MEDIAN, TWENTIETH = (0.005, 0.02), 0.5, 0.05
+# Scores that are all alike would have no width, and a low score a rate without limit.
+NARROWEST, MOST_ALARMS = 0.01, 20.0
 # How far the tail reaches beyond its place, in such widths: for one false alarm an hour, and more
-# for e times fewer. Fitted by training/background.py to 253 English words in the phone calls that
-# the background was taken from; docs/listening.md has how it does elsewhere.
+# for e times fewer. Fitted by training/background.py, size small, to 253 English words in the phone
+# calls that the background was taken from; docs/listening.md has how it does elsewhere.
 ONE_PER_HOUR, FEWER = 0.94, 0.21
 
 # Of a word that nobody made hear more or less: the middle of a scale from 0 to 1, as Picovoice's.
@@ -144,8 +146,8 @@ def parse_threshold(text: str) -> tuple[str, float]:
 class Tail(NamedTuple):
     """How high a word's scores reach in running speech, in which nobody says it.
 
-    The place and the width are of scores that one sound in fifty has: of a word that is itself said
-    now and then in that speech, they are nearly the same.
+    Neither number hangs on the highest half percent of the scores, so a word that somebody does say
+    now and then has nearly the same tail.
 
     Attributes
     ----------
@@ -165,7 +167,7 @@ class Tail(NamedTuple):
         highest, lowest = (round(share * len(ranked)) for share in PLACED)
         place = ranked[highest : max(lowest, highest + 1)].mean()
         median, twentieth = np.quantile(ranked, (1 - MEDIAN, 1 - TWENTIETH))
-        return cls(float(place), float(twentieth - median))
+        return cls(float(place), max(float(twentieth - median), NARROWEST))
 
     def threshold(self, false_alarms_per_hour: float) -> float:
         """Score that is reached so often in an hour of running speech."""
@@ -175,4 +177,4 @@ class Tail(NamedTuple):
     def false_alarms_per_hour(self, threshold: float) -> float:
         """How often a score is reached: what `threshold` undoes."""
         rarity = ((threshold - self.place) / self.width - ONE_PER_HOUR) / FEWER
-        return math.exp(-rarity)
+        return math.exp(min(-rarity, MOST_ALARMS))

@@ -23,9 +23,11 @@ KEY = "tapword_prior"
 # Numbers that are whitened together: a block on the diagonal of the covariance.
 BLOCK = 96
 # How often the diagonal of that covariance counts: correlations within some words hold for others
-# in part. One clip a word of Speech Commands: 87.3% right by 1, 88.7% by 2, 88.4% by 4; from five
-# clips on no difference (training/constants.py).
+# in part. One training clip a word of Speech Commands: 88.1% right by 1, 89.2% by 2, 89.1% by 4;
+# from five clips on no difference (training/constants.py).
 DIAGONAL = 2.0
+# Windows of a background: fewer have no tail.
+LEAST_WINDOWS = 100
 
 
 class Whitening:
@@ -73,8 +75,10 @@ class Whitening:
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(mean), len(maps), len(within)) != wanted:
             raise InputError("a whitening's arrays do not fit its groups")
-        if background is not None and background.shape[1:] != mean.shape:
-            raise InputError("a whitening's background does not fit its groups")
+        if background is not None and (
+            background.shape[1:] != mean.shape or len(background) < LEAST_WINDOWS
+        ):
+            raise InputError("a whitening's background does not fit its groups, or is too small")
         self.blocks: list[list[tuple[slice, np.ndarray]]] = []
         start = 0
         for group in _groups(groups, block):
@@ -237,11 +241,11 @@ def join(blocks: Sequence[np.ndarray], whitenings: Sequence[Whitening]) -> np.nd
 def join_backgrounds(whitenings: Sequence[Whitening]) -> np.ndarray | None:
     """Put the backgrounds of several backbones side by side, as `join` puts vectors: (n, D).
 
-    None where one of them has none: rows are of the same windows in each.
+    None where one of them has none, or other windows: rows are of the same ones in each.
     """
-    parts = []
+    parts: list[np.ndarray] = []
     for one, weight in zip(whitenings, weights(whitenings), strict=True):
-        if one.background is None:
+        if one.background is None or (parts and len(one.background) != len(parts[0])):
             return None
         rows = one.background.astype(np.float32)
         length = weight * np.sqrt(len(one.within))

@@ -120,7 +120,7 @@ class Stream:
                 self._names.get(_plain(one.word), one.word),
                 round(self._clock_ms + 1000 * one.end_s),
                 one.score,
-                thresholds[one.word],
+                thresholds[one.word] if isinstance(one, Event) else one.threshold,
                 isinstance(one, Event),
             )
             for one in found

@@ -5,6 +5,7 @@ import {$, ask, bytes, count, element, icon, quoted, say} from './page.js';
 import {ENOUGH, teachMore} from './teach.js';
 
 let state = null;
+let waiting = 0;
 
 export function setUp() {
   $('upload').onclick = () => $('upload-file').click();
@@ -19,7 +20,8 @@ export function show(model) {
   state = model;
   if (document.querySelector('.sensitivity input:active')) {
     // It would be taken out of the hand that moves it.
-    setTimeout(() => show(state), 250);
+    clearTimeout(waiting);
+    waiting = setTimeout(() => show(state), 250);
     return;
   }
   const focused = document.activeElement?.dataset?.key;
