@@ -9,7 +9,7 @@ import numpy as np
 from tapword import registry
 from tapword.errors import InputError
 from tapword.research import metrics, orders
-from tapword.research.records import Config, Draw, OpenSetResult
+from tapword.research.records import AnyResult, Config, Draw, OpenSetResult
 from tapword.research.runner import Progress, Split
 
 # Unknown clips that may be accepted, in percent: the usual point of comparison.
@@ -34,6 +34,18 @@ class OpenSet:
     shots: Sequence[int] = (5,)
     draws: int = 10
 
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise InputError(f"at least one draw is needed, got {self.draws}")
+
+    def check_known(self, n_words: int) -> None:
+        """Refuse to teach none of so many words, or all."""
+        if not 1 <= self.known < n_words:
+            raise InputError(
+                f"known must leave unknown words: 1 to {n_words - 1} of the {n_words} words, "
+                f"got {self.known}"
+            )
+
     def config(self) -> Config:
         """Say what is run."""
         shots = list(dict.fromkeys(self.shots))
@@ -41,16 +53,10 @@ class OpenSet:
 
     def run(
         self, split: Split, learners: Sequence[str], jobs: int = 1, progress: Progress | None = None
-    ) -> list[OpenSetResult]:
+    ) -> Sequence[AnyResult]:
         """Average over the draws, in one process: they are quick."""
         words = sorted(set(split.train_words))
-        if not 1 <= self.known < len(words):
-            raise InputError(
-                f"known must leave unknown words: 1 to {len(words) - 1} of the {len(words)} words, "
-                f"got {self.known}"
-            )
-        if self.draws < 1:
-            raise InputError(f"at least one draw is needed, got {self.draws}")
+        self.check_known(len(words))
         rows = [(name, count) for name in learners for count in self.shots]
         results = []
         for number, (name, count) in enumerate(rows):

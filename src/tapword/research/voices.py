@@ -7,7 +7,7 @@ kept apart here.
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from tapword import registry
 from tapword.errors import InputError
 from tapword.research import metrics
 from tapword.research.datasets.base import Dataset
+from tapword.research.open_set import OpenSet
 from tapword.research.records import Config, VoiceDraw, VoiceResult
 from tapword.research.runner import Progress, Split
 
@@ -65,7 +66,7 @@ class Scored(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Voices:
+class Voices(OpenSet):
     """Teach some words by one voice or by many, ask about all.
 
     Parameters
@@ -79,15 +80,11 @@ class Voices:
     """
 
     voice: str = "both"
-    known: int = 5
-    shots: Sequence[int] = (5,)
-    draws: int = 10
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.voice not in VOICES:
             raise InputError(f"no voice {self.voice!r}; known: {', '.join(VOICES)}")
-        if self.draws < 1:
-            raise InputError(f"at least one draw is needed, got {self.draws}")
 
     @property
     def voices(self) -> tuple[str, ...]:
@@ -96,13 +93,7 @@ class Voices:
 
     def config(self) -> Config:
         """Say what is run."""
-        return Config(
-            order="open-set",
-            voice=self.voice,
-            known=self.known,
-            shots=list(dict.fromkeys(self.shots)),
-            draws=self.draws,
-        )
+        return replace(super().config(), voice=self.voice)
 
     def clips_of(self, dataset: Dataset) -> Dataset:
         """Give the clips that `run` wants; refuse too few people before their clips are encoded."""
@@ -153,12 +144,7 @@ class Voices:
         return results
 
     def _draws(self, people: "People", voice: str, shots: int) -> list[Draw]:
-        n_words = len(people.names)
-        if not 1 <= self.known < n_words:
-            raise InputError(
-                f"known must leave unknown words: 1 to {n_words - 1} of the {n_words} words, "
-                f"got {self.known}"
-            )
+        self.check_known(len(people.names))
         draw = people.own if voice == "own" else people.others
         return [draw(self.known, shots, seed) for seed in range(self.draws)]
 
