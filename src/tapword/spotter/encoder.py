@@ -137,11 +137,10 @@ class Encoder:
         x = self.encode_first(noise * np.float32(0.05))
         return x / np.linalg.norm(x)
 
-    @functools.cached_property
+    @property
     def background(self) -> Background | None:
         """Windows of running speech as vectors; None where the whitenings have none."""
-        vectors = whitening_room.join_backgrounds(self.whitenings) if self.whitenings else None
-        return None if vectors is None else Background(vectors)
+        return _background(tuple(self.whitenings))
 
     @functools.cached_property
     def first_background(self) -> Background | None:
@@ -194,6 +193,13 @@ class Encoder:
                 )
             chosen.append(found)
         return chosen
+
+
+@functools.lru_cache(maxsize=3)
+def _background(whitenings: tuple[Whitening, ...]) -> Background | None:
+    """Give the background of whitenings: made once for all encoders that have them."""
+    vectors = whitening_room.join_backgrounds(whitenings) if whitenings else None
+    return None if vectors is None else Background(vectors)
 
 
 def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:
