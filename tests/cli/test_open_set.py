@@ -1,20 +1,12 @@
 import csv
 import json
 
-import numpy as np
-
-from tests.research.test_open_set import words_on_axes
+from tests.research.test_open_set import words_on_axes, write_vectors
 
 
 def test_the_command_on_vectors(rng, run, tmp_path):
     split = words_on_axes(rng, 0.5)
-    np.savez(
-        tmp_path / "v.npz",
-        train_x=split.train,
-        train_y=split.train_words,
-        test_x=split.test,
-        test_y=split.test_words,
-    )
+    write_vectors(split, tmp_path / "v.npz")
     paths = [tmp_path / f"r.{kind}" for kind in ("json", "csv", "html", "tex")]
     outputs = [part for path in paths for part in ("--out", path)]
     code, out, error = run(

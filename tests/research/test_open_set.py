@@ -13,6 +13,17 @@ from tapword.research.open_set import OpenSet
 from tapword.research.runner import Split
 
 
+def write_vectors(split, path):
+    """Write vectors as `evaluate --features` takes them."""
+    np.savez(
+        path,
+        train_x=split.train,
+        train_y=split.train_words,
+        test_x=split.test,
+        test_y=split.test_words,
+    )
+
+
 def words_on_axes(rng, spread=0.3, words=8, clips=30):
     """Words as directions with noise around: known and unknown ones are told apart by distance."""
     names = [f"word{number}" for number in range(words)]

@@ -13,6 +13,7 @@ from tapword.research.evaluate import evaluate_vectors
 from tapword.research.runner import Split
 from tapword.research.voices import IMPOSTORS, People, Voices
 from tests.conftest import shared, tone
+from tests.research.test_open_set import write_vectors
 
 WORDS = [f"word{number}" for number in range(8)]
 SPEAKERS = [f"person{number}" for number in range(10)]
@@ -213,13 +214,7 @@ def test_the_command(recorded, run, tmp_path):
 
 
 def test_ready_made_vectors_have_no_speakers(split, run, tmp_path):
-    np.savez(
-        tmp_path / "v.npz",
-        train_x=split.train,
-        train_y=split.train_words,
-        test_x=split.test,
-        test_y=split.test_words,
-    )
+    write_vectors(split, tmp_path / "v.npz")
     code, _, error = run(
         "evaluate", "--open-set", "--voice", "both", "--features", tmp_path / "v.npz"
     )

@@ -30,7 +30,8 @@ AUGMENTED_AT_ONCE = 16
 NOISE_COSINE = 0.75
 # How much higher a word may score by all backbones than by the first alone: a sound that stays
 # farther below every threshold is not passed through the others. By training/constants.py they add
-# 0.03 to 0.04 to half of the right words and 0.18 to 0.19 to 99%; those near a threshold less.
+# 0.03 to 0.04 to half of the right words and 0.18 to 0.19 to 99%. Of 113 words that size medium
+# heard, none lay more than 0.11 below its threshold by the first.
 REST_SCORE = 0.15
 
 
