@@ -86,12 +86,12 @@ def test_warnings_come_with_what_was_learned(path):
     clips = [read(file) for file in sorted((CLIPS / "lamp").glob("*.ogg"))[:10]]
     for word in ("music", "window"):
         for file in sorted((CLIPS / word).glob("*.ogg"))[:4]:
-            assert model.learn(read(file), word) == []
-    assert [model.learn(clip, "lamp") for clip in clips[:5]] == [[]] * 5
-    said = [model.learn(clip, "light") for clip in clips[5:8]]
+            assert model.learn(read(file), word).warnings == []
+    assert [model.learn(clip, "lamp").warnings for clip in clips[:5]] == [[]] * 5
+    said = [model.learn(clip, "light").warnings for clip in clips[5:8]]
     assert said[:2] == [[]] * 2 and '"light" sounds close to "lamp"' in said[2][0]
     model.forget("lamp")
-    assert model.learn(clips[8], "light") == []
+    assert model.learn(clips[8], "light").warnings == []
 
 
 @pytest.mark.parametrize("word", ["", "  ", "a\nb", "x" * 201])
@@ -109,7 +109,8 @@ def test_words_that_cannot_be_shown_are_refused(client, word):
         ("/api/rename", ["lamp"], 422, "JSON with the text old, the text new"),
         ("/api/sensitivity", {"word": "lamp", "value": 0.6}, 422, "nothing is taught yet"),
         ("/api/sensitivity", {"word": "lamp", "value": True}, 422, "the number value"),
-        ("/api/sensitivity", {"word": "lamp"}, 422, "the text word, the number value"),
+        ("/api/sensitivity", {"word": "lamp"}, 422, "the text or null word, the number value"),
+        ("/api/sensitivity", {"value": 0.6}, 422, "the text or null word, the number value"),
         ("/api/nothing", {}, 404, "Not Found"),
     ],
 )
@@ -443,7 +444,7 @@ def teach_and_listen(client, path):
             line.send_json({"type": "record", "id": index})
             send(line, sound)
             assert next_of(line, "take")["problem"] is None
-            line.send_json({"type": "keep", "id": index, "word": word})
+            line.send_json({"type": "keep", "id": index, "word": word, "careful": False})
             assert "error" not in next_of(line, "keep")
         assert learn(client, "low").status_code == 200
         line.send_json({"type": "listen"})

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
@@ -26,9 +27,10 @@ from tapword.audio.endpoint import examine
 from tapword.audio.files import MIN_S, SAMPLE_RATE, as_float
 from tapword.errors import InputError, ModelFileError, TapwordError
 from tapword.serve.studio.guard import Guard
+from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits
-from tapword.serve.studio.live import Lines
-from tapword.serve.studio.model import StudioModel
+from tapword.serve.studio.live import Lines, page_of
+from tapword.serve.studio.model import Lesson, StudioModel
 from tapword.serve.watching import watching
 from tapword.spotter.words import clean_word
 
@@ -50,6 +52,7 @@ class Kind(NamedTuple):
 
 
 TEXT, NUMBER = Kind("text", (str,)), Kind("number", (int, float))
+WHOLE, TEXT_OR_NULL = Kind("whole number", (int,)), Kind("text or null", (str, NoneType))
 # How often the model file is looked at.
 LOOK_S = 0.5
 # What is held of a file that is being downloaded.
@@ -72,6 +75,8 @@ def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -
             Route("/api/forget", requests.forget, methods=["POST"]),
             Route("/api/rename", requests.rename, methods=["POST"]),
             Route("/api/sensitivity", requests.sensitivity, methods=["POST"]),
+            Route("/api/remove", requests.remove, methods=["POST"]),
+            Route("/api/undo", requests.undo, methods=["POST"]),
             Route("/api/model", requests.download),
             Route("/api/model", requests.upload, methods=["POST"]),
             WebSocketRoute("/api/live", lines.serve),
@@ -117,20 +122,34 @@ class _Requests:
         word = clean_word(request.query_params.get("word", ""))
         sound = await self._sound(request)
         take = await to_thread.run_sync(examine, sound, limiter=self.lines.changes)
-        if take.problem is not None:
+        # What a page heard before, and keeps all the same.
+        if take.problem is not None and not (take.has_speech and "anyway" in request.query_params):
             raise InputError(take.problem)
-        return await self._change(self.model.learn, take.audio, word)
+        return await self._change(self.model.learn, take.audio, word, self._history(request))
 
     async def forget(self, request: Request) -> Response:
-        return await self._change(self.model.forget, *await self._values(request, word=TEXT))
+        [word] = await self._values(request, word=TEXT)
+        return await self._change(self.model.forget, word, self._history(request))
 
     async def rename(self, request: Request) -> Response:
         names = await self._values(request, old=TEXT, new=TEXT)
-        return await self._change(self.model.rename, *names)
+        return await self._change(self.model.rename, *names, self._history(request))
 
     async def sensitivity(self, request: Request) -> Response:
-        given = await self._values(request, word=TEXT, value=NUMBER)
-        return await self._change(self.model.set_sensitivity, *given)
+        given = await self._values(request, word=TEXT_OR_NULL, value=NUMBER)
+        return await self._change(self.model.set_sensitivity, *given, self._history(request))
+
+    async def remove(self, request: Request) -> Response:
+        [number] = await self._values(request, take=WHOLE)
+        return await self._change(self.model.remove, number, self._history(request))
+
+    async def undo(self, request: Request) -> Response:
+        try:
+            return await self._change(self.model.undo, self._history(request))
+        except InputError:
+            # It was let go, so another change is undone next.
+            self.lines.tell()
+            raise
 
     async def download(self, _: Request) -> Response:
         file = await to_thread.run_sync(self.model.open)
@@ -147,11 +166,15 @@ class _Requests:
         content = await self._body(request, most, f"{most:,} bytes")
         return await self._change(self.model.upload, content, how == "add", seen)
 
-    async def _change(self, change: Callable[..., list[str] | None], *given: Any) -> Response:
+    async def _change(self, change: Callable[..., Lesson | None], *given: Any) -> Response:
         """Change the model, tell every page, and answer with what it is now."""
-        warnings = await to_thread.run_sync(change, *given, limiter=self.lines.changes)
+        lesson = await to_thread.run_sync(change, *given, limiter=self.lines.changes)
         self.lines.tell()
-        return _Json(self.model.state() | {"warnings": warnings or []})
+        return _Json(self.model.state() | (lesson._asdict() if lesson else {}))
+
+    def _history(self, request: Request) -> History:
+        """Give what the page changed that asks."""
+        return self.model.histories.of(page_of(request))
 
     async def _sound(self, request: Request) -> np.ndarray:
         """Read samples (n,) float32 from a request's body."""
@@ -172,7 +195,7 @@ class _Requests:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict) or not all(
-            type(value.get(name)) in kind.types for name, kind in kinds.items()
+            name in value and type(value[name]) in kind.types for name, kind in kinds.items()
         ):
             wanted = ", ".join(f"the {kind.name} {name}" for name, kind in kinds.items())
             raise InputError(f"the request must be JSON with {wanted}")
