@@ -1,4 +1,4 @@
-"""How often a take is doubted: second takes by the voice that taught a word, by others, other words.
+"""How often a take is doubted: by the voice that taught the word, by another, of another word.
 
     python benchmarks/takes.py FOLDER
 

@@ -5,6 +5,7 @@ memory and let go; it is never written anywhere.
 """
 
 import asyncio
+import io
 import json
 import os
 from collections.abc import AsyncIterator, Callable
@@ -25,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from tapword.audio.endpoint import examine
 from tapword.audio.files import MIN_S, SAMPLE_RATE, as_float
-from tapword.errors import InputError, ModelFileError, TapwordError
+from tapword.errors import InputError, MissingExtra, ModelFileError, TapwordError
 from tapword.serve.studio.guard import Guard
 from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits
@@ -59,13 +60,20 @@ LOOK_S = 0.5
 BLOCK_BYTES = 1 << 15
 
 
-def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -> Starlette:
+def studio(
+    model: StudioModel,
+    host: str,
+    token: str,
+    limits: Limits = LIMITS,
+    phone: str | None = None,
+) -> Starlette:
     """Make the application of a studio that will be bound to `host`, and answers to its names.
 
-    Visitors must show the token.
+    Visitors must show the token. `phone` is the link that opens it on another device, where one
+    can reach it.
     """
-    lines = Lines(model, limits)
-    requests = _Requests(model, lines, limits)
+    lines = Lines(model, limits, phone is not None)
+    requests = _Requests(model, lines, limits, phone)
     application = Starlette(
         routes=[
             Route("/", requests.page),
@@ -79,6 +87,8 @@ def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -
             Route("/api/undo", requests.undo, methods=["POST"]),
             Route("/api/model", requests.download),
             Route("/api/model", requests.upload, methods=["POST"]),
+            Route("/api/export/{kind}", requests.export),
+            Route("/api/phone", requests.phone),
             WebSocketRoute("/api/live", lines.serve),
             Route("/static/{name}", requests.static),
         ],
@@ -93,10 +103,11 @@ def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -
 class _Requests:
     """What the studio answers to a page's requests."""
 
-    def __init__(self, model: StudioModel, lines: Lines, limits: Limits):
+    def __init__(self, model: StudioModel, lines: Lines, limits: Limits, link: str | None):
         self.model = model
         self.lines = lines
         self.limits = limits
+        self.link = link
         # Held, so that a page does not wait for a thread.
         self.files = {path.name: path.read_bytes() for path in STATIC.iterdir()}
 
@@ -153,9 +164,28 @@ class _Requests:
 
     async def download(self, _: Request) -> Response:
         file = await to_thread.run_sync(self.model.open)
-        attached = f"attachment; filename*=UTF-8''{quote(os.fsencode(self.model.path.name))}"
-        headers = {"Content-Disposition": attached}
-        return _Download(file, headers=headers)
+        return _Download(file, headers=_attached(self.model.path.name))
+
+    async def export(self, request: Request) -> Response:
+        kind = request.path_params["kind"]
+        if kind not in self.model.exports:
+            raise HTTPException(404)
+        content = await to_thread.run_sync(self.model.export, kind, limiter=self.lines.changes)
+        headers = _attached(f"{self.model.path.stem}.{kind}")
+        return Response(content, media_type=_Download.media_type, headers=headers)
+
+    async def phone(self, _: Request) -> Response:
+        """Give a picture of the link, for a phone to look at."""
+        if self.link is None:
+            raise HTTPException(404)
+        try:
+            import segno
+        except ImportError as error:
+            raise MissingExtra("the code for a phone", "segno", "web") from error
+        picture = io.BytesIO()
+        code = segno.make(self.link, micro=False)
+        code.save(picture, kind="svg", scale=6, dark="#000", light="#fff")
+        return Response(picture.getvalue(), media_type=TYPES[".svg"])
 
     async def upload(self, request: Request) -> Response:
         how = request.query_params.get("how")
@@ -215,6 +245,11 @@ class _Requests:
         except ClientDisconnect:
             raise HTTPException(400, "the upload was broken off") from None
         return bytes(content)
+
+
+def _attached(name: str) -> dict[str, str]:
+    """Headers of a file that is to be saved by a name."""
+    return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(os.fsencode(name))}"}
 
 
 class _Json(Response):

@@ -15,6 +15,7 @@ from tapword.audio.endpoint import Endpointer, examine
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.errors import InputError
 from tapword.listening.detector import Detector, Event
+from tapword.listening.near import NearMisses
 from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.model import StudioModel
@@ -52,6 +53,7 @@ class Listener:
         self.clips: dict[int, Kept] = {}
         self.takes: dict[int, Kept] = {}
         self._detector: Detector | None = None
+        self._near: NearMisses | None = None
         self._listening = False
         self._events = 0
         # The last seconds, and how many samples were heard up to their end.
@@ -80,7 +82,7 @@ class Listener:
             self._endpointer.gap()
 
     def hear(self, samples: np.ndarray) -> list[Message]:
-        """Listen to samples (n,) int16; give the events, and the scores after them.
+        """Listen to samples (n,) int16; give the events, near misses, and the scores after them.
 
         Thresholds come first where they may have changed.
         """
@@ -94,7 +96,13 @@ class Listener:
         self._heard += len(audio)
         events = [self._announce(event) for event in detector(audio)] if detector else []
         scores = _rounded(detector.scores if detector else {})
-        told = [*events, {"type": "scores", "time_s": self._heard / SAMPLE_RATE, "scores": scores}]
+        now_s = self._heard / SAMPLE_RATE
+        near = self._near.since(now_s) if detector and self._near else []
+        told = [
+            *events,
+            *({"type": "near"} | _rounded_floats(miss._asdict()) for miss in near),
+            {"type": "scores", "time_s": now_s, "scores": scores},
+        ]
         if detector is not None and detector.spotter is not known:
             # The page draws them; they change with the words and their sensitivities.
             told.insert(0, {"type": "thresholds", "thresholds": _rounded(detector.thresholds)})
@@ -106,6 +114,7 @@ class Listener:
             self._detector = None
         elif self._detector is None:
             self._detector = self.model.detector(self.model.spotter)
+            self._near = NearMisses(self._detector)
             # Its times go on where the stream is.
             self._detector.gap(self._heard / SAMPLE_RATE)
         else:
@@ -124,8 +133,7 @@ class Listener:
         self.clips[self._events] = Kept(self._recent[start:end].copy(), self.clock())
         while len(self.clips) > self.limits.events:
             del self.clips[next(iter(self.clips))]
-        told = event._replace(score=round(float(event.score), 3))
-        return {"type": "event", "id": self._events} | told._asdict()
+        return {"type": "event", "id": self._events} | _rounded_floats(event._asdict())
 
     def correct(self, event: int, word: str | None) -> Message:
         """Learn an event's clip as `word`, or as none of the words; then let go of it.
@@ -236,6 +244,13 @@ def _written(audio: np.ndarray) -> str:
     """Write samples (n,) float32 as text: 16 bit, base64."""
     samples = np.clip(np.round(audio * 32768), -32768, 32767).astype("<i2")
     return base64.b64encode(samples.tobytes()).decode()
+
+
+def _rounded_floats(values: Message) -> Message:
+    return {
+        name: round(float(value), 3) if isinstance(value, float | np.floating) else value
+        for name, value in values.items()
+    }
 
 
 def _rounded(scores: Mapping[str, float]) -> dict[str, float]:

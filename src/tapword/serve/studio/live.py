@@ -112,17 +112,21 @@ class Pace:
 class Lines:
     """All pages that are connected; `open` holds what waits for each, and what it changed."""
 
-    def __init__(self, model: StudioModel, limits: Limits = LIMITS):
+    def __init__(self, model: StudioModel, limits: Limits = LIMITS, phone: bool = False):
         self.model = model
         self.limits = limits
+        self.phone = phone
         self.open: dict[Outbox, History] = {}
         self.changes = anyio.CapacityLimiter(CHANGES)
 
     def tell(self) -> None:
         """Send the model as it is now to every page, and what the page can undo."""
-        state = {"type": "model"} | self.model.state()
+        state = self._news()
         for outbox, history in self.open.items():
             outbox.put(written(state | {"history": history.state()}))
+
+    def _news(self) -> Message:
+        return {"type": "model", "phone": self.phone} | self.model.state()
 
     async def serve(self, socket: WebSocket) -> None:
         """Talk with one page until it leaves."""
@@ -133,7 +137,7 @@ class Lines:
         outbox = Outbox(self.limits)
         history = self.model.histories.of(page_of(socket))
         self.open[outbox] = history
-        outbox.put(written({"type": "model"} | self.model.state() | {"history": history.state()}))
+        outbox.put(written(self._news() | {"history": history.state()}))
         listener = Listener(self.model, self.limits, history=history)
         try:
             async with anyio.create_task_group() as tasks:

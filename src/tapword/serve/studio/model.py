@@ -3,7 +3,7 @@
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -47,7 +47,8 @@ class StudioModel(WatchedModel):
     """A watched model, with what pages ask of it.
 
     Clips are encoded before the file is locked; under the lock their vectors alone are learned.
-    `detector` makes the detector of a spotter's words. What a page changes goes into its history,
+    `detector` makes the detector of a spotter's words, and `exports` files of them for other
+    programs, by their endings. What a page changes goes into its history,
     where it gives one and the learner can take it back.
     """
 
@@ -59,9 +60,11 @@ class StudioModel(WatchedModel):
         path: Path,
         parts: dict[str, Any] | None = None,
         backbones: Sequence[str | Backbone] | None = None,
+        exports: Mapping[str, Callable[[Spotter], bytes]] | None = None,
         limits: Limits = LIMITS,
     ):
         super().__init__(path, parts, backbones)
+        self.exports = dict(exports or {})
         self.histories = Histories(limits)
         self._following = threading.Lock()
         self._known = _Known(self.spotter)
@@ -221,6 +224,11 @@ class StudioModel(WatchedModel):
         except OSError as error:
             raise ModelFileError(f"cannot read {self.path}: {error.strerror}") from error
 
+    def export(self, kind: str) -> bytes:
+        """Make a file for other programs of the words as they are taught now."""
+        self._require_words()
+        return self.exports[kind](self.spotter)
+
     def upload(self, content: bytes, add: bool, seen: str | None) -> None:
         """Take over a model file from elsewhere: add its words, or replace the revision `seen`.
 
@@ -273,6 +281,7 @@ class StudioModel(WatchedModel):
             "keeps_vectors": learner.keeps_vectors,
             "trace": _trace(learner),
             "mergeable": learner.mergeable,
+            "exports": list(self.exports),
         }
 
     def map(self) -> dict[str, Any]:
