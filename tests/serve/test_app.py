@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import tapword
 from tapword.assets import CLIPS
 from tapword.audio.files import read
 from tapword.backbones.logmel import Logmel
+from tapword.cli.export import header_of, onnx_of
 from tapword.spotter import modelfile
 from tests.conftest import tone
 from tests.serve.conftest import (
@@ -308,6 +310,43 @@ def test_download_and_upload(client, path, tmp_path):
     replaced = client.post("/api/model", content=content, params=fresh)
     assert words_of(replaced.json()) == {"music": 1}
     assert tapword.load(path).words == {"music": 1}
+
+
+def test_files_for_other_programs(path):
+    exports = {"onnx": onnx_of, "h": header_of}
+    with client_of(StudioModel(path, SMALL, exports=exports)) as client:
+        assert client.get("/api/state").json()["exports"] == ["onnx", "h"]
+        assert client.get("/api/export/onnx").status_code == 422
+        learn(client, "lamp")
+        learn(client, "music", 1200)
+        for kind, begins in (("onnx", b"\x08"), ("h", b"/*")):
+            answer = client.get(f"/api/export/{kind}")
+            assert answer.status_code == 200 and answer.content.startswith(begins)
+            assert answer.headers["content-disposition"].endswith(f"home.{kind}")
+        assert client.get("/api/export/exe").status_code == 404
+        client.post("/api/rename", json={"old": "music", "new": "radio"})
+        assert b"radio" in client.get("/api/export/onnx").content
+
+
+def test_what_cannot_be_exported_says_why(path):
+    exports = {"h": header_of}
+    with client_of(StudioModel(path, SMALL | {"learner": "perceptron"}, exports=exports)) as client:
+        learn(client, "lamp")
+        answer = client.get("/api/export/h")
+        assert answer.status_code == 422 and "perceptron" in answer.json()["error"]
+
+
+def test_the_code_for_a_phone_holds_the_link(model):
+    segno = pytest.importorskip("segno", reason="needs the extra web: pip install 'tapword[web]'")
+    link = "https://10.0.0.7:8642/?token=abc"
+    with client_of(model, phone=link) as client:
+        answer = client.get("/api/phone")
+        picture = io.BytesIO()
+        segno.make(link, micro=False).save(picture, kind="svg", scale=6, dark="#000", light="#fff")
+        assert answer.content == picture.getvalue()
+        assert answer.headers["content-type"].startswith("image/svg+xml")
+    with client_of(model) as client:
+        assert client.get("/api/phone").status_code == 404
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")

@@ -4,6 +4,7 @@ import contextlib
 import re
 import shutil
 import webbrowser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import soundfile
 import tapword
 from tapword.assets import CLIPS
 from tapword.audio import files as audio
+from tapword.errors import InputError
 from tests.serve.conftest import running
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
@@ -545,12 +547,17 @@ def test_the_worklet_resamples(open_page):
         assert level == pytest.approx(wanted, abs=0.002), name
 
 
-def test_every_control_has_a_name_and_nothing_is_cut_off(open_page, path):
+LONG = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen"
+
+
+def test_many_words_and_a_long_one_fit(open_page, path):
     with tapword.Spotter.edit(path) as spotter:
-        for word in ("lamp", "a word that is rather long for the width of a telephone"):
-            spotter.learn(CLIPS / "lamp" / f"{VOICE}_0.ogg", word)
+        vector = spotter.vectors([CLIPS / "lamp" / f"{VOICE}_0.ogg"], learning=True)[0]
+        words = [LONG, "a word that is rather long for the width of a telephone"]
+        words += [f"word {n}" for n in range(32)]
+        spotter.learn_vectors(np.stack([vector] * len(words)), words)
     page = open_page(viewport=PHONE)
-    page.locator("#word-list li").first.wait_for()
+    page.locator("#word-list li").nth(33).wait_for()
     nameless = page.evaluate(
         """() => [...document.querySelectorAll('button, a, input, select, canvas, svg[role]')]
           .filter(e => e.checkVisibility() && !(e.getAttribute('aria-label') || e.labels?.length
@@ -561,3 +568,156 @@ def test_every_control_has_a_name_and_nothing_is_cut_off(open_page, path):
     for width in (320, 390, 768, 1280):
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # On a phone one listens before one scrolls through the words.
+    page.set_viewport_size(PHONE)
+    tops = [
+        page.locator(f"#{name}").bounding_box()["y"] for name in ("teach", "listen", "words", "map")
+    ]
+    assert tops == sorted(tops)
+    assert page.locator("#word-list").bounding_box()["height"] <= PHONE["height"]
+
+
+AXE = Path(__file__).parents[2] / "build" / "axe" / "package" / "axe.min.js"
+
+
+def broken_rules(page):
+    """What axe-core finds: rule, and the element it is about."""
+    found = page.evaluate("axe.run()")["violations"]
+    return [(rule["id"], node["html"]) for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: make extras")
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_axe_finds_nothing(microphone, open_page, path, colours):
+    """An empty page, a full one that listens and judges, files being sorted, a dialog; a phone."""
+    page = open_page(AXE.read_text(), color_scheme=colours, viewport=PHONE)
+    assert broken_rules(page) == []
+    taught(path, "lamp", "kitchen")
+    speak(microphone, ["kitchen"])
+    page = open_page(AXE.read_text(), color_scheme=colours)
+    page.locator("#listen-button").click()
+    page.locator("#events li").first.wait_for()
+    page.locator("#files").set_input_files(sorted((CLIPS / "music").glob("flite-*.ogg")))
+    page.locator("#sort-title:focus").wait_for()
+    page.locator("#word").fill("lamp")
+    page.locator("#record").click()
+    page.locator("#take-actions:visible").wait_for()
+    page.locator("#map-picture svg").wait_for()
+    page.locator("summary").click()
+    assert broken_rules(page) == []
+    page.get_by_role("button", name="Forget: lamp").click()
+    assert broken_rules(page) == []
+
+
+def test_another_microphone(microphone, open_page, path):
+    """The one that is chosen is opened, and whoever listens goes on with it."""
+    taught(path, "lamp", "kitchen")
+    speak(microphone, ["lamp"])
+    page = open_page(
+        script="""
+        const get = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        window.asked = [];
+        navigator.mediaDevices.getUserMedia = wish => {
+          window.asked.push(wish.audio.deviceId?.exact ?? null);
+          return get({audio: true});
+        };"""
+    )
+    page.locator("#listen-button").click()
+    page.locator("#listen-button.live").wait_for()
+    choices = page.locator("#microphone option")
+    choices.nth(2).wait_for(state="attached")
+    assert choices.nth(0).inner_text() == "as the system has it"
+    wanted = choices.nth(2).get_attribute("value")
+    page.locator("#microphone").select_option(wanted)
+    page.wait_for_function("window.asked.length === 2")
+    assert page.evaluate("window.asked") == [None, wanted]
+    page.locator("#events li").first.wait_for()
+    assert page.locator("#listen-button").get_attribute("aria-pressed") == "true"
+
+
+def test_more(browser, path):
+    """The code for a phone, and files for other programs, where the studio offers them."""
+    pytest.importorskip("segno", reason="needs the extra web: pip install 'tapword[web]'")
+    taught(path, "lamp", "music")
+    page = browser.new_context(locale="en-GB").new_page()
+    exports = {"onnx": lambda spotter: ",".join(spotter.words).encode()}
+    model = StudioModel(path, exports=exports)
+    with running(model, host="0.0.0.0") as studio:
+        page.goto(re.sub(r"//[^:]*:", "//127.0.0.1:", studio.url))
+        page.locator("#phone-show").click()
+        page.wait_for_function("document.querySelector('#phone-code img')?.naturalWidth > 100")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="ONNX file").click()
+        assert download.value.suggested_filename == "home.onnx"
+        assert download.value.path().read_text() == "lamp,music"
+        page.locator("#export-status.good", has_text="home.onnx is made").wait_for()
+        model.exports["onnx"] = refuse_to_export
+        page.get_by_role("button", name="ONNX file").click()
+        page.locator("#export-status.bad", has_text="Cannot be exported").wait_for()
+    page.context.close()
+
+
+def refuse_to_export(spotter):
+    raise InputError("cannot be exported")
+
+
+def test_on_this_machine_alone_there_is_no_code_for_a_phone(open_page):
+    page = open_page()
+    assert "--host 0.0.0.0" in page.locator("#more").inner_text()
+    assert not page.locator("#phone-show").is_visible()
+    assert not page.locator("#export-box").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("locale", "language", "title", "said"),
+    [
+        ("de-AT", "de", "Ein Wort beibringen", "Kein Wort „gone“ ist gelernt"),
+        ("fr-FR", "fr", "Apprendre un mot", "Aucun mot «\u00a0gone\u00a0» n"),
+        ("es-ES", "en", "Teach a word", "No word 'gone' is taught"),
+    ],
+)
+def test_the_page_speaks_the_browsers_language(browser, url, path, locale, language, title, said):
+    taught(path, "lamp")
+    context = browser.new_context(locale=locale, viewport=PHONE)
+    page = context.new_page()
+    page.goto(url)
+    page.locator("#word-list li").first.wait_for()
+    assert page.locator("html").get_attribute("lang") == language
+    assert page.locator("#teach-title").inner_text() == title
+    # What the studio says is translated, too.
+    text = page.evaluate(
+        "import('/static/api.js').then(api => api.postJson('/api/forget', {word: 'gone'}))"
+        ".catch(error => error.message)"
+    )
+    assert text.startswith(said)
+    for width in (320, 390, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+
+
+def test_every_language_says_everything(open_page):
+    """The same names, functions of as many arguments, and sentences that the studio does say."""
+    shapes, patterns = open_page().evaluate(
+        """async () => {
+          const shape = value => typeof value === 'function' ? value.length
+            : Array.isArray(value) ? value.length
+            : typeof value === 'object' ? Object.fromEntries(
+                Object.entries(value).map(([name, one]) => [name, shape(one)]))
+            : value === '' ? 'empty' : typeof value;
+          const shapes = {}, patterns = {};
+          for (const language of ['en', 'de', 'fr']) {
+            const {default: {studio, ...texts}} = await import(`/static/${language}.js`);
+            shapes[language] = shape(texts);
+            patterns[language] = studio.map(([pattern]) => pattern.source);
+          }
+          return [shapes, patterns];
+        }"""
+    )
+    assert shapes["en"] == shapes["de"] == shapes["fr"] and "empty" not in str(shapes)
+    assert patterns["de"] == patterns["fr"] and patterns["en"] == []
+    sources = [path.read_text() for path in Path(tapword.__file__).parent.rglob("*.py")]
+    for pattern in patterns["de"]:
+        literal = max(re.split(r"\([^)]*\)|\.\*|[$^]|\\.", pattern), key=len)
+        begin = literal.strip(" '\":;")[:18]
+        assert any(begin in source for source in sources), begin

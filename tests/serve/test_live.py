@@ -12,7 +12,9 @@ import pytest
 import tapword
 from tapword.audio.endpoint import LOST, SETTINGS
 from tapword.errors import InputError
-from tapword.listening.detector import Event
+from tapword.listening.detector import Candidate, Event
+from tapword.spotter import teaching
+from tapword.spotter.thresholds import Scores
 from tests.conftest import tone
 from tests.serve.conftest import (
     HOME,
@@ -127,6 +129,39 @@ def test_an_event_is_put_right(listener, path):
     assert tapword.load(path).words == {"lamp": 1, "music": 2, "new": 1}
 
 
+def test_an_event_is_heard_before_it_is_put_right(listener):
+    messages = [message for chunk in chunks(loud()) for message in listener.hear(chunk)]
+    event = next(message["id"] for message in messages if message["type"] == "event")
+    sound = np.frombuffer(base64.b64decode(listener.hear_again(event)["sound"]), dtype="<i2")
+    kept = np.round(listener.clips[event].audio * 32768).astype("<i2")
+    assert len(sound) > 4000 and sound.tobytes() in kept.tobytes()
+    assert listener.correct(event, "music")["sound"] == base64.b64encode(sound.tobytes()).decode()
+    with pytest.raises(InputError, match="gone already"):
+        listener.hear_again(event)
+
+
+def test_near_misses_are_told(taught):
+    """Once nothing can replace them any more, with the time at which they lie in the stream."""
+
+    class Nearly(Heard):
+        def __call__(self, chunk):
+            self.seconds += len(chunk) / 16_000
+            at = round(16_000 * self.seconds)
+            if 3.0 < self.seconds < 3.1:
+                scores = Scores({"lamp": 0.4, "music": 0.1}, {})
+                self.observe(Candidate(at, self.seconds - 0.5, self.seconds, scores))
+            return []
+
+    taught.detector = Nearly
+    listener = Listener(taught)
+    listener.listen()
+    silence = np.zeros(1280, dtype=np.int16)
+    told = [(step, m) for step in range(80) for m in listener.hear(silence) if m["type"] == "near"]
+    [(step, near)] = told
+    assert near["word"] == "lamp" and (near["score"], near["threshold"]) == (0.4, 0.5)
+    assert not near["rejected"] and 3.0 < near["end_s"] < 3.1 and step * 0.08 > 5.0
+
+
 def test_times_go_on_when_the_model_changes(listener):
     first = [m for chunk in chunks(loud()) for m in listener.hear(chunk) if m["type"] == "event"]
     listener.model.learn(tone(500), "third")
@@ -224,6 +259,20 @@ def send(line, sound):
 
 def quiet(seconds):
     return spoken(np.zeros(round(16_000 * seconds)), 0)
+
+
+def test_a_doubtful_take_waits(taught, listener, path, monkeypatch):
+    monkeypatch.setattr(teaching, "doubts", lambda *_: ["this take sounds odd"])
+    listener.record(3)
+    for chunk in chunks(spoken(tone(300, 0.5), 1.0)):
+        listener.take_up(chunk)
+    assert listener.keep(3, "lamp", careful=True) == {
+        "take": None,
+        "warnings": ["this take sounds odd"],
+    }
+    assert tapword.load(path).words == {"lamp": 1, "music": 1}
+    assert listener.keep(3, "lamp")["warnings"] == ["this take sounds odd"]
+    assert tapword.load(path).words == {"lamp": 2, "music": 1}
 
 
 def test_a_take_ends_by_itself_and_is_kept_by_its_number(line, path):

@@ -17,7 +17,8 @@ export function setUp() {
     const open = $('phone-code').hidden;
     $('phone-code').hidden = !open;
     $('phone-show').setAttribute('aria-expanded', String(open));
-    if (open) $('phone-code').replaceChildren(element('img', {src: '/api/phone', alt: texts.phoneCode}));
+    if (open) $('phone-code').replaceChildren(element('img', {src: '/api/phone', alt: texts.phoneCode,
+      onerror: () => { $('phone-code').textContent = texts.phoneFailed; }}));
   };
 }
 
