@@ -1,5 +1,7 @@
 """Undo, and takes that are taken out again, in a file that others change too."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -183,6 +185,33 @@ def test_a_name_that_others_took_meanwhile(taught, history, path):
     with pytest.raises(InputError, match="'lamp' is already taught"):
         taught.undo(history)
     assert tapword.load(path).words == {"light": 2, "music": 1, "lamp": 1}
+
+
+def test_what_was_replaced_holds_no_take(taught, history, path, tmp_path):
+    number = taught.learn(tone(305), "lamp", history).take
+    other = tapword.Spotter(**SMALL)
+    for pitch in (500, 510, 520, 530):
+        other.learn(tone(pitch), "lamp")
+    other.save(tmp_path / "other.tap")
+    content = (tmp_path / "other.tap").read_bytes()
+    taught.upload(content, True, None)
+    assert len(history.there()) == 1
+    taught.upload(content, False, taught.revision)
+    with pytest.raises(InputError, match="elsewhere since"):
+        taught.remove(number, history)
+    assert tapword.load(path).words == {"lamp": 4}
+
+
+def test_two_at_a_time_undo_two_changes(taught, history, path):
+    """Not one of them twice, however pages and threads meet."""
+    for pitch in (305, 315, 325, 335):
+        taught.learn(tone(pitch), "lamp", history)
+    threads = [threading.Thread(target=taught.undo, args=(history,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert tapword.load(path).words == {"lamp": 2, "music": 1} and history.changes == []
 
 
 def test_sensitivities(path):

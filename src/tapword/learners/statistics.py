@@ -192,7 +192,9 @@ class Statistics:
         if not self._shares_scatter:
             made.n_scatter = int(made.counts.sum())
         elif len(rows) < len(self.counts):
-            made._sum, made.n_scatter = Sum(np.zeros_like(self.scatter)), 0
+            # Zeros that nobody writes to take no memory, unlike those of zeros_like.
+            made._sum = Sum(np.zeros(self.scatter.shape, dtype=np.float32))
+            made.n_scatter = 0
         else:
             made._sum = Sum(self.scatter.copy(), self.n_scatter)
         return made

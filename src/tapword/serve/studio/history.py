@@ -264,11 +264,12 @@ class History:
 
     def there(self) -> list[Take]:
         """Give the takes that are in the model."""
-        return [take for take in self.takes.values() if take.gone is None]
+        # A copy: another thread may add one meanwhile.
+        return [take for take in list(self.takes.values()) if take.gone is None]
 
     def follow(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
-        for take in self.takes.values():
+        for take in list(self.takes.values()):
             if take.word == old and take.gone in (None, REMOVED):
                 take.word = new
         for change in self.changes:
@@ -304,9 +305,9 @@ class Histories(dict[str, History]):
 
     def follow(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
-        for history in self.values():
+        for history in list(self.values()):
             history.follow(old, new)
 
     def there(self) -> list[Take]:
         """Give the takes of all pages that are in the model."""
-        return [take for history in self.values() for take in history.there()]
+        return [take for history in list(self.values()) for take in history.there()]

@@ -24,6 +24,7 @@ from tapword.serve.studio.history import (
     History,
     Renamed,
     Sensed,
+    Take,
     TakenOut,
     Taught,
     sensitivities,
@@ -66,6 +67,8 @@ class StudioModel(WatchedModel):
         super().__init__(path, parts, backbones)
         self.exports = dict(exports or {})
         self.histories = Histories(limits)
+        # Changes of the file and of the histories go together, one after the other.
+        self._changing = threading.RLock()
         self._following = threading.Lock()
         self._known = _Known(self.spotter)
 
@@ -81,14 +84,13 @@ class StudioModel(WatchedModel):
             return Lesson(None, doubts)
         warnings = [*doubts, *self._lesson_of(encoder, word).warnings(vector)]
         history = history or History()
-        with self.edit() as spotter:
-            if not _alike(spotter, encoder):
-                vector = spotter.vectors([clip], learning=True)[0]
-            take = history.take(word, vector)
-            take.teach(spotter)
-            additive = spotter.learner.mergeable
-        if additive:
-            history.add(Taught(take))
+        with self._changing:
+            with self.edit() as spotter:
+                if not _alike(spotter, encoder):
+                    vector = spotter.vectors([clip], learning=True)[0]
+                take = history.take(word, vector)
+                take.teach(spotter)
+            _note(history, take, spotter)
         return Lesson(take.number, list(dict.fromkeys(warnings)))
 
     def _lesson_of(self, encoder: Spotter, word: str) -> teaching.Lesson:
@@ -108,51 +110,53 @@ class StudioModel(WatchedModel):
         encoder = self.spotter
         vector, taught = _both(encoder, clip)
         history = history or History()
-        with self.edit() as spotter:
-            if not spotter.words:
-                return Lesson(None, [])
-            if not _alike(spotter, encoder):
-                vector, taught = _both(spotter, clip)
-            take = history.take("", taught, vector)
-            take.teach(spotter)
-            additive = spotter.learner.mergeable
-        if additive:
-            history.add(Taught(take))
+        with self._changing:
+            with self.edit() as spotter:
+                if not spotter.words:
+                    return Lesson(None, [])
+                if not _alike(spotter, encoder):
+                    vector, taught = _both(spotter, clip)
+                take = history.take("", taught, vector)
+                take.teach(spotter)
+            _note(history, take, spotter)
         return Lesson(take.number, [])
 
     def remove(self, number: int, history: History) -> None:
         """Take a learned take out again."""
         take = history.find(number)
-        with self.edit() as spotter:
-            last = not take.negative and spotter.words.get(take.word) == 1
-            part = spotter.part(take.word) if last else None
-            take.take_out(spotter)
-        take.gone = REMOVED
-        history.add(TakenOut(take, part))
+        with self._changing:
+            with self.edit() as spotter:
+                last = not take.negative and spotter.words.get(take.word) == 1
+                part = spotter.part(take.word) if last else None
+                take.take_out(spotter)
+            take.gone = REMOVED
+            history.add(TakenOut(take, part))
 
     def forget(self, word: str, history: History | None = None) -> None:
         """Remove a word."""
         self._require_words()
         word = clean_word(word)
-        with self.edit() as spotter:
-            gives_back = spotter.learner.mergeable and word in spotter.words
-            part = spotter.part(word) if gives_back else None
-            spotter.forget(word)
-        gone = [take for take in self.histories.there() if take.word == word]
-        for take in gone:
-            take.gone = FORGOTTEN
-        if part is not None and history is not None:
-            history.add(Forgotten(word, part, gone))
+        with self._changing:
+            with self.edit() as spotter:
+                gives_back = spotter.learner.mergeable and word in spotter.words
+                part = spotter.part(word) if gives_back else None
+                spotter.forget(word)
+            gone = [take for take in self.histories.there() if take.word == word]
+            for take in gone:
+                take.gone = FORGOTTEN
+            if part is not None and history is not None:
+                history.add(Forgotten(word, part, gone))
 
     def rename(self, old: str, new: str, history: History | None = None) -> None:
         """Give a word another name."""
         self._require_words()
         old, new = clean_word(old), clean_word(new)
-        with self.edit() as spotter:
-            spotter.rename(old, new)
-        self.histories.follow(old, new)
-        if history is not None and old != new:
-            history.add(Renamed(old, new))
+        with self._changing:
+            with self.edit() as spotter:
+                spotter.rename(old, new)
+            self.histories.follow(old, new)
+            if history is not None and old != new:
+                history.add(Renamed(old, new))
 
     def set_sensitivity(
         self, word: str | None, value: float, history: History | None = None
@@ -160,29 +164,31 @@ class StudioModel(WatchedModel):
         """Hear a word more readily, or less; all of them where it is None."""
         self._require_words()
         word = None if word is None else clean_word(word)
-        with self.edit() as spotter:
-            before = sensitivities(spotter)
-            spotter.set_sensitivity(value, word)
-            after = sensitivities(spotter)
-        if history is not None:
-            history.add(Sensed(word, before, after))
+        with self._changing:
+            with self.edit() as spotter:
+                before = sensitivities(spotter)
+                spotter.set_sensitivity(value, word)
+                after = sensitivities(spotter)
+            if history is not None:
+                history.add(Sensed(word, before, after))
 
     def undo(self, history: History) -> None:
         """Take back the last change of a page, in the file as it is now.
 
         A change that cannot be taken back, because others changed the same, is let go.
         """
-        change = history.last
-        try:
-            with self.edit() as spotter:
-                change.undo(spotter)
-        except InputError:
+        with self._changing:
+            change = history.last
+            try:
+                with self.edit() as spotter:
+                    change.undo(spotter)
+            except InputError:
+                history.changes.remove(change)
+                raise
             history.changes.remove(change)
-            raise
-        history.changes.remove(change)
-        change.undone()
-        if isinstance(change, Renamed):
-            self.histories.follow(change.new, change.old)
+            change.undone()
+            if isinstance(change, Renamed):
+                self.histories.follow(change.new, change.old)
 
     @contextmanager
     def edit(self) -> Iterator[Spotter]:
@@ -242,15 +248,19 @@ class StudioModel(WatchedModel):
                 theirs = Spotter.load(path, self.spotter.backbones)
             except ModelFileError as error:
                 raise ModelFileError(str(error).replace(str(path), "the uploaded file")) from None
-        with self.edit() as ours:
-            if add:
-                ours.merge(theirs)
-            elif modelfile.revision(self.path) not in (seen, None):
-                raise ModelFileError(
-                    "the model here was changed meanwhile; look at it again before you replace it"
-                )
-            else:
-                ours.replace_by(theirs)
+        with self._changing:
+            with self.edit() as ours:
+                if add:
+                    ours.merge(theirs)
+                elif modelfile.revision(self.path) not in (seen, None):
+                    raise ModelFileError(
+                        "the model here was changed meanwhile; look at it again before you "
+                        "replace it"
+                    )
+                else:
+                    ours.replace_by(theirs)
+            for take in [] if add else self.histories.there():
+                take.gone = ELSEWHERE
 
     def _require_words(self) -> None:
         if self.revision is None and not os.path.lexists(self.path):
@@ -316,6 +326,12 @@ class _Known:
                 and not np.allclose(self.means[row], now.means[row], rtol=1e-4, atol=1e-5)
             )
         }
+
+
+def _note(history: History, take: Take, spotter: Spotter) -> None:
+    """Note a take in a history, where the learner could take it out again."""
+    if spotter.learner.mergeable:
+        history.add(Taught(take))
 
 
 def _trace(learner: Learner) -> str | None:
