@@ -151,7 +151,7 @@ def test_teach_listen_correct_reload(microphone, open_page, path):
     first = page.locator("#events li").last
     page.evaluate("AudioBufferSourceNode.prototype.start = () => { window.played = true; }")
     first.get_by_label("Hear what was taken for kitchen").click()
-    page.wait_for_function("window.played")
+    page.wait_for_function("() => window.played")
     first.get_by_label("I said another word than kitchen").select_option("lamp")
     assert tapword.load(path).words == {"kitchen": 2, "lamp": 5}
     first.get_by_role("button", name="Teach it").click()
@@ -337,6 +337,49 @@ def test_a_word_that_was_missed_has_to_be_named(microphone, open_page, path):
     assert tapword.load(path).words == {"lamp": 2, "kitchen": 2}
 
 
+def test_a_near_miss_is_marked_on_its_lane(microphone, open_page, path):
+    """Hollow, where what was heard is filled."""
+    taught(path, "lamp", "kitchen")
+    soundfile.write(microphone, np.random.default_rng(0).normal(0, 5e-4, 16_000 * 8), 16_000)
+    page = open_page(
+        script="""
+        window.WebSocket = class extends WebSocket {
+          constructor(...given) { super(...given); window.line = this; }
+        };"""
+    )
+    page.locator("#listen-button").click()
+    page.locator("#listen-button.live").wait_for()
+    tell = """message => {
+      message.end_s = window.time_s - 4;
+      message.start_s = message.end_s - 0.5;
+      window.line.onmessage({data: JSON.stringify(message)});
+    }"""
+    # A mark is a triangle: how much of a line through its middle has the colour of its edge.
+    look = """([lane, half]) => {
+      const canvas = document.getElementById('lanes'), pen = canvas.getContext('2d');
+      const image = pen.getImageData(0, 0, canvas.width, canvas.height);
+      const accent = [11, 107, 93];
+      const is = (x, y) => accent.every((value, i) =>
+        Math.abs(image.data[4 * (y * canvas.width + x) + i] - value) < 40);
+      const columns = Array.from({length: canvas.width}, (_, x) => x);
+      return columns.filter(x => is(x, lane * 40 + half)).length;
+    }"""
+    page.evaluate(
+        """() => { window.line.addEventListener('message', ({data}) => {
+          const message = JSON.parse(data);
+          if (message.type === 'scores') window.time_s = message.time_s;
+        }); }"""
+    )
+    page.wait_for_function("() => window.time_s > 1")
+    near = {"type": "near", "word": "lamp", "score": 0.41, "threshold": 0.5, "rejected": False}
+    page.evaluate(tell, near)
+    page.locator("#listen-status", has_text="Nearly heard “lamp”: 0.41, where 0.50").wait_for()
+    page.evaluate(tell, {"type": "event", "id": 1, "word": "kitchen", "score": 0.7})
+    page.wait_for_timeout(600)
+    hollow, filled = (page.evaluate(look, [lane, 5]) for lane in (0, 1))
+    assert 0 < hollow < filled
+
+
 def test_files_words_and_two_tabs(open_page, path):
     page, other = open_page(), open_page(viewport=PHONE)
     clips = sorted((CLIPS / "lamp").glob("flite-*.ogg"))
@@ -373,6 +416,25 @@ def test_files_words_and_two_tabs(open_page, path):
     other.get_by_text("No words yet").wait_for()
     page.locator("#words-title:focus").wait_for()
     assert tapword.load(path).words == {}
+
+
+def test_dropped_folders_name_the_words(open_page):
+    """Files in a folder are of its name, however deep; those beside it have none."""
+    found = open_page().evaluate(
+        """async () => {
+          const {dropped} = await import('/static/files.js');
+          const file = name => ({isFile: true, name, file: give => give({name})});
+          const folder = (name, entries) => ({isDirectory: true, name, createReader() {
+            const parts = [entries.slice(0, 1), entries.slice(1), []];
+            return {readEntries: give => give(parts.shift())};
+          }});
+          const entries = [file('a.wav'), folder('words', [
+            folder('lamp', [file('1.wav'), file('2.wav')]), folder('radio', [file('1.wav')])])];
+          const items = entries.map(entry => ({webkitGetAsEntry: () => entry}));
+          return (await dropped({items, files: []})).map(({file, folder}) => [folder, file.name]);
+        }"""
+    )
+    assert found == [["", "a.wav"], ["lamp", "1.wav"], ["lamp", "2.wav"], ["radio", "1.wav"]]
 
 
 def test_the_link_opens_the_studio_once_and_for_all(browser, path, tmp_path):
@@ -629,7 +691,7 @@ def test_another_microphone(microphone, open_page, path):
     assert choices.nth(0).inner_text() == "as the system has it"
     wanted = choices.nth(2).get_attribute("value")
     page.locator("#microphone").select_option(wanted)
-    page.wait_for_function("window.asked.length === 2")
+    page.wait_for_function("() => window.asked.length === 2")
     assert page.evaluate("window.asked") == [None, wanted]
     page.locator("#events li").first.wait_for()
     assert page.locator("#listen-button").get_attribute("aria-pressed") == "true"
@@ -645,7 +707,9 @@ def test_more(browser, path):
     with running(model, host="0.0.0.0") as studio:
         page.goto(re.sub(r"//[^:]*:", "//127.0.0.1:", studio.url))
         page.locator("#phone-show").click()
-        page.wait_for_function("document.querySelector('#phone-code img')?.naturalWidth > 100")
+        page.wait_for_function(
+            "() => document.querySelector('#phone-code img')?.naturalWidth > 100"
+        )
         with page.expect_download() as download:
             page.get_by_role("button", name="ONNX file").click()
         assert download.value.suggested_filename == "home.onnx"

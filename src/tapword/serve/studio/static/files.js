@@ -36,7 +36,7 @@ export function setUp() {
 }
 
 // Files of a drop, those in folders too, each with the name of its folder.
-async function dropped(transfer) {
+export async function dropped(transfer) {
   const entries = [...transfer.items].map(item => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.some(entry => entry.isDirectory)) return [...transfer.files].map(file => ({file, folder: ''}));
   const found = [];
