@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tapword import registry
 from tapword.errors import InputError
+from tapword.learners.base import Row
 from tests.learners.test_forgetting import DIM, TAKES, by_word, taught
 from tests.learners.test_search import ASKED, LEARNERS, build, lessons
 from tests.search import SEARCH
@@ -109,12 +110,36 @@ def test_a_sample_that_took_a_forgotten_ones_place_gives_it_back(rng, spec):
     same_knowledge(learner, before)
 
 
-@pytest.mark.parametrize("spec", ["cosine:covariance=full", "slda:scatter=per-word", "ridge"])
+@pytest.mark.parametrize("spec", [spec for spec in ADDITIVE if build(spec).keeps_trace])
+def test_where_places_were_taken_no_scatter_is_broken(rng, spec):
+    """Some samples of a word are in the scatter and some are not: means stay exact all the same."""
+    learner, _ = taught(spec, rng, words=2)
+    learner.forget("word1")
+    new = 3 * rng.normal(size=(9, DIM)).astype(np.float32)
+    held = []
+    for x in new:
+        held.append(not learner.spare)
+        learner.learn_one(x, "new")
+    assert held == [False] * TAKES + [True] * 3
+    for i in (1, 7, 0, 6, 4, 8):
+        learner.unlearn_one(new[i], "new", scattered=held[i])
+        assert (learner.statistics.pooled()[learner.statistics.blocks.diagonal()] >= 0).all()
+        assert np.isfinite(learner.scores(new)).all()
+    assert learner.words == {"word0": TAKES, "new": 3}
+    mean = learner.statistics.means[learner.rows.index(Row("new"))]
+    np.testing.assert_allclose(mean, new[[2, 3, 5]].mean(axis=0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("spec", ["cosine:scatter=per-word", "slda:scatter=per-word", "ridge"])
 def test_what_was_never_learned_is_refused(rng, spec):
+    """The only sample of a word tells; so do all of them where each word has a scatter."""
     learner, takes = taught(spec, rng, words=2)
     learner.learn_one(takes["word0"][0], "once")
     before = loaded_again(lambda: build(spec), learner)
-    for x, word in ((takes["word0"][0] + 50, "word0"), (takes["word0"][1], "once")):
+    foreign = [(takes["word0"][1], "once")]
+    if "per-word" in spec:
+        foreign.append((takes["word0"][0] + 50, "word0"))
+    for x, word in foreign:
         with pytest.raises(InputError, match="not among those that were learned"):
             learner.unlearn_one(x, word)
     with pytest.raises(InputError, match="no word 'never' is taught"):

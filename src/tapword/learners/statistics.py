@@ -29,8 +29,8 @@ CHUNK = 4096
 # Samples of a word that a state may claim; sums and products of such counts stay in range.
 MOST_SAMPLES = 2**40
 # How far, as a share, a sample may lie off what would be its own trace: far above float32's
-# rounding over any number of changes, and far below what another sample would leave.
-ROUNDING = 1e-3
+# rounding, and below what `packed.factor` makes up for.
+ROUNDING = 1e-4
 
 
 class Sum:
@@ -156,23 +156,25 @@ class Statistics:
         """Take one sample of word `k` out again: `update` undone, in any order, up to rounding.
 
         `scattered`: whether it was added to the scatter when it was learned, or took the place of
-        a forgotten one. A sample that cannot have been learned is refused.
+        a forgotten one. Where others of its word did, what it added cannot always be told: then it
+        stays in a shared scatter as a forgotten word's samples do. A sample that cannot have been
+        learned is refused, as far as can be told.
         """
         self._sharpen()
         n, centre = int(self.counts[k]), self.centres[k]
+        mean = centre + (centre - x) / (n - 1) if n > 1 else np.zeros_like(centre)
+        e, weight = (x - mean, (n - 1) / n) if n > 1 else (x - centre, 0.0)
         if n == 1:
-            known = np.abs(x - centre).max() <= ROUNDING * np.abs(x).max()
-            mean, e, weight = np.zeros_like(centre), np.zeros_like(centre), 0.0
+            fits = bool(np.abs(e).max() <= ROUNDING * np.abs(x).max())
+        elif scattered and self.keeps_scatter:
+            held = self.scatter_of(k)
+            slack = ROUNDING * (held[self.blocks.diagonal()] + x * x) + np.finfo(np.float32).tiny
+            fits = self.blocks.holds(held, e, weight, slack)
         else:
-            mean = centre + (centre - x) / (n - 1)
-            e, weight = x - mean, (n - 1) / n
-            known = True
-            if scattered and self.keeps_scatter:
-                held = self.scatter_of(k)[self.blocks.diagonal()]
-                known = bool((weight * e * e <= held * (1 + ROUNDING) + ROUNDING * x * x).all())
-        if not known:
+            fits = True
+        if not fits and (n == 1 or not self._shares_scatter):
             raise InputError("this sample is not among those that were learned of the word")
-        if scattered:
+        if scattered and fits:
             if self.keeps_scatter and weight:
                 self._add_outer(k, e.astype(np.float32), -weight)
                 self._settle(k)

@@ -31,7 +31,7 @@ from tapword.serve.studio.guard import Guard
 from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.live import Lines, page_of
-from tapword.serve.studio.model import Lesson, StudioModel
+from tapword.serve.studio.model import Outcome, StudioModel
 from tapword.serve.watching import watching
 from tapword.spotter.words import clean_word
 
@@ -196,11 +196,11 @@ class _Requests:
         content = await self._body(request, most, f"{most:,} bytes")
         return await self._change(self.model.upload, content, how == "add", seen)
 
-    async def _change(self, change: Callable[..., Lesson | None], *given: Any) -> Response:
+    async def _change(self, change: Callable[..., Outcome | None], *given: Any) -> Response:
         """Change the model, tell every page, and answer with what it is now."""
-        lesson = await to_thread.run_sync(change, *given, limiter=self.lines.changes)
+        outcome = await to_thread.run_sync(change, *given, limiter=self.lines.changes)
         self.lines.tell()
-        return _Json(self.model.state() | (lesson._asdict() if lesson else {}))
+        return _Json(self.model.state() | (outcome._asdict() if outcome else {}))
 
     def _history(self, request: Request) -> History:
         """Give what the page changed that asks."""

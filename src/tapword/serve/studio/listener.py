@@ -142,11 +142,11 @@ class Listener:
         """
         spoken = self._spoken(event)
         if word is None:
-            lesson = self.model.reject(spoken, self.history)
+            outcome = self.model.reject(spoken, self.history)
         else:
-            lesson = self.model.learn(spoken, word, self.history)
+            outcome = self.model.learn(spoken, word, self.history)
         self.clips.pop(event, None)
-        return lesson._asdict() | {"sound": _written(spoken)}
+        return outcome._asdict() | {"sound": _written(spoken)}
 
     def hear_again(self, event: int) -> Message:
         """Give the sound of an event, as it would be learned."""
@@ -169,9 +169,9 @@ class Listener:
         if not take.has_speech:
             seconds = self.limits.recent_s
             raise InputError(f"no speech was heard in the last {seconds:.0f} s; say it again")
-        lesson = self.model.learn(take.audio, word, self.history)
+        outcome = self.model.learn(take.audio, word, self.history)
         self._recent = NO_SOUND
-        return lesson._asdict() | {"sound": _written(take.audio)}
+        return outcome._asdict() | {"sound": _written(take.audio)}
 
     # Recording a take.
 
@@ -224,10 +224,10 @@ class Listener:
         kept = self.takes.get(number)
         if kept is None:
             raise InputError("the sound of this take is gone already; record it again")
-        lesson = self.model.learn(kept.audio, word, self.history, careful)
-        if lesson.take is not None:
+        outcome = self.model.learn(kept.audio, word, self.history, careful)
+        if outcome.take is not None:
             self.takes = {}
-        return lesson._asdict()
+        return outcome._asdict()
 
     def tidy(self) -> list[int]:
         """Let go of sound that is too old; give the events that can still be corrected."""

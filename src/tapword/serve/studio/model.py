@@ -37,7 +37,7 @@ from tapword.spotter.watched import WatchedModel
 from tapword.spotter.words import clean_word
 
 
-class Lesson(NamedTuple):
+class Outcome(NamedTuple):
     """What came of a take: its number, if it was learned; what may be wrong with it."""
 
     take: int | None
@@ -74,14 +74,14 @@ class StudioModel(WatchedModel):
 
     def learn(
         self, clip: np.ndarray, word: str, history: History | None = None, careful: bool = False
-    ) -> Lesson:
+    ) -> Outcome:
         """Learn one clip (n,) float32 of a word; where `careful`, not if it may be none of it."""
         word = clean_word(word)
         encoder = self.spotter
         vector = encoder.vectors([clip], learning=True)[0]
         doubts = teaching.doubts(encoder, vector, word)
         if careful and doubts:
-            return Lesson(None, doubts)
+            return Outcome(None, doubts)
         warnings = [*doubts, *self._lesson_of(encoder, word).warnings(vector)]
         history = history or History()
         with self._changing:
@@ -91,7 +91,7 @@ class StudioModel(WatchedModel):
                 take = history.take(word, vector)
                 take.teach(spotter)
             _note(history, take, spotter)
-        return Lesson(take.number, list(dict.fromkeys(warnings)))
+        return Outcome(take.number, list(dict.fromkeys(warnings)))
 
     def _lesson_of(self, encoder: Spotter, word: str) -> teaching.Lesson:
         lesson = self._lesson
@@ -105,7 +105,7 @@ class StudioModel(WatchedModel):
             lesson = self._lesson = teaching.Lesson(encoder, word)
         return lesson
 
-    def reject(self, clip: np.ndarray, history: History | None = None) -> Lesson:
+    def reject(self, clip: np.ndarray, history: History | None = None) -> Outcome:
         """Learn that a clip (n,) float32 was none of the words."""
         encoder = self.spotter
         vector, taught = _both(encoder, clip)
@@ -113,13 +113,13 @@ class StudioModel(WatchedModel):
         with self._changing:
             with self.edit() as spotter:
                 if not spotter.words:
-                    return Lesson(None, [])
+                    return Outcome(None, [])
                 if not _alike(spotter, encoder):
                     vector, taught = _both(spotter, clip)
                 take = history.take("", taught, vector)
                 take.teach(spotter)
             _note(history, take, spotter)
-        return Lesson(take.number, [])
+        return Outcome(take.number, [])
 
     def remove(self, number: int, history: History) -> None:
         """Take a learned take out again."""
