@@ -1,6 +1,7 @@
 """The studio in a real browser, with a microphone made of the demo's clips."""
 
 import contextlib
+import functools
 import re
 import shutil
 import webbrowser
@@ -378,6 +379,56 @@ def test_a_near_miss_is_marked_on_its_lane(microphone, open_page, path):
     page.wait_for_timeout(600)
     hollow, filled = (page.evaluate(look, [lane, 5]) for lane in (0, 1))
     assert 0 < hollow < filled
+
+
+def test_the_focus_survives_every_action(microphone, open_page, path):
+    """By the keyboard alone: after each action the focus is somewhere, not at the page's start."""
+    taught(path, "lamp", "kitchen", "music")
+    speak(microphone, ["kitchen"], gap_s=1.5)
+    page = open_page()
+
+    def press(target, key="Enter"):
+        target.focus()
+        page.keyboard.press(key)
+
+    def has_focus(done=None):
+        if done is not None:
+            done.wait_for()
+        page.wait_for_function("() => document.activeElement !== document.body")
+
+    button = functools.partial(page.get_by_role, "button")
+    press(page.get_by_label("Sensitivity: music"), "ArrowLeft")
+    has_focus(page.locator("#undo[aria-label='Undo: sensitivity of “music”']"))
+    press(page.locator("#undo"))
+    has_focus(page.locator("#undo[aria-label='Nothing to undo']"))
+    press(button(name="Rename: music"))
+    page.keyboard.press("Escape")
+    page.locator("[data-key='rename/music']:focus").wait_for()
+    page.locator("#files").set_input_files([CLIPS / "lamp" / f"{VOICE}_{n}.ogg" for n in (0, 1)])
+    page.locator("#sort-list input").fill("lamp")
+    press(button(name=f"Leave out {VOICE}_0.ogg"))
+    has_focus(page.locator("#sort-teach", has_text="Teach 1 recording of 1 word"))
+    press(page.locator("#sort-teach"))
+    has_focus(page.locator("#file-list li", has_text="1 recording of “lamp” kept"))
+    page.locator("#word").fill("lamp")
+    press(button(name="Remove take 1"))
+    has_focus(page.locator("#undo[aria-label='Undo: a take of “lamp” removed']"))
+    press(button(name="Forget: lamp"))
+    page.keyboard.press("Enter")
+    has_focus(page.locator("#undo[aria-label='Undo: “lamp” forgotten']"))
+    press(button(name="Start listening"))
+    event = page.locator("#events li").last
+    has_focus(event)
+    event.get_by_label("I said another word").select_option("music")
+    press(event.get_by_role("button", name="Teach it"))
+    has_focus(event.get_by_text("Learned as “music”"))
+    page.keyboard.press("Enter")
+    has_focus(event.get_by_text("Taken back"))
+    page.locator("#missed-word").select_option("kitchen")
+    press(page.locator("#missed-button"))
+    has_focus(page.locator("#listen-status.good, #listen-status.bad"))
+    press(button(name="Stop listening"))
+    has_focus(button(name="Start listening"))
 
 
 def test_files_words_and_two_tabs(open_page, path):
