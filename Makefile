@@ -61,6 +61,8 @@ extras: $(VENV)/.dev
 	$(BIN)/pip install --quiet --no-deps torchaudio==2.11.0
 	$(BIN)/pip install --quiet 'transformers>=5.0'
 	$(BIN)/pip install --quiet --no-deps ovos-ww-plugin-wakeforge==0.3.0 moonshine-voice==0.1.0 moonshine_cpp==0.1.4
+	# The rules by which the studio's page is checked for people who cannot see it or use a mouse.
+	mkdir -p build/axe && cd build/axe && npm pack --silent axe-core@4.14.0 && tar -xzf axe-core-*.tgz
 	# It wants an older wyoming than tapword, so it gets a place of its own.
 	$(PYTHON) -m venv build/wyoming_satellite
 	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0

@@ -76,7 +76,8 @@ def test_the_command_serves_with_token_and_tls(path):
             forged = {"x-forwarded-proto": "http", "x-forwarded-host": "evil.example"}
             assert client.get("/", headers=forged).status_code == 403
             assert client.get(f"/?token={token}").status_code == 200
-            assert "Teach" in client.get("/").text
+            assert 'id="teach"' in client.get("/").text
+            assert client.get("/api/state").json()["exports"] == ["onnx", "h"]
             origin = {"origin": address}
             answer = client.post(
                 "/api/learn?word=lamp", content=spoken(tone(300, 0.5)), headers=origin

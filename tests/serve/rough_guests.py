@@ -171,7 +171,11 @@ def web_record(place, dice):
         for start in range(0, len(sound), 2560):
             line.sendall(frame(sound[start : start + 2560]))
         wish = dice.choice(
-            (b'{"type": "cancel"}', b'{"type": "keep", "id": 1, "word": "lamp"}', b"")
+            (
+                b'{"type": "cancel"}',
+                b'{"type": "keep", "id": 1, "word": "lamp", "careful": false}',
+                b"",
+            )
         )
         if wish:
             line.sendall(frame(wish, 0x81))

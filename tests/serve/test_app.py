@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import tapword
 from tapword.assets import CLIPS
 from tapword.audio.files import read
 from tapword.backbones.logmel import Logmel
+from tapword.cli.export import header_of, onnx_of
 from tapword.spotter import modelfile
 from tests.conftest import tone
 from tests.serve.conftest import (
@@ -86,12 +88,12 @@ def test_warnings_come_with_what_was_learned(path):
     clips = [read(file) for file in sorted((CLIPS / "lamp").glob("*.ogg"))[:10]]
     for word in ("music", "window"):
         for file in sorted((CLIPS / word).glob("*.ogg"))[:4]:
-            assert model.learn(read(file), word) == []
-    assert [model.learn(clip, "lamp") for clip in clips[:5]] == [[]] * 5
-    said = [model.learn(clip, "light") for clip in clips[5:8]]
+            assert model.learn(read(file), word).warnings == []
+    assert [model.learn(clip, "lamp").warnings for clip in clips[:5]] == [[]] * 5
+    said = [model.learn(clip, "light").warnings for clip in clips[5:8]]
     assert said[:2] == [[]] * 2 and '"light" sounds close to "lamp"' in said[2][0]
     model.forget("lamp")
-    assert model.learn(clips[8], "light") == []
+    assert model.learn(clips[8], "light").warnings == []
 
 
 @pytest.mark.parametrize("word", ["", "  ", "a\nb", "x" * 201])
@@ -109,7 +111,8 @@ def test_words_that_cannot_be_shown_are_refused(client, word):
         ("/api/rename", ["lamp"], 422, "JSON with the text old, the text new"),
         ("/api/sensitivity", {"word": "lamp", "value": 0.6}, 422, "nothing is taught yet"),
         ("/api/sensitivity", {"word": "lamp", "value": True}, 422, "the number value"),
-        ("/api/sensitivity", {"word": "lamp"}, 422, "the text word, the number value"),
+        ("/api/sensitivity", {"word": "lamp"}, 422, "the text or null word, the number value"),
+        ("/api/sensitivity", {"value": 0.6}, 422, "the text or null word, the number value"),
         ("/api/nothing", {}, 404, "Not Found"),
     ],
 )
@@ -309,6 +312,43 @@ def test_download_and_upload(client, path, tmp_path):
     assert tapword.load(path).words == {"music": 1}
 
 
+def test_files_for_other_programs(path):
+    exports = {"onnx": onnx_of, "h": header_of}
+    with client_of(StudioModel(path, SMALL, exports=exports)) as client:
+        assert client.get("/api/state").json()["exports"] == ["onnx", "h"]
+        assert client.get("/api/export/onnx").status_code == 422
+        learn(client, "lamp")
+        learn(client, "music", 1200)
+        for kind, begins in (("onnx", b"\x08"), ("h", b"/*")):
+            answer = client.get(f"/api/export/{kind}")
+            assert answer.status_code == 200 and answer.content.startswith(begins)
+            assert answer.headers["content-disposition"].endswith(f"home.{kind}")
+        assert client.get("/api/export/exe").status_code == 404
+        client.post("/api/rename", json={"old": "music", "new": "radio"})
+        assert b"radio" in client.get("/api/export/onnx").content
+
+
+def test_what_cannot_be_exported_says_why(path):
+    exports = {"h": header_of}
+    with client_of(StudioModel(path, SMALL | {"learner": "perceptron"}, exports=exports)) as client:
+        learn(client, "lamp")
+        answer = client.get("/api/export/h")
+        assert answer.status_code == 422 and "perceptron" in answer.json()["error"]
+
+
+def test_the_code_for_a_phone_holds_the_link(model):
+    segno = pytest.importorskip("segno", reason="needs the extra web: pip install 'tapword[web]'")
+    link = "https://10.0.0.7:8642/?token=abc"
+    with client_of(model, phone=link) as client:
+        answer = client.get("/api/phone")
+        picture = io.BytesIO()
+        segno.make(link, micro=False).save(picture, kind="svg", scale=6, dark="#000", light="#fff")
+        assert answer.content == picture.getvalue()
+        assert answer.headers["content-type"].startswith("image/svg+xml")
+    with client_of(model) as client:
+        assert client.get("/api/phone").status_code == 404
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")
 def test_a_name_that_is_no_text(tmp_path):
     """Neither a page nor a download fails on a file's name, and a header cannot be added by it."""
@@ -443,7 +483,7 @@ def teach_and_listen(client, path):
             line.send_json({"type": "record", "id": index})
             send(line, sound)
             assert next_of(line, "take")["problem"] is None
-            line.send_json({"type": "keep", "id": index, "word": word})
+            line.send_json({"type": "keep", "id": index, "word": word, "careful": False})
             assert "error" not in next_of(line, "keep")
         assert learn(client, "low").status_code == 200
         line.send_json({"type": "listen"})

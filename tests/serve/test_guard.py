@@ -85,7 +85,8 @@ def test_other_pages_are_turned_away(client, path, origin):
     headers = {} if origin is None else {"origin": origin}
     del client.headers["origin"]
     sound = spoken(tone(300, 0.5))
-    for target in ("/api/learn?word=x", "/api/forget", "/api/rename", "/api/model?how=add"):
+    changes = ("/api/learn?word=x", "/api/forget", "/api/rename", "/api/remove", "/api/undo")
+    for target in (*changes, "/api/sensitivity", "/api/model?how=add"):
         assert client.post(target, content=sound, headers=headers).status_code == 403
     assert not path.exists()
     with pytest.raises(WebSocketDisconnect) as refused:
@@ -109,11 +110,12 @@ def test_nothing_without_the_token(model, host, base):
         del client.headers["authorization"]
         client.headers["origin"] = base
         targets = ("/", "/api/state", "/static/main.js", "/api/model", "/?token=wrong", "/none")
+        targets += ("/api/phone", "/api/export/onnx")
         for target in (*targets, f"/api/state?token={TOKEN}"):
             answer = client.get(target)
             assert answer.status_code == 403 and "the link that its command printed" in answer.text
             assert answer.headers["connection"] == "close" and "set-cookie" not in answer.headers
-        for target in ("/api/forget", "/api/rename", "/api/model?how=add"):
+        for target in ("/api/forget", "/api/rename", "/api/undo", "/api/model?how=add"):
             assert client.post(target, content=b"{}").status_code == 403
         assert learn(client, "lamp").status_code == 403
         with pytest.raises(WebSocketDisconnect):
@@ -127,7 +129,7 @@ def test_nothing_without_the_token(model, host, base):
         assert "httponly" in cookie and "samesite=strict" in cookie
         # From here on the cookie will do.
         page = client.get("/").text
-        assert "Teach" in page
+        assert 'id="teach"' in page
         assert learn(client, "lamp").status_code == 200
         with client.websocket_connect(line_address, headers={"origin": base}) as line:
             assert words_of(line.receive_json()) == {"lamp": 1}

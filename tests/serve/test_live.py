@@ -1,5 +1,6 @@
 """The live line: listening, recording a take, and pages that are slow."""
 
+import base64
 import json
 import socket
 import time
@@ -11,7 +12,9 @@ import pytest
 import tapword
 from tapword.audio.endpoint import LOST, SETTINGS
 from tapword.errors import InputError
-from tapword.listening.detector import Event
+from tapword.listening.detector import Candidate, Event
+from tapword.spotter import teaching
+from tapword.spotter.thresholds import Scores
 from tests.conftest import tone
 from tests.serve.conftest import (
     HOME,
@@ -126,6 +129,39 @@ def test_an_event_is_put_right(listener, path):
     assert tapword.load(path).words == {"lamp": 1, "music": 2, "new": 1}
 
 
+def test_an_event_is_heard_before_it_is_put_right(listener):
+    messages = [message for chunk in chunks(loud()) for message in listener.hear(chunk)]
+    event = next(message["id"] for message in messages if message["type"] == "event")
+    sound = np.frombuffer(base64.b64decode(listener.hear_again(event)["sound"]), dtype="<i2")
+    kept = np.round(listener.clips[event].audio * 32768).astype("<i2")
+    assert len(sound) > 4000 and sound.tobytes() in kept.tobytes()
+    assert listener.correct(event, "music")["sound"] == base64.b64encode(sound.tobytes()).decode()
+    with pytest.raises(InputError, match="gone already"):
+        listener.hear_again(event)
+
+
+def test_near_misses_are_told(taught):
+    """Once nothing can replace them any more, with the time at which they lie in the stream."""
+
+    class Nearly(Heard):
+        def __call__(self, chunk):
+            self.seconds += len(chunk) / 16_000
+            at = round(16_000 * self.seconds)
+            if 3.0 < self.seconds < 3.1:
+                scores = Scores({"lamp": 0.4, "music": 0.1}, {})
+                self.observe(Candidate(at, self.seconds - 0.5, self.seconds, scores))
+            return []
+
+    taught.detector = Nearly
+    listener = Listener(taught)
+    listener.listen()
+    silence = np.zeros(1280, dtype=np.int16)
+    told = [(step, m) for step in range(80) for m in listener.hear(silence) if m["type"] == "near"]
+    [(step, near)] = told
+    assert near["word"] == "lamp" and (near["score"], near["threshold"]) == (0.4, 0.5)
+    assert not near["rejected"] and 3.0 < near["end_s"] < 3.1 and step * 0.08 > 5.0
+
+
 def test_times_go_on_when_the_model_changes(listener):
     first = [m for chunk in chunks(loud()) for m in listener.hear(chunk) if m["type"] == "event"]
     listener.model.learn(tone(500), "third")
@@ -141,7 +177,8 @@ def test_a_noise_that_was_taken_for_a_word_is_rejected(listener, path):
     clatter = np.random.default_rng(0).uniform(-0.9, 0.9, 16_000).astype(np.float32)
     messages = [message for chunk in chunks(spoken(clatter)) for message in listener.hear(chunk)]
     event = [message for message in messages if message["type"] == "event"][-1]
-    assert listener.correct(event["id"], None) == {"warnings": []}
+    answer = listener.correct(event["id"], None)
+    assert answer["warnings"] == [] and answer["take"] in listener.history.takes
     assert sum(tapword.load(path).negatives.values()) == 1
 
 
@@ -183,8 +220,9 @@ def test_listening_over_the_line(line):
     line.send_json({"type": "correct", "id": event["id"], "word": "music"})
     line.send_json({"type": "correct", "id": 999, "word": None})
     wait_for_words(line, {"lamp": 1, "music": 2})
-    right = {"type": "correct", "id": event["id"], "word": "music", "warnings": []}
-    assert next_of(line, "correct") == right
+    right = {"type": "correct", "id": event["id"], "word": "music", "warnings": [], "take": 1}
+    answer = next_of(line, "correct")
+    assert len(base64.b64decode(answer.pop("sound"))) > 2 * 4000 and answer == right
     assert "gone already" in next_of(line, "correct")["error"]
     line.send_json({"type": "stop"})
     assert next_of(line, "stop") == {"type": "stop"}
@@ -223,6 +261,20 @@ def quiet(seconds):
     return spoken(np.zeros(round(16_000 * seconds)), 0)
 
 
+def test_a_doubtful_take_waits(taught, listener, path, monkeypatch):
+    monkeypatch.setattr(teaching, "doubts", lambda *_: ["this take sounds odd"])
+    listener.record(3)
+    for chunk in chunks(spoken(tone(300, 0.5), 1.0)):
+        listener.take_up(chunk)
+    assert listener.keep(3, "lamp", careful=True) == {
+        "take": None,
+        "warnings": ["this take sounds odd"],
+    }
+    assert tapword.load(path).words == {"lamp": 1, "music": 1}
+    assert listener.keep(3, "lamp")["warnings"] == ["this take sounds odd"]
+    assert tapword.load(path).words == {"lamp": 2, "music": 1}
+
+
 def test_a_take_ends_by_itself_and_is_kept_by_its_number(line, path):
     line.send_json({"type": "record", "id": 7})
     assert line.receive_json() == {"type": "record", "id": 7}
@@ -234,10 +286,11 @@ def test_a_take_ends_by_itself_and_is_kept_by_its_number(line, path):
     assert 0.3 < take["start_s"] < 0.5 < take["end_s"] < 1.0
     # The page sent more than the take has: it ends after 0.6 s of silence.
     assert take["end_s"] + 0.5 < take["length_s"] < take["end_s"] + 0.8
-    line.send_json({"type": "keep", "id": 7, "word": " lamp "})
+    line.send_json({"type": "keep", "id": 7, "word": " lamp ", "careful": False})
     wait_for_words(line, {"lamp": 2, "music": 1})
-    assert line.receive_json() == {"type": "keep", "id": 7, "word": " lamp ", "warnings": []}
-    line.send_json({"type": "keep", "id": 7, "word": "lamp"})
+    kept = {"type": "keep", "id": 7, "word": " lamp ", "careful": False, "warnings": [], "take": 1}
+    assert line.receive_json() == kept
+    line.send_json({"type": "keep", "id": 7, "word": "lamp", "careful": False})
     assert "gone already; record it again" in next_of(line, "keep")["error"]
     assert tapword.load(path).words == {"lamp": 2, "music": 1}
 
@@ -250,7 +303,7 @@ def test_a_take_is_stopped_thrown_away_and_superseded(line):
     take = next_of(line, "take")
     assert "cut off" in take["problem"] and take["length_s"] == 0.75
     line.send_json({"type": "record", "id": 2})
-    line.send_json({"type": "keep", "id": 1, "word": "lamp"})
+    line.send_json({"type": "keep", "id": 1, "word": "lamp", "careful": False})
     assert "gone already" in next_of(line, "keep")["error"]
     send(line, sound)
     line.send_json({"type": "cancel"})
@@ -258,7 +311,7 @@ def test_a_take_is_stopped_thrown_away_and_superseded(line):
     # Nothing is recorded any more, so nothing comes of these.
     send(line, sound + quiet(2))
     line.send_json({"type": "finish"})
-    line.send_json({"type": "keep", "id": 2, "word": "lamp"})
+    line.send_json({"type": "keep", "id": 2, "word": "lamp", "careful": False})
     line.send_json({"type": "gap"})
     answers = [line.receive_json() for _ in range(4)]
     assert [answer["type"] for answer in answers] == ["finish", "model", "keep", "gap"]
@@ -270,7 +323,7 @@ def test_a_bad_take_can_be_kept_all_the_same(line):
     send(line, spoken(tone(300, 0.5))[2 * 9600 :] + quiet(1))
     take = next_of(line, "take")
     assert "cut off" in take["problem"] and take["speech"]
-    line.send_json({"type": "keep", "id": 1, "word": "lamp"})
+    line.send_json({"type": "keep", "id": 1, "word": "lamp", "careful": False})
     assert "error" not in next_of(line, "keep")
 
 
@@ -280,7 +333,7 @@ def test_nobody_speaks(line):
     take = next_of(line, "take")
     assert "no speech" in take["problem"] and not take["speech"]
     assert take["length_s"] == pytest.approx(SETTINGS.wait_s, abs=0.2)
-    line.send_json({"type": "keep", "id": 1, "word": "lamp"})
+    line.send_json({"type": "keep", "id": 1, "word": "lamp", "careful": False})
     assert "gone already" in next_of(line, "keep")["error"]
 
 
@@ -407,8 +460,12 @@ def test_a_slow_page_on_a_real_line(taught):
         ("text", '{"type": "record"}', 1008),
         ("text", '{"type": "record", "id": "1"}', 1008),
         ("text", '{"type": "keep", "id": 1}', 1008),
-        ("text", '{"type": "keep", "id": 1, "word": null}', 1008),
-        ("text", r'{"type": "keep", "id": 1, "word": "half a pair: \ud83d"}', 1008),
+        ("text", '{"type": "keep", "id": 1, "word": null, "careful": false}', 1008),
+        (
+            "text",
+            r'{"type": "keep", "id": 1, "word": "half a pair: \ud83d", "careful": false}',
+            1008,
+        ),
     ],
 )
 def test_broken_messages_end_the_line(client, kind, content, code):

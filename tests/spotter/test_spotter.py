@@ -48,6 +48,35 @@ def test_merging_different_parts_is_refused():
         Spotter(**PARTS).merge(Spotter(**PARTS | {"pooling": "avg"}))
 
 
+def test_vectors_are_unlearned_and_a_word_given_back(rng, tmp_path):
+    spotter = Spotter()
+    spotter.learn_many(clips(rng), WORDS)
+    asked, extra = tone(310), spotter.vectors([tone(900)], learning=True)
+    before = spotter.predict(asked, closed=True)
+    spotter.learn_vectors(extra, [" low "])
+    spotter.unlearn_vectors(extra, [" low "])
+    assert spotter.words == {"low": 4, "mid": 4, "high": 4}
+    assert spotter.predict(asked, closed=True).score == pytest.approx(before.score, abs=1e-4)
+    spotter.set_sensitivity(0.7, "low")
+    part = spotter.part("low")
+    spotter.forget("low")
+    assert part.words == {"low": 4} and spotter.sensitivities == {}
+    spotter.merge(part)
+    assert spotter.words == {"mid": 4, "high": 4, "low": 4}
+    assert spotter.sensitivities == {"low": 0.7}
+    assert spotter.predict(asked, closed=True).score == pytest.approx(before.score, abs=1e-4)
+    # The last sample takes the word along, and the file's backup holds nothing of it.
+    path = tmp_path / "home.tap"
+    spotter.learn_vectors(extra, ["new"])
+    spotter.set_sensitivity(0.2, "new")
+    for _ in range(2):
+        spotter.save(path)
+    spotter.unlearn_vectors(extra, ["new"])
+    spotter.save(path)
+    assert "new" not in Spotter.load(path).words and "new" not in spotter.sensitivities
+    assert not path.with_name("home.tap.bak").exists()
+
+
 def test_forget_and_rename(rng):
     spotter = Spotter(**PARTS)
     spotter.learn_many(clips(rng), WORDS)

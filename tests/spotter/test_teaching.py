@@ -5,7 +5,7 @@ import pytest
 
 import tapword
 from tapword.assets import CLIPS
-from tapword.spotter.teaching import FEWEST, NOISE, Lesson, close_word, warnings
+from tapword.spotter.teaching import FEWEST, NOISE, Lesson, close_word, doubts, warnings
 
 
 def vectors(spotter, word, start, end):
@@ -59,3 +59,34 @@ def test_a_lesson_looks_at_its_clips_together(taught):
     said = [lesson.warnings(take) for take in takes]
     assert said == [warnings(taught, takes[:n], "light") for n in range(1, len(takes) + 1)]
     assert said[0] == said[1] == [] != said[2]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Size small, taught by one voice."""
+    spotter = tapword.Spotter()
+    for word in ("lamp", "music"):
+        spotter.learn(CLIPS / word / "flite-rms_0.ogg", word)
+    return spotter
+
+
+def second_take(spotter, word):
+    return spotter.vectors([CLIPS / word / "flite-rms_1.ogg"], learning=True)[0]
+
+
+def test_a_take_that_may_be_none_of_the_word_is_doubted(small):
+    for word in ("lamp", "music"):
+        assert doubts(small, second_take(small, word), word) == []
+    music, coffee = second_take(small, "music"), second_take(small, "coffee")
+    assert doubts(small, music, "lamp") == ['this take sounds like "music"']
+    assert doubts(small, music, "new") == ['this take sounds like "music"']
+    assert doubts(small, coffee, "lamp") == ['this take sounds unlike "lamp" so far']
+    assert doubts(small, coffee, "coffee") == []
+    noise = 0.1 * np.random.default_rng(0).standard_normal(16_000).astype(np.float32)
+    heard = small.vectors([noise], learning=True)[0]
+    assert doubts(small, heard, "lamp") == [f"this take {NOISE}"]
+
+
+def test_where_thresholds_are_not_known_nothing_is_doubted(taught):
+    [take] = vectors(taught, "music", 5, 6)
+    assert doubts(taught, take, "lamp") == []

@@ -72,6 +72,20 @@ def export(
         _export_onnx(spotter, target, quantize, check, quiet)
 
 
+def onnx_of(spotter: Spotter) -> bytes:
+    """Make an ONNX file of a model."""
+    from tapword.export.onnx import file as onnx_file
+
+    return onnx_file.build(spotter).SerializeToString()
+
+
+def header_of(spotter: Spotter) -> bytes:
+    """Make a C header of a model, with room for as many words as by default."""
+    from tapword.export.c import header as c_header
+
+    return c_header.build(spotter, max(MAX_WORDS, len(spotter.words))).text.encode()
+
+
 def _export_onnx(
     spotter: Spotter, target: Path, quantised: bool, folder: Path | None, quiet: bool
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from tapword.cli.app import SERVE, argument, command, flag, option, state
 from tapword.cli.console import out
+from tapword.cli.export import header_of, onnx_of
 from tapword.cli.options import HOME, SIZES, Backbones
 from tapword.errors import InputError, MissingExtra
 from tapword.listening.detector import REFRACTORY_S
@@ -87,7 +88,8 @@ def studio(
         parts = {"size": size, "backbone": None if model.exists() else backbone}
         parts = {name: value for name, value in parts.items() if value}
         with contextlib.ExitStack() as opened:
-            serve(StudioModel(model, parts, backbone), host, port, tls, ready)
+            exports = {"onnx": onnx_of, "h": header_of}
+            serve(StudioModel(model, parts, backbone, exports), host, port, tls, ready)
     except KeyboardInterrupt:
         out.print("The studio is closed.")
 

@@ -1,9 +1,10 @@
 """What every learner is: vectors and words in, one at a time; scores out; no sample kept."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Learner(Part, ABC):
     sharpness
         What scores are multiplied by before `probabilities` takes their softmax.
     mergeable
-        Whether two learners can be added up exactly.
+        Whether two learners can be added up exactly, and a sample be taken out again.
     keeps_vectors
         Whether vectors of single samples are kept, as replay needs; audio never is.
     keeps_trace
@@ -114,6 +115,49 @@ class Learner(Part, ABC):
             self._counts[numbers[word]] += count
         self._changed()
 
+    @property
+    def spare(self) -> int:
+        """Samples of forgotten words whose places the next ones take in what words share."""
+        return 0
+
+    def unlearn_one(
+        self, x: np.ndarray, word: str, negative: bool = False, scattered: bool = True
+    ) -> None:
+        """Take a learned vector `x` (D,) out, as if it had never been learned; in any order.
+
+        The last sample of a word takes the word along, and its negatives. `scattered`: whether
+        there was no `spare` place when it was learned. What cannot have been learned is refused.
+        """
+        x = self._check(np.asarray(x), ndim=1)
+        self.require_taught(word)
+        self._require_additive("unlearn")
+        row = Row(word, negative)
+        if row not in self._numbers:
+            raise InputError(f"no negative of {word!r} is taught")
+        number = self._numbers[row]
+        self._unlearn_one(x, number, scattered)
+        self._counts[number] -= 1
+        if not self._counts[number]:
+            self._remove([row] if negative else [row, Row(word, negative=True)])
+        self._changed()
+
+    def part(self, word: str) -> Self:
+        """Copy that knows a word and its negatives alone; `merge` gives them back once forgotten.
+
+        Where words share something, it stays behind here as it does when the word is forgotten.
+        """
+        self.require_taught(word)
+        self._require_additive("give back a word")
+        assert self.dim is not None
+        rows = [row for row in self.rows if row.word == word]
+        numbers = [self._numbers[row] for row in rows]
+        made = copy.copy(self)
+        made._take_part(self, numbers)
+        made._number(rows)
+        made._counts = [self._counts[number] for number in numbers]
+        made._changed()
+        return made
+
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Score the rows of `X` (n, D) for each taught word: (n, len(words)), higher is better."""
         return self.all_scores(X)[0]
@@ -150,10 +194,7 @@ class Learner(Part, ABC):
         """Add what `other` learned, as if its samples had been taught here."""
         if type(other) is not type(self) or other.arguments() != self.arguments():
             raise InputError(f"cannot merge {other!r} into {self!r}: they must be alike")
-        if not self.mergeable:
-            raise InputError(
-                f"learner {self.name!r} cannot merge: what it knows depends on the order of samples"
-            )
+        self._require_additive("merge")
         if other.dim is None:
             return
         if self.dim not in (None, other.dim):
@@ -172,15 +213,7 @@ class Learner(Part, ABC):
         until all words are forgotten.
         """
         self.require_taught(word)
-        for row in (Row(word), Row(word, negative=True)):
-            if row in self._numbers:
-                number = self._numbers.pop(row)
-                self._forget(number)
-                del self._counts[number]
-                self._number(self._numbers)
-        if not self._numbers and self.dim is not None:
-            self._start(self.dim)
-            self.dim = None
+        self._remove([Row(word), Row(word, negative=True)])
         self._changed()
 
     def rename(self, old: str, new: str) -> None:
@@ -280,6 +313,12 @@ class Learner(Part, ABC):
     def _scores(self, X: np.ndarray) -> np.ndarray:
         """(n, D) float32 -> (n, rows), where there is a row at least."""
 
+    def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
+        """Take x (D,) float32 out of row k, or refuse to (if `mergeable`)."""
+
+    def _take_part(self, other: Any, indices: list[int]) -> None:
+        """Take a copy of another's rows `indices` as the state (if `mergeable`)."""
+
     def _merge(self, other: Any, indices: np.ndarray) -> None:
         """Add another's state; `indices` are the rows here of its rows (if `mergeable`)."""
 
@@ -307,6 +346,18 @@ class Learner(Part, ABC):
     def _number(self, rows: Iterable[Row]) -> None:
         self._numbers = {row: number for number, row in enumerate(rows)}
         self._negative = np.array([row.negative for row in self._numbers], dtype=bool)
+
+    def _remove(self, rows: Iterable[Row]) -> None:
+        """Remove those rows that are there; with the last of all, what words shared."""
+        for row in rows:
+            if row in self._numbers:
+                number = self._numbers.pop(row)
+                self._forget(number)
+                del self._counts[number]
+                self._number(self._numbers)
+        if not self._numbers and self.dim is not None:
+            self._start(self.dim)
+            self.dim = None
 
     def _make_rows(self, rows: Iterable[Row], dim: int) -> None:
         """Make those rows that are not there yet, or refuse to before anything is changed."""
@@ -358,6 +409,11 @@ class Learner(Part, ABC):
                 f"{self.name} with {dim} numbers per vector and {n_rows} words needs "
                 f"{gigabytes:.1f} GB; max_gb is {self.max_gb:g}"
             )
+
+    def _require_additive(self, to_do: str) -> None:
+        if not self.mergeable:
+            reason = "what it knows depends on the order of samples"
+            raise InputError(f"learner {self.name!r} cannot {to_do}: {reason}")
 
     def require_taught(self, word: str) -> None:
         """Refuse a word that is not taught."""

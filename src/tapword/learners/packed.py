@@ -109,6 +109,17 @@ class Blocks(NamedTuple):
             part = e[rows]
             blas.sspr(len(part), weight, part, packed[kept], lower=1, overwrite_ap=1)
 
+    def holds(self, packed: np.ndarray, e: np.ndarray, weight: float, slack: np.ndarray) -> bool:
+        """Whether no block of the matrix + diag(slack) turns indefinite without weight e e^T.
+
+        A positive definite A less weight e e^T is that too while weight e.A^-1.e is below 1.
+        """
+        raised = packed.astype(np.float64)
+        raised[self.diagonal()] += slack
+        found = self.solve(raised, e[None].astype(np.float64))[0] * e
+        blocks = found if self.size == 1 else [found[rows].sum() for rows, _ in self.parts()]
+        return bool((weight * np.asarray(blocks) <= 1).all())
+
     def solve(self, packed: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         """Solve with the matrix (numbers,) float64: rhs (K, dim) -> (K, dim), float64."""
         if self.size == 1:

@@ -66,6 +66,15 @@ class Sqda(StatisticsLearner):
         self._factors: dict[int, tuple[tuple[int, int], np.ndarray, float]] = {}
         super()._start(dim)
 
+    def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
+        # As many samples as before need not be the same ones.
+        self._factors.clear()
+        super()._unlearn_one(x, k, scattered)
+
+    def _take_part(self, other: StatisticsLearner, indices: list[int]) -> None:
+        self._factors = {}
+        super()._take_part(other, indices)
+
     def _forget(self, k: int) -> None:
         self._factors.clear()
         super()._forget(k)

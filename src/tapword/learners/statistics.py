@@ -14,11 +14,12 @@ one that was loaded from its state.
 "Word" below stands for a row of a learner's state: a word, or the negatives of one.
 """
 
+import copy
 from typing import Self
 
 import numpy as np
 
-from tapword.errors import ModelFileError
+from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import StateReader
 from tapword.learners.packed import Blocks
 
@@ -27,6 +28,9 @@ from tapword.learners.packed import Blocks
 CHUNK = 4096
 # Samples of a word that a state may claim; sums and products of such counts stay in range.
 MOST_SAMPLES = 2**40
+# How far, as a share, a sample may lie off what would be its own trace: far above float32's
+# rounding, and below what `packed.factor` makes up for.
+ROUNDING = 1e-4
 
 
 class Sum:
@@ -81,11 +85,8 @@ class Statistics:
     centres
         The means (K, D), in float64 from the first sample on: what is loaded takes no more memory
         than its file.
-    n_scatter, forgotten
-        Samples behind the scatter, and how many of them are of forgotten words, whose
-        share stays. So many samples that come later take the places of those: they move means and
-        leave the scatter alone. Otherwise a word that is forgotten and learned again and again
-        would in the end be all there is in the scatter.
+    n_scatter
+        Samples behind the scatter, those of forgotten words among them.
 
     Examples
     --------
@@ -105,7 +106,17 @@ class Statistics:
         self.centres = np.zeros((0, dim))
         self._room = self.centres
         self._sum = Sum(np.zeros(self.blocks.numbers if scatter else 0, dtype=np.float32))
-        self.n_scatter = self.forgotten = 0
+        self.n_scatter = 0
+
+    @property
+    def forgotten(self) -> int:
+        """Samples of forgotten words, whose share of the scatter stays.
+
+        So many samples that come later take the places of those: they move means and leave the
+        scatter alone. Otherwise a word that is forgotten and learned again and again would in the
+        end be all there is in the scatter.
+        """
+        return max(self.n_scatter - int(self.counts.sum()), 0)
 
     @property
     def means(self) -> np.ndarray:
@@ -132,9 +143,7 @@ class Statistics:
         self._sharpen()
         n, centre = int(self.counts[k]), self.centres[k]
         e = x - centre
-        if self.forgotten:
-            self.forgotten -= 1
-        else:
+        if not self.forgotten:
             weight = n / (n + 1) if weight is None else weight
             if self.keeps_scatter and weight:
                 self._add_outer(k, e.astype(np.float32), weight)
@@ -142,6 +151,55 @@ class Statistics:
         e /= n + 1
         centre += e
         self.counts[k] = n + 1
+
+    def unlearn(self, x: np.ndarray, k: int, scattered: bool = True) -> None:
+        """Take one sample of word `k` out again: `update` undone, in any order, up to rounding.
+
+        `scattered`: whether it was added to the scatter when it was learned, or took the place of
+        a forgotten one. Where others of its word did, what it added cannot always be told: then it
+        stays in a shared scatter as a forgotten word's samples do. A sample that cannot have been
+        learned is refused, as far as can be told.
+        """
+        self._sharpen()
+        n, centre = int(self.counts[k]), self.centres[k]
+        mean = centre + (centre - x) / (n - 1) if n > 1 else np.zeros_like(centre)
+        e, weight = (x - mean, (n - 1) / n) if n > 1 else (x - centre, 0.0)
+        if n == 1:
+            fits = bool(np.abs(e).max() <= ROUNDING * np.abs(x).max())
+        elif scattered and self.keeps_scatter:
+            held = self.scatter_of(k)
+            slack = ROUNDING * (held[self.blocks.diagonal()] + x * x) + np.finfo(np.float32).tiny
+            fits = self.blocks.holds(held, e, weight, slack)
+        else:
+            fits = True
+        if not fits and (n == 1 or not self._shares_scatter):
+            raise InputError("this sample is not among those that were learned of the word")
+        if scattered and fits:
+            if self.keeps_scatter and weight:
+                self._add_outer(k, e.astype(np.float32), -weight)
+                self._settle(k)
+            self.n_scatter -= 1
+        centre[:] = mean
+        self.counts[k] = n - 1
+
+    def part(self, rows: list[int]) -> Self:
+        """Copy with these rows alone, which `merge` adds to where they were removed.
+
+        A scatter that words share stays behind, unless these are all rows: so it does when they are
+        removed.
+        """
+        made = copy.copy(self)
+        made.counts = self.counts[rows]
+        made.centres = made._room = self.centres[rows]
+        if not self._shares_scatter:
+            made.n_scatter = int(made.counts.sum())
+        elif len(rows) < len(self.counts):
+            # Zeros that nobody writes to take no memory, unlike those of zeros_like.
+            made._sum = Sum(np.zeros(self.scatter.shape, dtype=np.float32))
+            made.n_scatter = 0
+        else:
+            made._sum = Sum(self.scatter.copy(), self.n_scatter)
+        return made
 
     def update_many(self, X: np.ndarray, indices: np.ndarray, chunk: int = CHUNK) -> None:
         """Add rows of `X` (n, D) of words `indices` (n,): `update` but for the sums' rounding."""
@@ -166,9 +224,9 @@ class Statistics:
             part = rows[start : start + count]
             mean[:] = np.mean(part, axis=0, dtype=np.float64)
             part -= mean.astype(np.float32)
+        takes_places = self.forgotten > 0
         shift, weights = self._shift(words, batch_means, new)
-        if self.forgotten:
-            self.forgotten -= n
+        if takes_places:
             return
         if self.keeps_scatter:
             np.multiply(shift, np.sqrt(weights)[:, None], out=rows[n:])
@@ -185,13 +243,10 @@ class Statistics:
                     self._add_outer(k, e, float(weight))
             self._add_scatter(other, words)
         self.n_scatter += other.n_scatter
-        self.forgotten += other.forgotten
 
     def remove(self, k: int) -> None:
         """Drop a word's count and mean. Its share of a scatter of all words cannot be taken out."""
-        if self._shares_scatter:
-            self.forgotten += int(self.counts[k])
-        else:
+        if not self._shares_scatter:
             self.n_scatter -= int(self.counts[k])
         self.counts = np.delete(self.counts, k)
         self.centres = self._room = np.delete(self.centres, k, axis=0)
@@ -238,11 +293,10 @@ class Statistics:
         largest = max(self.n_scatter, int(self.counts.max(initial=0)))
         if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or largest > MOST_SAMPLES:
             raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
-        self.forgotten = max(self.n_scatter - int(self.counts.sum()), 0)
         if self._shares_scatter:
             self._sum = Sum(state.take("scatter", (self.blocks.numbers,)), self.n_scatter)
         else:
-            self.n_scatter, self.forgotten = int(self.counts.sum()), 0
+            self.n_scatter = int(self.counts.sum())
 
     def _shift(
         self, words: np.ndarray, means: np.ndarray, new: np.ndarray
@@ -262,14 +316,23 @@ class Statistics:
 
     def scatter_of(self, k: int) -> np.ndarray:
         """Packed scatter that samples of word `k` are added to."""
-        return self.scatter
+        return self._sum_of(k).numbers
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
         self.blocks.add_outer(self._room_for(k), e, weight)
 
+    def _settle(self, k: int) -> None:
+        """Let no square of a scatter fall below 0 by rounding."""
+        scatter = self._sum_of(k).rounded()
+        diagonal = self.blocks.diagonal()
+        scatter[diagonal] = np.maximum(scatter[diagonal], 0)
+
+    def _sum_of(self, k: int) -> Sum:
+        return self._sum
+
     def _room_for(self, k: int, new: int = 1) -> np.ndarray:
         """Where to add the squares of `new` samples of word `k`."""
-        return self._sum.room(new)
+        return self._sum_of(k).room(new)
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         """Add the squares of `residuals` (n, D), of which row i belongs to words[rows[i]].
@@ -307,6 +370,12 @@ class WordStatistics(Statistics):
         super().remove(k)
         del self._sums[k]
 
+    def part(self, rows: list[int]) -> Self:
+        """Copy with these rows alone, which `merge` adds to where they were removed."""
+        made = super().part(rows)
+        made._sums = [Sum(self._sums[k].numbers.copy(), int(self.counts[k])) for k in rows]
+        return made
+
     def pooled(self) -> np.ndarray:
         """Scatter of all words together, packed."""
         total = np.zeros(self.blocks.numbers)
@@ -327,12 +396,8 @@ class WordStatistics(Statistics):
             Sum(state.take(f"scatter_{k}", shape), int(n)) for k, n in enumerate(self.counts)
         ]
 
-    def scatter_of(self, k: int) -> np.ndarray:
-        """Packed scatter of word `k`."""
-        return self._sums[k].numbers
-
-    def _room_for(self, k: int, new: int = 1) -> np.ndarray:
-        return self._sums[k].room(new)
+    def _sum_of(self, k: int) -> Sum:
+        return self._sums[k]
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         for row, k in enumerate(words):

@@ -59,6 +59,17 @@ class StatisticsLearner(Learner):
     def _learn_many(self, X: np.ndarray, indices: np.ndarray) -> None:
         self.statistics.update_many(X, indices)
 
+    @property
+    def spare(self) -> int:
+        """Samples of forgotten words whose places the next ones take in what words share."""
+        return 0 if self.dim is None else self.statistics.forgotten
+
+    def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
+        self.statistics.unlearn(x, k, scattered)
+
+    def _take_part(self, other: "StatisticsLearner", indices: list[int]) -> None:
+        self.statistics = other.statistics.part(indices)
+
     def _merge(self, other: "StatisticsLearner", indices: np.ndarray) -> None:
         self.statistics.merge(other.statistics, indices)
 

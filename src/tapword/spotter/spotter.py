@@ -1,6 +1,7 @@
 """Spotter = encoder + learner: teach words from clips, recognise them, keep them in a file."""
 
 import contextlib
+import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -184,6 +185,32 @@ class Spotter:
     def learn_vectors(self, vectors: np.ndarray, words: Sequence[str]) -> None:
         """Learn vectors (n, D) that `vectors` gave."""
         self.learner.learn_many(vectors, [clean_word(word) for word in words])
+
+    def unlearn_vectors(
+        self,
+        vectors: np.ndarray,
+        words: Sequence[str],
+        negative: bool = False,
+        scattered: bool = True,
+    ) -> None:
+        """Take vectors (n, D) out that were learned, as if they had never been.
+
+        As words, or where `negative` as negatives; `scattered` is as for `Learner.unlearn_one`. The
+        last sample of a word takes the word along.
+        """
+        for vector, word in zip(vectors, map(clean_word, words), strict=True):
+            self.learner.unlearn_one(vector, word, negative, scattered)
+            if word not in self.learner.words:
+                self.sensitivities.pop(word, None)
+        self._forgot = True
+
+    def part(self, word: str) -> Self:
+        """Copy that knows one word alone; `merge` gives it back where it was forgotten."""
+        word = clean_word(word)
+        made = copy.copy(self)
+        made.learner = self.learner.part(word)
+        made.sensitivities = {word: self.sensitivity_of(word)}
+        return made
 
     def reject(self, audio: Audio, sample_rate: int = SAMPLE_RATE) -> str | None:
         """Learn that a sound is none of the words; give the word it was taken for, or nearest to.

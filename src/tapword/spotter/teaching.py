@@ -14,6 +14,10 @@ from tapword.spotter.spotter import Spotter
 CLOSE_SHARE, FEWEST = 0.8, 3
 # So many recent clips of a lesson, and clips of a word, are compared at most: more change nothing.
 LATEST, MOST = 5, 10
+# A take whose score lacks more than this to its word's threshold is unlike the word's other takes.
+# By this and the other doubts, of 200 takes each 4.5 % are doubted by the voice that taught one
+# before, 6.5 % by other voices, and 93 % of other words (benchmarks/takes.py, Speech Commands).
+UNLIKE_SCORE = 0.2
 
 NOISE = "sounds like noise alone, which is never taken for a word when listening"
 
@@ -45,6 +49,26 @@ def warnings(
     found = [f"{name} {NOISE}" for name in noisy]
     other = close_word(spotter, vectors, word)
     return found if other is None else [*found, close_warning(word, other)]
+
+
+def doubts(spotter: Spotter, vector: np.ndarray, word: str) -> list[str]:
+    """Say why a take may be none of `word`, by its vector (D,), before it is taught.
+
+    It may be noise alone, sound like another word, or unlike this word's other takes; the latter
+    two can be told where thresholds are known.
+    """
+    if spotter.encoder.is_noise(vector[None])[0]:
+        return [f"this take {NOISE}"]
+    if not spotter.words or not spotter.has_thresholds:
+        return []
+    [heard] = spotter.predict_vectors(vector[None])
+    if heard.word not in (None, word):
+        return [f'this take sounds like "{heard.word}"']
+    lacking = 0.0
+    if word in spotter.words:
+        [scores] = spotter.score_vectors(vector[None])
+        lacking = spotter.thresholds()[word] - scores.words[word]
+    return [f'this take sounds unlike "{word}" so far'] if lacking > UNLIKE_SCORE else []
 
 
 def close_word(spotter: Spotter, vectors: np.ndarray, word: str) -> str | None:

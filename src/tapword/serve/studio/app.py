@@ -5,10 +5,12 @@ memory and let go; it is never written anywhere.
 """
 
 import asyncio
+import io
 import json
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
@@ -24,11 +26,12 @@ from starlette.types import Receive, Scope, Send
 
 from tapword.audio.endpoint import examine
 from tapword.audio.files import MIN_S, SAMPLE_RATE, as_float
-from tapword.errors import InputError, ModelFileError, TapwordError
+from tapword.errors import InputError, MissingExtra, ModelFileError, TapwordError
 from tapword.serve.studio.guard import Guard
+from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits
-from tapword.serve.studio.live import Lines
-from tapword.serve.studio.model import StudioModel
+from tapword.serve.studio.live import Lines, page_of
+from tapword.serve.studio.model import Outcome, StudioModel
 from tapword.serve.watching import watching
 from tapword.spotter.words import clean_word
 
@@ -50,19 +53,27 @@ class Kind(NamedTuple):
 
 
 TEXT, NUMBER = Kind("text", (str,)), Kind("number", (int, float))
+WHOLE, TEXT_OR_NULL = Kind("whole number", (int,)), Kind("text or null", (str, NoneType))
 # How often the model file is looked at.
 LOOK_S = 0.5
 # What is held of a file that is being downloaded.
 BLOCK_BYTES = 1 << 15
 
 
-def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -> Starlette:
+def studio(
+    model: StudioModel,
+    host: str,
+    token: str,
+    limits: Limits = LIMITS,
+    phone: str | None = None,
+) -> Starlette:
     """Make the application of a studio that will be bound to `host`, and answers to its names.
 
-    Visitors must show the token.
+    Visitors must show the token. `phone` is the link that opens it on another device, where one
+    can reach it.
     """
-    lines = Lines(model, limits)
-    requests = _Requests(model, lines, limits)
+    lines = Lines(model, limits, phone is not None)
+    requests = _Requests(model, lines, limits, phone)
     application = Starlette(
         routes=[
             Route("/", requests.page),
@@ -72,8 +83,12 @@ def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -
             Route("/api/forget", requests.forget, methods=["POST"]),
             Route("/api/rename", requests.rename, methods=["POST"]),
             Route("/api/sensitivity", requests.sensitivity, methods=["POST"]),
+            Route("/api/remove", requests.remove, methods=["POST"]),
+            Route("/api/undo", requests.undo, methods=["POST"]),
             Route("/api/model", requests.download),
             Route("/api/model", requests.upload, methods=["POST"]),
+            Route("/api/export/{kind}", requests.export),
+            Route("/api/phone", requests.phone),
             WebSocketRoute("/api/live", lines.serve),
             Route("/static/{name}", requests.static),
         ],
@@ -88,10 +103,11 @@ def studio(model: StudioModel, host: str, token: str, limits: Limits = LIMITS) -
 class _Requests:
     """What the studio answers to a page's requests."""
 
-    def __init__(self, model: StudioModel, lines: Lines, limits: Limits):
+    def __init__(self, model: StudioModel, lines: Lines, limits: Limits, link: str | None):
         self.model = model
         self.lines = lines
         self.limits = limits
+        self.link = link
         # Held, so that a page does not wait for a thread.
         self.files = {path.name: path.read_bytes() for path in STATIC.iterdir()}
 
@@ -117,26 +133,59 @@ class _Requests:
         word = clean_word(request.query_params.get("word", ""))
         sound = await self._sound(request)
         take = await to_thread.run_sync(examine, sound, limiter=self.lines.changes)
-        if take.problem is not None:
+        # What a page heard before, and keeps all the same.
+        if take.problem is not None and not (take.has_speech and "anyway" in request.query_params):
             raise InputError(take.problem)
-        return await self._change(self.model.learn, take.audio, word)
+        return await self._change(self.model.learn, take.audio, word, self._history(request))
 
     async def forget(self, request: Request) -> Response:
-        return await self._change(self.model.forget, *await self._values(request, word=TEXT))
+        [word] = await self._values(request, word=TEXT)
+        return await self._change(self.model.forget, word, self._history(request))
 
     async def rename(self, request: Request) -> Response:
         names = await self._values(request, old=TEXT, new=TEXT)
-        return await self._change(self.model.rename, *names)
+        return await self._change(self.model.rename, *names, self._history(request))
 
     async def sensitivity(self, request: Request) -> Response:
-        given = await self._values(request, word=TEXT, value=NUMBER)
-        return await self._change(self.model.set_sensitivity, *given)
+        given = await self._values(request, word=TEXT_OR_NULL, value=NUMBER)
+        return await self._change(self.model.set_sensitivity, *given, self._history(request))
+
+    async def remove(self, request: Request) -> Response:
+        [number] = await self._values(request, take=WHOLE)
+        return await self._change(self.model.remove, number, self._history(request))
+
+    async def undo(self, request: Request) -> Response:
+        try:
+            return await self._change(self.model.undo, self._history(request))
+        except InputError:
+            # It was let go, so another change is undone next.
+            self.lines.tell()
+            raise
 
     async def download(self, _: Request) -> Response:
         file = await to_thread.run_sync(self.model.open)
-        attached = f"attachment; filename*=UTF-8''{quote(os.fsencode(self.model.path.name))}"
-        headers = {"Content-Disposition": attached}
-        return _Download(file, headers=headers)
+        return _Download(file, headers=_attached(self.model.path.name))
+
+    async def export(self, request: Request) -> Response:
+        kind = request.path_params["kind"]
+        if kind not in self.model.exports:
+            raise HTTPException(404)
+        content = await to_thread.run_sync(self.model.export, kind, limiter=self.lines.changes)
+        headers = _attached(f"{self.model.path.stem}.{kind}")
+        return Response(content, media_type=_Download.media_type, headers=headers)
+
+    async def phone(self, _: Request) -> Response:
+        """Give a picture of the link, for a phone to look at."""
+        if self.link is None:
+            raise HTTPException(404)
+        try:
+            import segno
+        except ImportError as error:
+            raise MissingExtra("the code for a phone", "segno", "web") from error
+        picture = io.BytesIO()
+        code = segno.make(self.link, micro=False)
+        code.save(picture, kind="svg", scale=6, dark="#000", light="#fff")
+        return Response(picture.getvalue(), media_type=TYPES[".svg"])
 
     async def upload(self, request: Request) -> Response:
         how = request.query_params.get("how")
@@ -147,11 +196,15 @@ class _Requests:
         content = await self._body(request, most, f"{most:,} bytes")
         return await self._change(self.model.upload, content, how == "add", seen)
 
-    async def _change(self, change: Callable[..., list[str] | None], *given: Any) -> Response:
+    async def _change(self, change: Callable[..., Outcome | None], *given: Any) -> Response:
         """Change the model, tell every page, and answer with what it is now."""
-        warnings = await to_thread.run_sync(change, *given, limiter=self.lines.changes)
+        outcome = await to_thread.run_sync(change, *given, limiter=self.lines.changes)
         self.lines.tell()
-        return _Json(self.model.state() | {"warnings": warnings or []})
+        return _Json(self.model.state() | (outcome._asdict() if outcome else {}))
+
+    def _history(self, request: Request) -> History:
+        """Give what the page changed that asks."""
+        return self.model.histories.of(page_of(request))
 
     async def _sound(self, request: Request) -> np.ndarray:
         """Read samples (n,) float32 from a request's body."""
@@ -172,7 +225,7 @@ class _Requests:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict) or not all(
-            type(value.get(name)) in kind.types for name, kind in kinds.items()
+            name in value and type(value[name]) in kind.types for name, kind in kinds.items()
         ):
             wanted = ", ".join(f"the {kind.name} {name}" for name, kind in kinds.items())
             raise InputError(f"the request must be JSON with {wanted}")
@@ -192,6 +245,11 @@ class _Requests:
         except ClientDisconnect:
             raise HTTPException(400, "the upload was broken off") from None
         return bytes(content)
+
+
+def _attached(name: str) -> dict[str, str]:
+    """Headers of a file that is to be saved by a name."""
+    return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(os.fsencode(name))}"}
 
 
 class _Json(Response):

@@ -43,6 +43,9 @@ class Limits:
     # Events whose sound is kept for a correction, and for how long; a take is kept as long.
     events: int = 10
     keep_s: float = 120.0
+    # Pages whose changes can be undone, and changes of one page.
+    pages: int = 32
+    changes: int = 300
 
 
 LIMITS = Limits()

@@ -4,6 +4,7 @@ Sound stays in memory for a short time only: the last seconds, the clip of each 
 it is corrected, and the take that was recorded last until it is kept.
 """
 
+import base64
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ from tapword.audio.endpoint import Endpointer, examine
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.errors import InputError
 from tapword.listening.detector import Detector, Event
+from tapword.listening.near import NearMisses
+from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.model import StudioModel
 
@@ -41,13 +44,16 @@ class Listener:
         model: StudioModel,
         limits: Limits = LIMITS,
         clock: Callable[[], float] = time.monotonic,
+        history: History | None = None,
     ):
         self.model = model
+        self.history = history or History(limits)
         self.limits = limits
         self.clock = clock
         self.clips: dict[int, Kept] = {}
         self.takes: dict[int, Kept] = {}
         self._detector: Detector | None = None
+        self._near: NearMisses | None = None
         self._listening = False
         self._events = 0
         # The last seconds, and how many samples were heard up to their end.
@@ -76,7 +82,7 @@ class Listener:
             self._endpointer.gap()
 
     def hear(self, samples: np.ndarray) -> list[Message]:
-        """Listen to samples (n,) int16; give the events, and the scores after them.
+        """Listen to samples (n,) int16; give the events, near misses, and the scores after them.
 
         Thresholds come first where they may have changed.
         """
@@ -90,7 +96,13 @@ class Listener:
         self._heard += len(audio)
         events = [self._announce(event) for event in detector(audio)] if detector else []
         scores = _rounded(detector.scores if detector else {})
-        told = [*events, {"type": "scores", "time_s": self._heard / SAMPLE_RATE, "scores": scores}]
+        now_s = self._heard / SAMPLE_RATE
+        near = self._near.since(now_s) if detector and self._near else []
+        told = [
+            *events,
+            *({"type": "near"} | _rounded_floats(miss._asdict()) for miss in near),
+            {"type": "scores", "time_s": now_s, "scores": scores},
+        ]
         if detector is not None and detector.spotter is not known:
             # The page draws them; they change with the words and their sensitivities.
             told.insert(0, {"type": "thresholds", "thresholds": _rounded(detector.thresholds)})
@@ -102,6 +114,7 @@ class Listener:
             self._detector = None
         elif self._detector is None:
             self._detector = self.model.detector(self.model.spotter)
+            self._near = NearMisses(self._detector)
             # Its times go on where the stream is.
             self._detector.gap(self._heard / SAMPLE_RATE)
         else:
@@ -120,11 +133,27 @@ class Listener:
         self.clips[self._events] = Kept(self._recent[start:end].copy(), self.clock())
         while len(self.clips) > self.limits.events:
             del self.clips[next(iter(self.clips))]
-        told = event._replace(score=round(float(event.score), 3))
-        return {"type": "event", "id": self._events} | told._asdict()
+        return {"type": "event", "id": self._events} | _rounded_floats(event._asdict())
 
     def correct(self, event: int, word: str | None) -> Message:
-        """Learn an event's clip as `word`, or as none of the words; then let go of it."""
+        """Learn an event's clip as `word`, or as none of the words; then let go of it.
+
+        The page is given the sound: it holds the takes that it may want to hear or take back.
+        """
+        spoken = self._spoken(event)
+        if word is None:
+            outcome = self.model.reject(spoken, self.history)
+        else:
+            outcome = self.model.learn(spoken, word, self.history)
+        self.clips.pop(event, None)
+        return outcome._asdict() | {"sound": _written(spoken)}
+
+    def hear_again(self, event: int) -> Message:
+        """Give the sound of an event, as it would be learned."""
+        return {"sound": _written(self._spoken(event))}
+
+    def _spoken(self, event: int) -> np.ndarray:
+        """Clip (n,) of an event, cut to the speech where there is any."""
         kept = self.clips.get(event)
         if kept is None:
             raise InputError(
@@ -132,14 +161,7 @@ class Listener:
                 "say the word again and correct that"
             )
         take = examine(kept.audio)
-        spoken = take.audio if take.has_speech else kept.audio
-        warnings: list[str] = []
-        if word is None:
-            self.model.reject(spoken)
-        else:
-            warnings = self.model.learn(spoken, word)
-        self.clips.pop(event, None)
-        return {"warnings": warnings}
+        return take.audio if take.has_speech else kept.audio
 
     def missed(self, word: str) -> Message:
         """Learn a word that was said in the last seconds and not noticed."""
@@ -147,9 +169,9 @@ class Listener:
         if not take.has_speech:
             seconds = self.limits.recent_s
             raise InputError(f"no speech was heard in the last {seconds:.0f} s; say it again")
-        warnings = self.model.learn(take.audio, word)
+        outcome = self.model.learn(take.audio, word, self.history)
         self._recent = NO_SOUND
-        return {"warnings": warnings}
+        return outcome._asdict() | {"sound": _written(take.audio)}
 
     # Recording a take.
 
@@ -194,14 +216,18 @@ class Listener:
         self._endpointer = None
         self.takes = {}
 
-    def keep(self, number: int, word: str) -> Message:
-        """Learn a take as `word`, and let go of it; say what may be wrong with it."""
+    def keep(self, number: int, word: str, careful: bool = False) -> Message:
+        """Learn a take as `word`, and let go of it; say what may be wrong with it.
+
+        Where `careful`, a take that may be none of the word is not learned, but waits.
+        """
         kept = self.takes.get(number)
         if kept is None:
             raise InputError("the sound of this take is gone already; record it again")
-        warnings = self.model.learn(kept.audio, word)
-        self.takes = {}
-        return {"warnings": warnings}
+        outcome = self.model.learn(kept.audio, word, self.history, careful)
+        if outcome.take is not None:
+            self.takes = {}
+        return outcome._asdict()
 
     def tidy(self) -> list[int]:
         """Let go of sound that is too old; give the events that can still be corrected."""
@@ -212,6 +238,19 @@ class Listener:
                 if kept.since_s < oldest:
                     table.pop(number, None)
         return list(self.clips)
+
+
+def _written(audio: np.ndarray) -> str:
+    """Write samples (n,) float32 as text: 16 bit, base64."""
+    samples = np.clip(np.round(audio * 32768), -32768, 32767).astype("<i2")
+    return base64.b64encode(samples.tobytes()).decode()
+
+
+def _rounded_floats(values: Message) -> Message:
+    return {
+        name: round(float(value), 3) if isinstance(value, float | np.floating) else value
+        for name, value in values.items()
+    }
 
 
 def _rounded(scores: Mapping[str, float]) -> dict[str, float]:

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import anyio
 import numpy as np
 from anyio import to_thread
+from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import TapwordError
+from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.listener import Listener, Message
 from tapword.serve.studio.model import StudioModel
@@ -35,12 +37,15 @@ WISHES: dict[str, tuple[Callable[..., Message | None], dict[str, tuple[type, ...
     "record": (Listener.record, {"id": (int,)}),
     "finish": (Listener.finish, {}),
     "cancel": (Listener.cancel, {}),
-    "keep": (Listener.keep, {"id": (int,), "word": (str,)}),
+    "keep": (Listener.keep, {"id": (int,), "word": (str,), "careful": (bool,)}),
+    "hear": (Listener.hear_again, {"id": (int,)}),
 }
 TEACHING = ("correct", "missed", "keep")
 # Changes of the model that are worked on at a time. They wait for each other at the file's lock
 # anyway, and so leave the processor to those who listen.
 CHANGES = 2
+# Characters of a page's name.
+MOST_NAME = 40
 
 
 class Written(NamedTuple):
@@ -105,22 +110,23 @@ class Pace:
 
 
 class Lines:
-    """All pages that are connected; `open` holds what waits for each of them."""
+    """All pages that are connected; `open` holds what waits for each, and what it changed."""
 
-    def __init__(self, model: StudioModel, limits: Limits = LIMITS):
+    def __init__(self, model: StudioModel, limits: Limits = LIMITS, phone: bool = False):
         self.model = model
         self.limits = limits
-        self.open: set[Outbox] = set()
+        self.phone = phone
+        self.open: dict[Outbox, History] = {}
         self.changes = anyio.CapacityLimiter(CHANGES)
 
     def tell(self) -> None:
-        """Send the model as it is now to every page."""
-        message = self._news()
-        for outbox in self.open:
-            outbox.put(message)
+        """Send the model as it is now to every page, and what the page can undo."""
+        state = self._news()
+        for outbox, history in self.open.items():
+            outbox.put(written(state | {"history": history.state()}))
 
-    def _news(self) -> Written:
-        return written({"type": "model"} | self.model.state())
+    def _news(self) -> Message:
+        return {"type": "model", "phone": self.phone} | self.model.state()
 
     async def serve(self, socket: WebSocket) -> None:
         """Talk with one page until it leaves."""
@@ -129,9 +135,10 @@ class Lines:
             return
         await socket.accept()
         outbox = Outbox(self.limits)
-        self.open.add(outbox)
-        outbox.put(self._news())
-        listener = Listener(self.model, self.limits)
+        history = self.model.histories.of(page_of(socket))
+        self.open[outbox] = history
+        outbox.put(written(self._news() | {"history": history.state()}))
+        listener = Listener(self.model, self.limits, history=history)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._send, socket, outbox, tasks.cancel_scope)
@@ -142,7 +149,7 @@ class Lines:
                         await socket.close(*refusal)
                 tasks.cancel_scope.cancel()
         finally:
-            self.open.discard(outbox)
+            del self.open[outbox]
 
     async def _receive(
         self, socket: WebSocket, outbox: Outbox, listener: Listener
@@ -179,6 +186,11 @@ class Lines:
             while not outbox.full:
                 await socket.send_text((await outbox.get()).text)
         line.cancel()
+
+
+def page_of(request: HTTPConnection) -> str:
+    """Name that a page gave itself; empty where it has none."""
+    return request.query_params.get("page", "")[:MOST_NAME]
 
 
 def _read_wish(text: str, most_characters: int) -> Message | None:

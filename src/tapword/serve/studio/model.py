@@ -2,38 +2,99 @@
 
 import os
 import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
-from tapword.learners.base import Learner
+from tapword.learners.base import Learner, Row
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.listening.detector import Detector
+from tapword.serve.studio.history import (
+    ELSEWHERE,
+    FORGOTTEN,
+    REMOVED,
+    Forgotten,
+    Histories,
+    History,
+    Renamed,
+    Sensed,
+    Take,
+    TakenOut,
+    Taught,
+    sensitivities,
+)
+from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.word_map import word_map
-from tapword.spotter import modelfile
+from tapword.spotter import modelfile, teaching
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.teaching import Lesson
 from tapword.spotter.watched import WatchedModel
 from tapword.spotter.words import clean_word
+
+
+class Outcome(NamedTuple):
+    """What came of a take: its number, if it was learned; what may be wrong with it."""
+
+    take: int | None
+    warnings: list[str]
 
 
 class StudioModel(WatchedModel):
     """A watched model, with what pages ask of it.
 
     Clips are encoded before the file is locked; under the lock their vectors alone are learned.
-    `detector` makes the detector of a spotter's words.
+    `detector` makes the detector of a spotter's words, and `exports` files of them for other
+    programs, by their endings. What a page changes goes into its history,
+    where it gives one and the learner can take it back.
     """
 
     detector: type[Detector] = Detector
-    _lesson: Lesson | None = None
+    _lesson: teaching.Lesson | None = None
 
-    def learn(self, clip: np.ndarray, word: str) -> list[str]:
-        """Learn one clip (n,) float32 of a word; say what may be wrong with it."""
+    def __init__(
+        self,
+        path: Path,
+        parts: dict[str, Any] | None = None,
+        backbones: Sequence[str | Backbone] | None = None,
+        exports: Mapping[str, Callable[[Spotter], bytes]] | None = None,
+        limits: Limits = LIMITS,
+    ):
+        super().__init__(path, parts, backbones)
+        self.exports = dict(exports or {})
+        self.histories = Histories(limits)
+        # Changes of the file and of the histories go together, one after the other.
+        self._changing = threading.RLock()
+        self._following = threading.Lock()
+        self._known = _Known(self.spotter)
+
+    def learn(
+        self, clip: np.ndarray, word: str, history: History | None = None, careful: bool = False
+    ) -> Outcome:
+        """Learn one clip (n,) float32 of a word; where `careful`, not if it may be none of it."""
         word = clean_word(word)
-        encoder, lesson = self.spotter, self._lesson
-        vectors = encoder.vectors([clip], learning=True)
+        encoder = self.spotter
+        vector = encoder.vectors([clip], learning=True)[0]
+        doubts = teaching.doubts(encoder, vector, word)
+        if careful and doubts:
+            return Outcome(None, doubts)
+        warnings = [*doubts, *self._lesson_of(encoder, word).warnings(vector)]
+        history = history or History()
+        with self._changing:
+            with self.edit() as spotter:
+                if not _alike(spotter, encoder):
+                    vector = spotter.vectors([clip], learning=True)[0]
+                take = history.take(word, vector)
+                take.teach(spotter)
+            _note(history, take, spotter)
+        return Outcome(take.number, list(dict.fromkeys(warnings)))
+
+    def _lesson_of(self, encoder: Spotter, word: str) -> teaching.Lesson:
+        lesson = self._lesson
         if (
             lesson is None
             or lesson.word != word
@@ -41,41 +102,125 @@ class StudioModel(WatchedModel):
             or not lesson.spotter.words.keys() <= encoder.words.keys()
             or not _alike(lesson.spotter, encoder)
         ):
-            lesson = self._lesson = Lesson(encoder, word)
-        warnings = lesson.warnings(vectors[0])
-        with self.edit() as spotter:
-            if not _alike(spotter, encoder):
-                vectors = spotter.vectors([clip], learning=True)
-            spotter.learn_vectors(vectors, [word])
-        return warnings
+            lesson = self._lesson = teaching.Lesson(encoder, word)
+        return lesson
 
-    def reject(self, clip: np.ndarray) -> None:
+    def reject(self, clip: np.ndarray, history: History | None = None) -> Outcome:
         """Learn that a clip (n,) float32 was none of the words."""
         encoder = self.spotter
         vector, taught = _both(encoder, clip)
-        with self.edit() as spotter:
-            if not _alike(spotter, encoder):
-                vector, taught = _both(spotter, clip)
-            if spotter.words:
-                spotter.reject_vector(vector, taught)
+        history = history or History()
+        with self._changing:
+            with self.edit() as spotter:
+                if not spotter.words:
+                    return Outcome(None, [])
+                if not _alike(spotter, encoder):
+                    vector, taught = _both(spotter, clip)
+                take = history.take("", taught, vector)
+                take.teach(spotter)
+            _note(history, take, spotter)
+        return Outcome(take.number, [])
 
-    def forget(self, word: str) -> None:
+    def remove(self, number: int, history: History) -> None:
+        """Take a learned take out again."""
+        take = history.find(number)
+        with self._changing:
+            with self.edit() as spotter:
+                last = not take.negative and spotter.words.get(take.word) == 1
+                part = spotter.part(take.word) if last else None
+                take.take_out(spotter)
+            take.gone = REMOVED
+            history.add(TakenOut(take, part))
+
+    def forget(self, word: str, history: History | None = None) -> None:
         """Remove a word."""
         self._require_words()
-        with self.edit() as spotter:
-            spotter.forget(word)
+        word = clean_word(word)
+        with self._changing:
+            with self.edit() as spotter:
+                gives_back = spotter.learner.mergeable and word in spotter.words
+                part = spotter.part(word) if gives_back else None
+                spotter.forget(word)
+            gone = [take for take in self.histories.there() if take.word == word]
+            for take in gone:
+                take.gone = FORGOTTEN
+            if part is not None and history is not None:
+                history.add(Forgotten(word, part, gone))
 
-    def rename(self, old: str, new: str) -> None:
+    def rename(self, old: str, new: str, history: History | None = None) -> None:
         """Give a word another name."""
         self._require_words()
-        with self.edit() as spotter:
-            spotter.rename(old, new)
+        old, new = clean_word(old), clean_word(new)
+        with self._changing:
+            with self.edit() as spotter:
+                spotter.rename(old, new)
+            self.histories.follow(old, new)
+            if history is not None and old != new:
+                history.add(Renamed(old, new))
 
-    def set_sensitivity(self, word: str, value: float) -> None:
-        """Hear a word more readily, or less."""
+    def set_sensitivity(
+        self, word: str | None, value: float, history: History | None = None
+    ) -> None:
+        """Hear a word more readily, or less; all of them where it is None."""
         self._require_words()
-        with self.edit() as spotter:
-            spotter.set_sensitivity(value, word)
+        word = None if word is None else clean_word(word)
+        with self._changing:
+            with self.edit() as spotter:
+                before = sensitivities(spotter)
+                spotter.set_sensitivity(value, word)
+                after = sensitivities(spotter)
+            if history is not None:
+                history.add(Sensed(word, before, after))
+
+    def undo(self, history: History) -> None:
+        """Take back the last change of a page, in the file as it is now.
+
+        A change that cannot be taken back, because others changed the same, is let go.
+        """
+        with self._changing:
+            change = history.last
+            try:
+                with self.edit() as spotter:
+                    change.undo(spotter)
+            except InputError:
+                history.changes.remove(change)
+                raise
+            history.changes.remove(change)
+            change.undone()
+            if isinstance(change, Renamed):
+                self.histories.follow(change.new, change.old)
+
+    @contextmanager
+    def edit(self) -> Iterator[Spotter]:
+        """Change the file under its lock; takes that others removed from it are noted before."""
+        before = None
+        try:
+            with super().edit() as spotter:
+                self._follow(spotter)
+                before = self._known
+                yield spotter
+                # Before it is written: whoever looks at the file then finds what is known of it.
+                self._known = _Known(spotter)
+        except BaseException:
+            self._known = before or self._known
+            raise
+
+    def look(self) -> bool:
+        """Take over what others wrote since; say whether anything changed."""
+        changed = super().look()
+        if changed:
+            self._follow(self.spotter)
+        return changed
+
+    def _follow(self, spotter: Spotter) -> None:
+        """Note which takes cannot be in the model any more, after what others did to it."""
+        with self._following:
+            now = _Known(spotter)
+            lost = self._known.lost(now)
+            self._known = now
+        for take in self.histories.there():
+            if Row(take.word, take.negative) in lost:
+                take.gone = ELSEWHERE
 
     def open(self) -> BinaryIO:
         """Open the file as it is; it is replaced whole, so what is read stays what it was."""
@@ -84,6 +229,11 @@ class StudioModel(WatchedModel):
             return self.path.open("rb")
         except OSError as error:
             raise ModelFileError(f"cannot read {self.path}: {error.strerror}") from error
+
+    def export(self, kind: str) -> bytes:
+        """Make a file for other programs of the words as they are taught now."""
+        self._require_words()
+        return self.exports[kind](self.spotter)
 
     def upload(self, content: bytes, add: bool, seen: str | None) -> None:
         """Take over a model file from elsewhere: add its words, or replace the revision `seen`.
@@ -98,15 +248,19 @@ class StudioModel(WatchedModel):
                 theirs = Spotter.load(path, self.spotter.backbones)
             except ModelFileError as error:
                 raise ModelFileError(str(error).replace(str(path), "the uploaded file")) from None
-        with self.edit() as ours:
-            if add:
-                ours.merge(theirs)
-            elif modelfile.revision(self.path) not in (seen, None):
-                raise ModelFileError(
-                    "the model here was changed meanwhile; look at it again before you replace it"
-                )
-            else:
-                ours.replace_by(theirs)
+        with self._changing:
+            with self.edit() as ours:
+                if add:
+                    ours.merge(theirs)
+                elif modelfile.revision(self.path) not in (seen, None):
+                    raise ModelFileError(
+                        "the model here was changed meanwhile; look at it again before you "
+                        "replace it"
+                    )
+                else:
+                    ours.replace_by(theirs)
+            for take in [] if add else self.histories.there():
+                take.gone = ELSEWHERE
 
     def _require_words(self) -> None:
         if self.revision is None and not os.path.lexists(self.path):
@@ -130,18 +284,54 @@ class StudioModel(WatchedModel):
                 }
                 for word, n in spotter.words.items()
             ],
+            "sensitivity": spotter.sensitivity,
             "has_thresholds": spotter.has_thresholds,
             "state_bytes": learner.state_bytes.total,
             "bytes_per_word": learner.state_bytes.per_word,
             "keeps_vectors": learner.keeps_vectors,
             "trace": _trace(learner),
             "mergeable": learner.mergeable,
+            "exports": list(self.exports),
         }
 
     def map(self) -> dict[str, Any]:
         """Give the map of the words, and the revision it is of, ready for JSON."""
         revision, spotter = self.revision, self.spotter
         return {"revision": revision, "points": [point._asdict() for point in word_map(spotter)]}
+
+
+class _Known:
+    """What is known of a model's rows, to tell whether others took samples out of one."""
+
+    def __init__(self, spotter: Spotter):
+        self.spotter = spotter
+        learner = spotter.learner
+        self.counts = {Row(word): n for word, n in learner.words.items()}
+        self.counts |= {Row(word, True): n for word, n in learner.negatives.items()}
+        self.means: dict[Row, np.ndarray] = {}
+        if isinstance(learner, StatisticsLearner) and learner.dim is not None:
+            self.means = dict(zip(learner.rows, learner.statistics.means, strict=True))
+
+    def lost(self, now: "_Known") -> set[Row]:
+        """Rows of which something is gone: they are not there, or have fewer samples, or others."""
+        if not _alike(self.spotter, now.spotter):
+            return set(self.counts)
+        return {
+            row
+            for row, count in self.counts.items()
+            if now.counts.get(row, 0) < count
+            or (
+                now.counts[row] == count
+                and row in self.means
+                and not np.allclose(self.means[row], now.means[row], rtol=1e-4, atol=1e-5)
+            )
+        }
+
+
+def _note(history: History, take: Take, spotter: Spotter) -> None:
+    """Note a take in a history, where the learner could take it out again."""
+    if spotter.learner.mergeable:
+        history.add(Taught(take))
 
 
 def _trace(learner: Learner) -> str | None:

@@ -75,8 +75,11 @@ def prepare(
         elif tls:
             context = certificate.read(certificate_path=tls[0], key_path=tls[1])
         token = secrets.token_urlsafe(24)
+        scheme = "https" if context else "http"
+        shown = [f"[{name}]" if ":" in name else name for name in names]
+        urls = [f"{scheme}://{name}:{port}/?token={token}" for name in shown]
         config = uvicorn.Config(
-            studio(model, host, token, limits),
+            studio(model, host, token, limits, None if local else urls[0]),
             http="h11",
             ws="websockets-sansio",
             ws_max_size=1 << 17,
@@ -92,9 +95,6 @@ def prepare(
         listening.close()
         raise
     logging.getLogger("uvicorn.error").addFilter(_is_our_fault)
-    scheme = "https" if context else "http"
-    shown = [f"[{name}]" if ":" in name else name for name in names]
-    urls = [f"{scheme}://{name}:{port}/?token={token}" for name in shown]
     address = Address(urls, fingerprint, local or context is not None)
     return Door(config, token, limits, context), listening, address
 

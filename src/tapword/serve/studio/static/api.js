@@ -1,33 +1,49 @@
 // Requests to the studio, and the live line that comes back by itself.
 
-export const CLOSED = 'This page may not talk to the studio any more, which was started anew. ' +
-  'Open the link that its command printed in the terminal.';
+import {texts, translated} from './texts.js';
 
-async function ask(path, options) {
+// By its name the studio knows what this page changed, and can undo it.
+const PAGE = Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('');
+
+async function request(path, options) {
   let answer;
   try {
     answer = await fetch(path, options);
   } catch {
-    throw new Error('The studio does not answer. Is the tapword program still running?');
+    throw new Error(texts.silent);
   }
+  if (answer.ok) return answer;
+  if (answer.status === 403) throw new Error(texts.closed);
   let value = {};
   try { value = await answer.json(); } catch { /* not JSON: the status says enough */ }
-  if (answer.status === 403) throw new Error(CLOSED);
-  if (!answer.ok) throw new Error(sentence(value.error ?? `The studio refused (${answer.status}).`));
-  return value;
+  throw new Error(sentence(value.error ?? texts.refused(answer.status)));
+}
+
+const ask = async (path, options) => (await request(path, options)).json();
+
+// Save what the studio makes under the name that it gives it; gives the name.
+export async function download(path) {
+  const answer = await request(path, {});
+  const named = answer.headers.get('Content-Disposition')?.match(/UTF-8''(.*)$/)?.[1];
+  const name = decodeURIComponent(named ?? 'tapword');
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  return name;
 }
 
 export const get = path => ask(path, {});
 
 export function post(path, body, query = {}) {
-  const parameters = new URLSearchParams(query).toString();
-  return ask(parameters ? `${path}?${parameters}` : path, {method: 'POST', body});
+  return ask(`${path}?${new URLSearchParams({page: PAGE, ...query})}`, {method: 'POST', body});
 }
 
 export const postJson = (path, value) => post(path, JSON.stringify(value));
 
 export function sentence(text) {
-  const trimmed = String(text).trim();
+  const trimmed = translated(String(text).trim());
   const upper = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.!?]$/.test(upper) ? upper : `${upper}.`;
 }
@@ -46,7 +62,7 @@ export class Line extends EventTarget {
 
   connect() {
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-    const socket = new WebSocket(`${scheme}://${location.host}/api/live`);
+    const socket = new WebSocket(`${scheme}://${location.host}/api/live?page=${PAGE}`);
     socket.onopen = () => {
       this.#socket = socket;
       this.#wait_ms = 500;
@@ -67,7 +83,7 @@ export class Line extends EventTarget {
   get open() { return this.#socket !== null; }
 
   wish(message) {
-    if (!this.open) throw new Error('The studio is not connected; it will try again by itself.');
+    if (!this.open) throw new Error(texts.notConnected);
     this.#socket.send(JSON.stringify(message));
   }
 

@@ -2,62 +2,138 @@
 
 import {post, sentence, sentences} from './api.js';
 import {RATE} from './microphone.js';
-import {$, count, element, icon, quoted} from './page.js';
+import {$, element, icon, tool} from './page.js';
+import * as takes from './takes.js';
+import {wanted} from './teach.js';
+import {number, texts} from './texts.js';
 
-const LONGEST_S = 10, MOST_FILES = 50, MOST_BYTES = 20e6;
+const LONGEST_S = 10, MOST_FILES = 50, MOST_BYTES = 20e6, MOST_SHOWN = 5;
+
+// Files without a word, sorted by their names: [{word, files}].
+let groups = [];
 
 export function setUp() {
-  $('files').onchange = () => { teach([...$('files').files]); $('files').value = ''; };
+  $('files').onchange = () => { take([...$('files').files].map(file => ({file, folder: ''}))); $('files').value = ''; };
   // A label is not reached by the keyboard; its input is, though it cannot be seen.
   $('files').onfocus = () => $('drop').classList.add('focus');
   $('files').onblur = () => $('drop').classList.remove('focus');
+  $('sort').onsubmit = event => { event.preventDefault(); teachSorted(); };
+  $('sort-cancel').onclick = () => { groups = []; showGroups(); $('files').focus(); };
   const zone = $('teach');
   let inside = 0;
   zone.ondragenter = event => { event.preventDefault(); inside++; $('drop').classList.add('over'); };
   zone.ondragleave = () => { if (!--inside) $('drop').classList.remove('over'); };
   zone.ondragover = event => event.preventDefault();
-  zone.ondrop = event => {
+  zone.ondrop = async event => {
     event.preventDefault();
     inside = 0;
     $('drop').classList.remove('over');
-    teach([...event.dataTransfer.files]);
+    take(await dropped(event.dataTransfer));
   };
   // A file dropped beside the zone must not replace the page.
   addEventListener('dragover', event => event.preventDefault());
   addEventListener('drop', event => event.preventDefault());
 }
 
-async function teach(files) {
-  if (!files.length) return;
-  const list = $('file-list');
+// Files of a drop, those in folders too, each with the name of its folder.
+export async function dropped(transfer) {
+  const entries = [...transfer.items].map(item => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.some(entry => entry.isDirectory)) return [...transfer.files].map(file => ({file, folder: ''}));
+  const found = [];
+  const walk = async (entry, folder) => {
+    if (found.length > MOST_FILES) return;
+    if (entry.isFile) found.push({file: await new Promise((yes, no) => entry.file(yes, no)), folder});
+    else {
+      const reader = entry.createReader();
+      for (let some; (some = await new Promise((yes, no) => reader.readEntries(yes, no))).length;) {
+        for (const one of some) await walk(one, entry.name);
+      }
+    }
+  };
+  for (const entry of entries) await walk(entry, '');
+  return found;
+}
+
+function take(found) {
+  if (!found.length) return;
+  const list = $('file-list'), some = found.slice(0, MOST_FILES);
   list.replaceChildren();
-  if (!$('word').value.trim()) {
-    $('word').value = guess(files[0].name);
-    $('word').dispatchEvent(new Event('input'));
-  }
-  const word = $('word').value.trim();
-  if (!word) {
-    row(list, '', 'Type the word that is said in them first.', 'bad');
-    $('word').focus();
+  if (found.length > MOST_FILES) row(list, '', texts.onlyFirst(MOST_FILES), 'bad');
+  if (wanted()) {
+    teach(list, wanted(), some.map(({file}) => file));
     return;
   }
-  let kept = 0;
-  for (const file of files.slice(0, MOST_FILES)) {
-    const place = row(list, file.name, 'Listening…', 'busy');
-    try {
-      const {warnings} = await post('/api/learn', await decode(file), {word});
-      kept++;
-      place(warnings.length ? sentences('Kept.', warnings) : 'Kept', warnings.length ? 'bad' : 'good');
-    } catch (error) {
-      place(sentence(error.message), 'bad');
-    }
+  const sorted = new Map();
+  for (const {file, folder} of some) {
+    const word = folder || guess(file.name);
+    sorted.set(word, [...(sorted.get(word) ?? []), file]);
   }
-  if (files.length > MOST_FILES) row(list, '', `Only the first ${MOST_FILES} were taken.`, 'bad');
-  row(list, '', `${count(kept, 'recording')} of ${quoted(word)} kept.`, kept ? 'good' : 'bad');
+  groups = [...sorted].map(([word, files]) => ({word, files}));
+  showGroups();
+  $('sort-title').focus();
 }
 
 // lamp_3.wav -> lamp
 const guess = name => name.replace(/\.[^.]*$/, '').replace(/[\s_-]*\d+$/, '').replace(/_/g, ' ').trim();
+
+function showGroups() {
+  $('sort').hidden = !groups.length;
+  $('sort-list').replaceChildren(...groups.map(group => {
+    const names = group.files.slice(0, MOST_SHOWN).map(({name}) => name);
+    const input = element('input', {type: 'text', value: group.word, maxLength: 100, autocomplete: 'off',
+      autocapitalize: 'off', spellcheck: false, 'aria-label': texts.sortWord(names.join(', '))});
+    input.oninput = () => { group.word = input.value.trim().normalize('NFC'); showTotal(); };
+    const listed = group.files.slice(0, MOST_SHOWN).map(file => element('li', {},
+      tool('play', texts.hearFile(file.name), `hear-file/${file.name}`, async () => {
+        try { takes.play(await decode(file)); } catch (error) { row($('file-list'), file.name, sentence(error.message), 'bad'); }
+      }),
+      element('span', {}, file.name),
+      tool('bin', texts.leaveOut(file.name), `leave-out/${file.name}`, () => {
+        group.files = group.files.filter(other => other !== file);
+        groups = groups.filter(({files}) => files.length);
+        showGroups();
+        (groups.length ? $('sort-title') : $('files')).focus();
+      })));
+    const more = group.files.length - MOST_SHOWN;
+    if (more > 0) listed.push(element('li', {className: 'soft'}, texts.moreFiles(more)));
+    return element('li', {}, input, element('ul', {className: 'rows'}, ...listed));
+  }));
+  showTotal();
+}
+
+function showTotal() {
+  const named = groups.filter(({word}) => word);
+  const files = named.reduce((sum, group) => sum + group.files.length, 0);
+  $('sort-teach').disabled = !files;
+  $('sort-teach').textContent = files ? texts.sortTeach(files, new Set(named.map(({word}) => word)).size) : texts.sortNone;
+}
+
+async function teachSorted() {
+  const named = groups.filter(({word}) => word);
+  groups = [];
+  showGroups();
+  $('files').focus({preventScroll: true});
+  const list = $('file-list');
+  list.replaceChildren();
+  for (const {word, files} of named) await teach(list, word, files);
+}
+
+async function teach(list, word, files) {
+  let kept = 0;
+  for (const file of files) {
+    const place = row(list, file.name, texts.busyFile, 'busy');
+    try {
+      const sound = await decode(file);
+      const {take, warnings} = await post('/api/learn', sound, {word});
+      takes.remember(take, sound, [file.name, ...warnings]);
+      kept++;
+      place(warnings.length ? sentences(`${texts.fileKept}.`, warnings) : texts.fileKept, warnings.length ? 'bad' : 'good');
+    } catch (error) {
+      place(sentence(error.message), 'bad');
+    }
+  }
+  row(list, '', texts.keptOf(kept, word), kept ? 'good' : 'bad');
+}
 
 function row(list, name, text, kind) {
   const line = element('li', {});
@@ -72,17 +148,15 @@ function row(list, name, text, kind) {
 }
 
 async function decode(file) {
-  if (file.size > MOST_BYTES) throw new Error('too large: cut it into clips of one word');
+  if (file.size > MOST_BYTES) throw new Error(texts.tooLarge);
   let sound;
   try {
     // A context of this rate resamples what it decodes.
     sound = await new OfflineAudioContext(1, 1, RATE).decodeAudioData(await file.arrayBuffer());
   } catch {
-    throw new Error('not a recording that this browser can read');
+    throw new Error(texts.unreadable);
   }
-  if (sound.duration > LONGEST_S) {
-    throw new Error(`${sound.duration.toFixed(0)} s long: cut it into clips of one word, ${LONGEST_S} s at most`);
-  }
+  if (sound.duration > LONGEST_S) throw new Error(texts.tooLong(number(sound.duration, 0), LONGEST_S));
   const samples = new Int16Array(sound.length);
   const channels = Array.from({length: sound.numberOfChannels}, (_, i) => sound.getChannelData(i));
   for (let i = 0; i < samples.length; i++) {

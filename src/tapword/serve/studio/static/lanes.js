@@ -1,6 +1,8 @@
-// Scores of the last seconds: a lane for each word, its threshold dashed, what was heard marked.
+// Scores of the last seconds: a lane for each word, its threshold dashed; what was heard is marked,
+// and hollow what was nearly heard.
 
 import {colours, prepare} from './page.js';
+import {number, texts} from './texts.js';
 
 export const SECONDS = 10;
 const LANE = 40, MOST_LANES = 8, TEXT = '13px system-ui, sans-serif';
@@ -68,6 +70,7 @@ export class Lanes {
       pen.lineWidth = 1;
       line(pen, [[left, base + 0.5], [right, base + 0.5]]);
       for (const mark of this.#marks.filter(mark => mark.word === word)) {
+        if (mark.type === 'near') continue;
         pen.fillStyle = colour('tint');
         const from = Math.max(left, x(mark.start_s)), to = Math.min(right, x(mark.end_s));
         pen.fillRect(from, top + 4, Math.max(2, to - from), LANE - 9);
@@ -81,7 +84,6 @@ export class Lanes {
       }
       this.#trace(pen, this.#scores.get(word), x, y, left, right, base, colour);
       const marked = this.#marks.filter(mark => mark.word === word);
-      pen.fillStyle = colour('accent');
       for (const mark of marked) {
         const at = x(mark.end_s);
         if (at < left) continue;
@@ -89,7 +91,12 @@ export class Lanes {
         pen.moveTo(at, top + 10);
         pen.lineTo(at - 5, top + 2);
         pen.lineTo(at + 5, top + 2);
+        pen.closePath();
+        pen.fillStyle = colour(mark.type === 'near' ? 'card' : 'accent');
+        pen.strokeStyle = colour('accent');
+        pen.lineWidth = 1.5;
         pen.fill();
+        pen.stroke();
       }
       const latest = this.#scores.get(word).at(-1);
       pen.fillStyle = colour('ink');
@@ -97,15 +104,15 @@ export class Lanes {
       pen.fillText(fit(pen, word, left - 12), 0, base - tall / 2 + 2);
       pen.fillStyle = colour('soft');
       pen.textAlign = 'right';
-      pen.fillText(latest === null || latest === undefined ? '–' : Math.max(0, latest).toFixed(2), width, base - tall / 2 + 2);
+      pen.fillText(latest === null || latest === undefined ? '–' : number(Math.max(0, latest), 2), width, base - tall / 2 + 2);
     });
     pen.fillStyle = colour('soft');
     pen.font = '11px system-ui, sans-serif';
     const foot = this.height - 8;
     pen.textAlign = 'left';
-    pen.fillText(`${SECONDS} s ago`, left, foot);
+    pen.fillText(texts.secondsAgo(SECONDS), left, foot);
     pen.textAlign = 'right';
-    pen.fillText('now', right, foot);
+    pen.fillText(texts.now, right, foot);
   }
 
   #trace(pen, row, x, y, left, right, base, colour) {

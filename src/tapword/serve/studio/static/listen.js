@@ -3,7 +3,9 @@
 import {Lanes} from './lanes.js';
 import {level, use} from './microphone.js';
 import {sentence, sentences} from './api.js';
-import {$, ask, element, icon, quoted, say, tell} from './page.js';
+import {$, ask, attempt, element, icon, say, tell, tool} from './page.js';
+import * as takes from './takes.js';
+import {language, number, texts} from './texts.js';
 
 const MOST_EVENTS = 8;
 // A score is about the sound half a second ago: the detector hears a word out first.
@@ -23,31 +25,48 @@ export function setUp(theLine) {
   $('listen-button').onclick = () => wanted ? stop() : start();
   $('missed').onsubmit = event => {
     event.preventDefault();
-    tell($('listen-status'), 'Learning…', 'busy');
+    if (!$('missed-word').value) return;
+    tell($('listen-status'), texts.learning, 'busy');
     wish({type: 'missed', word: $('missed-word').value});
+    $('missed-word').value = '';
+    $('missed-word').focus({preventScroll: true});
+    showMissed();
   };
+  $('missed-word').onchange = showMissed;
   line.addEventListener('scores', ({detail}) => {
     latest = {time_s: detail.time_s - BEHIND_S, at_ms: performance.now()};
     lanes.add(latest.time_s, detail.scores);
   });
   line.addEventListener('thresholds', ({detail}) => lanes.setThresholds(detail.thresholds));
   line.addEventListener('event', ({detail}) => { lanes.mark(detail); addEvent(detail); });
+  line.addEventListener('near', ({detail}) => {
+    lanes.mark(detail);
+    tell($('listen-status'), texts.nearly(detail.word, number(detail.score, 2), number(detail.threshold, 2)));
+  });
   line.addEventListener('listen', ({detail}) => {
     if (detail.error) { stop(); tell($('listen-status'), sentence(detail.error), 'bad'); return; }
     latest = {time_s: 0, at_ms: performance.now()};
     lanes.reset(state.words.map(({word}) => word), detail.thresholds);
   });
-  line.addEventListener('missed', ({detail}) => tell($('listen-status'),
-    detail.error ? sentence(detail.error)
-      : sentences(`Learned once more: ${quoted(detail.word)}.`, detail.warnings),
-    detail.error || detail.warnings.length ? 'bad' : 'good'));
+  line.addEventListener('missed', ({detail: {word, error, take, sound, warnings}}) => {
+    if (!error) takes.remember(take, takes.decoded(sound), warnings);
+    tell($('listen-status'), error ? sentence(error) : sentences(texts.learnedAgain(word), warnings),
+      error || warnings.length ? 'bad' : 'good');
+  });
+  line.addEventListener('hear', ({detail: {id, error, sound}}) => {
+    const item = $(`event-${id}`);
+    if (error && item) tell(item.querySelector('.verdict'), sentence(error), 'bad');
+    if (error || !item) return;
+    item.sound = takes.decoded(sound);
+    takes.play(item.sound);
+  });
   line.addEventListener('correct', ({detail}) => corrected(detail));
   line.addEventListener('correctable', ({detail}) => expire(detail.events));
   line.addEventListener('open', () => { expire([]); if (wanted) line.wish({type: 'listen'}); });
   addEventListener('microphone-lost', () => {
     if (!wanted) return;
     stop();
-    tell($('listen-status'), 'The microphone is gone. Plug it in again, then start anew.', 'bad');
+    tell($('listen-status'), texts.gone, 'bad');
   });
 }
 
@@ -59,18 +78,22 @@ export function show(model) {
   if (none && wanted) stop();
   lanes.setWords(words);
   const chosen = $('missed-word').value;
-  $('missed-word').replaceChildren(...words.map(word => element('option', {value: word}, word)));
+  $('missed-word').replaceChildren(element('option', {value: ''}, texts.whichWord),
+    ...words.map(word => element('option', {value: word}, word)));
   if (words.includes(chosen)) $('missed-word').value = chosen;
+  showMissed();
   $('events').querySelectorAll('select').forEach(fill);
   showEmpty();
 }
+
+// Nothing is chosen beforehand, so that no careless click teaches a word.
+function showMissed() { $('missed-button').disabled = !$('missed-word').value; }
 
 function showEmpty() {
   const quiet = !wanted && !$('events').children.length;
   $('listen-empty').hidden = !quiet;
   $('listen-empty').textContent = !state?.words.length
-    ? 'Nothing to listen for yet. Teach a word first, then watch it being heard here.'
-    : 'Press the button and say one of your words.';
+    ? texts.nothingToHear : texts.pressAndSay;
   $('events-title').hidden = !$('events').children.length;
 }
 
@@ -79,14 +102,14 @@ function setButton() {
   button.setAttribute('aria-pressed', String(wanted));
   button.className = wanted ? 'live' : 'primary';
   button.replaceChildren(icon(wanted ? 'stop' : 'mic'),
-    element('span', {}, wanted ? 'Stop listening' : 'Start listening'));
+    element('span', {}, wanted ? texts.stopListening : texts.start));
   for (const id of ['level-row', 'lanes', 'missed']) $(id).hidden = !wanted;
   $('lanes-note').hidden = true;
   showEmpty();
 }
 
 async function start() {
-  tell($('listen-status'), 'Opening the microphone…', 'busy');
+  tell($('listen-status'), texts.openingMicrophone, 'busy');
   try {
     wanted = true;
     line.wish({type: 'listen'});
@@ -97,7 +120,7 @@ async function start() {
     return;
   }
   tell($('listen-status'), '');
-  say('Listening');
+  say(texts.listeningNow);
   setButton();
   draw();
 }
@@ -109,7 +132,7 @@ function stop() {
   if (line.open) line.wish({type: 'stop'});
   setButton();
   tell($('listen-status'), '');
-  say('Stopped listening');
+  say(texts.stopped);
 }
 
 function hear(chunk) {
@@ -120,7 +143,7 @@ function hear(chunk) {
   if (performance.now() - reader > 1000) {
     reader = performance.now();
     $('level').setAttribute('aria-valuenow', String(Math.round(Math.max(-60, now))));
-    $('level').setAttribute('aria-valuetext', now < -45 ? 'quiet' : now < -6 ? 'speech' : 'too loud');
+    $('level').setAttribute('aria-valuetext', texts.levels[now < -45 ? 'quiet' : now < -6 ? 'speech' : 'loud']);
   }
 }
 
@@ -130,65 +153,94 @@ function draw() {
   const passed = calm ? 0 : Math.min(0.25, (performance.now() - latest.at_ms) / 1000);
   lanes.draw($('lanes'), latest.time_s + passed - (calm ? 0 : 0.1));
   const shown = lanes.shown.length, all = lanes.words.length;
-  $('lanes-note').hidden = shown === all;
-  $('lanes-note').textContent = `The ${shown} likeliest of ${all} words.`;
+  $('lanes-note').hidden = false;
+  $('lanes-note').textContent = [...(shown < all ? [texts.likeliest(shown, all)] : []), texts.lanesNote].join(' ');
   if (calm) setTimeout(draw, 250);
   else requestAnimationFrame(draw);
 }
 
 function addEvent({id, word, score}) {
-  const time = new Date().toLocaleTimeString([], {hour: '2-digit', minute: '2-digit', second: '2-digit'});
+  const time = new Date().toLocaleTimeString(language, {hour: '2-digit', minute: '2-digit', second: '2-digit'});
   const outcome = element('p', {className: 'verdict', role: 'status'});
-  const said = element('select', {'aria-label': `I said another word than ${word}`});
+  const said = element('select', {'aria-label': texts.saidOther(word)});
   fill(said);
-  said.onchange = () => put(item, id, said);
-  const wrong = element('button', {type: 'button', className: 'small', onclick: () => put(item, id, null)},
-    'That was wrong');
+  // Choosing alone teaches nothing: on a keyboard every arrow would choose.
+  const teach = element('button', {type: 'button', className: 'small', disabled: true,
+    onclick: () => put(item, id, said)}, texts.teachIt);
+  said.onchange = () => { teach.disabled = !said.value; };
   const item = element('li', {id: `event-${id}`},
     element('span', {className: 'heard'}, word),
-    element('span', {className: 'soft small'}, `${time}, score ${score.toFixed(2)}`),
-    element('span', {className: 'tools'}, wrong, said), outcome);
+    element('span', {className: 'soft small'}, texts.eventText(time, number(score, 2))),
+    element('span', {className: 'tools'},
+      tool('play', texts.hearEvent(word), `hear-event/${id}`, () => hearAgain(item, id)),
+      element('button', {type: 'button', className: 'small', onclick: () => put(item, id, null)}, texts.wrong),
+      said, teach), outcome);
   $('events').prepend(item);
   while ($('events').children.length > MOST_EVENTS) $('events').lastElementChild.remove();
-  say(`Heard ${word}`);
+  say(texts.heardWord(word));
   showEmpty();
 }
 
 function fill(said) {
-  said.replaceChildren(element('option', {value: ''}, 'I said…'),
+  const chosen = said.value;
+  said.replaceChildren(element('option', {value: ''}, texts.said),
     ...state.words.map(({word}) => element('option', {value: word}, word)),
-    element('option', {value: '\n'}, 'a new word…'));
+    element('option', {value: '\n'}, texts.newWord));
+  if ([...said.options].some(({value}) => value === chosen)) said.value = chosen;
+}
+
+function hearAgain(item, id) {
+  if (item.sound) takes.play(item.sound);
+  else wish({type: 'hear', id});
 }
 
 async function put(item, id, said) {
   let word = said?.value ?? null;
-  if (said && !word) return;
   if (word === '\n') {
-    const answer = await ask({title: 'What did you say?', label: 'Word', choices: [['yes', 'Learn it', 'primary']]});
-    said.value = '';
+    const answer = await ask({title: texts.whatSaid, label: texts.word, choices: [['yes', texts.learnIt, 'primary']]});
     if (!answer.choice || !answer.text) return;
     word = answer.text;
   }
-  tell(item.querySelector('.verdict'), 'Learning…', 'busy');
-  item.querySelector('.tools').hidden = true;
+  tell(item.querySelector('.verdict'), texts.learning, 'busy');
   wish({type: 'correct', id, word});
 }
 
-function corrected({id, word, error, warnings = []}) {
+function corrected({id, word, error, take, sound, warnings = []}) {
   const item = $(`event-${id}`);
   if (!item) return;
-  tell(item.querySelector('.verdict'), error ? sentence(error)
-    : word === null ? 'Noted: that was none of your words.'
-    : sentences(`Learned as ${quoted(word)}.`, warnings),
-  error || warnings.length ? 'bad' : 'good');
+  const outcome = item.querySelector('.verdict');
   // What failed may be tried again.
-  item.querySelector('.tools').hidden = !error;
+  if (error) { tell(outcome, sentence(error), 'bad'); return; }
+  item.sound = takes.decoded(sound);
+  takes.remember(take, item.sound, warnings);
+  tell(outcome, word === null ? texts.none : sentences(texts.learnedAs(word), warnings), warnings.length ? 'bad' : 'good');
+  const heard = item.querySelector('.heard').textContent;
+  const back = element('button', {type: 'button', className: 'small', 'aria-label': texts.undoEvent(heard),
+    onclick: async () => {
+      if (await attempt(() => takes.remove(take))) tell(outcome, texts.takenBack, 'good');
+      else showTools(item, true);
+      item.querySelector('.tools').firstElementChild.focus({preventScroll: true});
+    }}, icon('undo'), texts.undo);
+  const focused = item.querySelector('.tools').contains(document.activeElement);
+  showTools(item, true);
+  if (takes.canRemove(take)) outcome.append(back);
+  if (focused) (takes.canRemove(take) ? back : item.querySelector('.tools').firstElementChild).focus({preventScroll: true});
+}
+
+// Of an event that was put right, or whose sound the studio let go, what this page holds can be heard.
+function showTools(item, done) {
+  const [hear, ...others] = item.querySelector('.tools').children;
+  for (const other of others) other.hidden = done;
+  hear.hidden = done && !item.sound;
 }
 
 function expire(left) {
   for (const item of $('events').children) {
     const id = Number(item.id.slice('event-'.length));
-    if (!left.includes(id)) item.querySelector('.tools').hidden = true;
+    if (left.includes(id)) continue;
+    const focused = item.querySelector('.tools').contains(document.activeElement);
+    showTools(item, true);
+    if (focused && !item.sound) $('listen-button').focus({preventScroll: true});
   }
 }
 

@@ -1,25 +1,32 @@
 // The studio's page: one line to the program, and what each part shows of the model.
 
-import {CLOSED, get, Line, sentence} from './api.js';
+import {get, Line, sentence} from './api.js';
 import * as files from './files.js';
 import * as listen from './listen.js';
 import * as map from './map.js';
-import {$, bytes, count} from './page.js';
+import * as more from './more.js';
+import {$, bytes} from './page.js';
+import * as takes from './takes.js';
 import * as teach from './teach.js';
+import {fillIn, texts} from './texts.js';
+import * as undo from './undo.js';
 import * as words from './words.js';
 
+fillIn();
 const line = new Line();
 teach.setUp(line);
 files.setUp();
 words.setUp();
 listen.setUp(line);
+more.setUp();
+undo.setUp();
 
 let away = 0;
 let problem = null;
 
 line.addEventListener('model', ({detail: model}) => {
-  $('model').textContent = `${model.file}: ${count(model.words.length, 'word')}, ${bytes(model.state_bytes)}`;
-  for (const part of [teach, listen, words, map]) part.show(model);
+  $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
+  for (const part of [takes, teach, listen, words, map, more, undo]) part.show(model);
   problem = model.problem;
   showProblem();
 });
@@ -29,9 +36,9 @@ line.connect();
 
 // A line that is closed does not say why; a request does.
 async function showAway() {
-  let why = 'The studio has no line for this page now.';
+  let why = texts.noLine;
   try { await get('/api/state'); } catch (error) { why = error.message; }
-  if (away) showProblem(why === CLOSED ? why : `${why} This page connects again by itself.`);
+  if (away) showProblem(why === texts.closed ? why : `${why} ${texts.again}`);
 }
 
 function showProblem(text = problem ? sentence(problem) : '') {

@@ -2,6 +2,7 @@
 
 import {get} from './api.js';
 import {$, element} from './page.js';
+import {number, texts} from './texts.js';
 
 const WIDTH = 640, SIDE = 80, TOP = 44, BOTTOM = 22, LOWEST = 200, TALLEST = 460;
 
@@ -21,13 +22,14 @@ export async function show({revision, words}) {
 function draw(words, points) {
   $('map-empty').hidden = points.length > 0;
   $('map-empty').textContent = words.length < 2
-    ? 'Two words make a map: it shows which ones sound alike to the model.'
-    : 'These words cannot be mapped: the model keeps no means of them, or there are too many.';
+    ? texts.mapFew : texts.mapNone;
   $('map-details').hidden = !points.length;
   $('map-lead').textContent = points.length ? summary(points) : '';
+  $('map-columns').replaceChildren(...texts.mapColumns.map((name, i) =>
+    element('th', {scope: 'col', className: i === 3 ? 'number' : ''}, name)));
   $('map-table').replaceChildren(...points.map(point => element('tr', {},
     element('th', {scope: 'row'}, point.word), element('td', {}, point.nearest),
-    element('td', {}, point.verdict), element('td', {className: 'number'}, point.distance.toFixed(2)))));
+    element('td', {}, texts.verdicts[point.verdict]), element('td', {className: 'number'}, number(point.distance, 2)))));
   $('map-picture').replaceChildren(...(points.length ? [picture(points)] : []));
 }
 
@@ -40,11 +42,9 @@ function pairs(points, verdict) {
 }
 
 function summary(points) {
-  const risky = pairs(points, 'easily mixed up').map(([one, two]) => `${one} and ${two}`);
-  if (!risky.length) return 'No two words are easily mixed up.';
-  const shown = risky.slice(0, 3).join('; ');
-  const more = risky.length > 3 ? `; and ${risky.length - 3} more` : '';
-  return `Easily mixed up: ${shown}${more}. A few more takes of each help, or another word.`;
+  const risky = pairs(points, 'easily mixed up').map(([one, two]) => texts.mapPair(one, two));
+  if (!risky.length) return texts.mapApart;
+  return texts.mapMixed(risky.slice(0, 3).join('; '), Math.max(0, risky.length - 3));
 }
 
 function svg(tag, attributes, text = null) {
@@ -66,7 +66,7 @@ function picture(points) {
     y: TOP + (height - TOP - BOTTOM - tall * scale * squeeze) / 2 + (y - top) * scale * squeeze,
   })), height);
   const drawn = svg('svg', {viewBox: `0 0 ${WIDTH} ${height}`, class: 'map', role: 'img',
-    'aria-label': `Map of ${points.length} words; the table below says the same.`});
+    'aria-label': texts.mapLabel(points.length)});
   const at = new Map(places.map(place => [place.word, place]));
   for (const [verdict, look] of [['close', 'link close'], ['easily mixed up', 'link risky']]) {
     for (const [one, two] of pairs(points, verdict)) {

@@ -1,11 +1,15 @@
 // One microphone for the whole page: open while somebody uses it, and closed soon after.
 
+import {texts} from './texts.js';
+
 export const RATE = 16000;
 const LINGER_MS = 20000;
 
 const users = new Set();
 let opened = null;
 let closing = 0;
+// Which of several microphones; the system's own choice where it is empty.
+let chosen = '';
 
 export async function use(onChunk) {
   clearTimeout(closing);
@@ -33,21 +37,36 @@ async function close() {
 
 addEventListener('pagehide', close);
 
+// Use another microphone; whoever listens goes on with it.
+export async function choose(id) {
+  chosen = id;
+  await close();
+  if (!users.size) return;
+  try {
+    opened = open();
+    await opened;
+  } catch (error) {
+    opened = null;
+    dispatchEvent(new Event('microphone-lost'));
+    throw error;
+  }
+}
+
+export async function list() {
+  const devices = await navigator.mediaDevices?.enumerateDevices?.() ?? [];
+  return devices.filter(({kind, deviceId}) => kind === 'audioinput' && deviceId !== 'default');
+}
+
 async function open() {
-  if (!window.isSecureContext) {
-    throw new Error('Browsers lend the microphone to secure pages only. Start the studio with ' +
-      '--tls-self-signed, or open it on the machine it runs on. Files can be taught all the same.');
-  }
-  if (!navigator.mediaDevices?.getUserMedia || !window.AudioWorkletNode) {
-    throw new Error('This browser cannot record here (it lacks AudioWorklet). A current Firefox, ' +
-      'Chrome, Edge or Safari can.');
-  }
+  if (!window.isSecureContext) throw new Error(texts.insecure);
+  if (!navigator.mediaDevices?.getUserMedia || !window.AudioWorkletNode) throw new Error(texts.noWorklet);
   let stream;
   try {
     stream = await navigator.mediaDevices.getUserMedia({
       audio: {channelCount: 1, echoCancellation: false, noiseSuppression: false,
-        autoGainControl: false},
+        autoGainControl: false, ...(chosen ? {deviceId: {exact: chosen}} : {})},
     });
+    dispatchEvent(new Event('microphone-open'));
   } catch (error) {
     throw new Error(explain(error));
   }
@@ -72,7 +91,7 @@ async function open() {
       await context?.close().catch(() => null);
       if (!('sampleRate' in options)) {
         stream.getTracks().forEach(track => track.stop());
-        throw new Error(`The microphone could not be read: ${error.message}`);
+        throw new Error(texts.unread(error.message));
       }
     }
   }
@@ -80,16 +99,10 @@ async function open() {
 
 function explain(error) {
   switch (error.name) {
-    case 'NotAllowedError': case 'SecurityError':
-      return 'The browser may not use the microphone. Allow it for this page (the icon beside ' +
-        'the address), then try again.';
-    case 'NotFoundError': case 'OverconstrainedError':
-      return 'No microphone was found. Plug one in or choose one in the system’s settings, then ' +
-        'try again. Recordings can be taught from files.';
-    case 'NotReadableError': case 'AbortError':
-      return 'The microphone is in use by another program. Close that, then try again.';
-    default:
-      return `The microphone could not be opened: ${error.message || error.name}`;
+    case 'NotAllowedError': case 'SecurityError': return texts.notAllowed;
+    case 'NotFoundError': case 'OverconstrainedError': return texts.notFound;
+    case 'NotReadableError': case 'AbortError': return texts.notReadable;
+    default: return texts.unopened(error.message || error.name);
   }
 }
 

@@ -1,5 +1,7 @@
 // Small helpers that every part of the page uses.
 
+import {number, texts} from './texts.js';
+
 export const $ = id => document.getElementById(id);
 
 export function element(tag, properties = {}, ...children) {
@@ -21,6 +23,12 @@ export function icon(name) {
   return svg;
 }
 
+// A button that is a sign; the key finds it again when what is around it was drawn anew.
+export function tool(sign, label, key, onclick) {
+  return element('button', {type: 'button', className: 'quiet icon', title: label,
+    'aria-label': label, 'data-key': key, onclick}, icon(sign));
+}
+
 // Text with a sign before it, so that colour is never all that tells good from bad.
 export function tell(place, text, kind = '') {
   const sign = {good: 'good', bad: 'warn', busy: 'wait'}[kind];
@@ -34,20 +42,25 @@ export function say(text) {
   requestAnimationFrame(() => { $('say').textContent = text; });
 }
 
-export const quoted = word => `“${word}”`;
-
-export function count(n, one, many = `${one}s`) {
-  return `${n} ${n === 1 ? one : many}`;
-}
-
 export function bytes(n) {
-  if (n < 1000) return count(n, 'byte');
-  return n < 1e6 ? `${(n / 1000).toPrecision(3)} kB` : `${(n / 1e6).toPrecision(3)} MB`;
+  if (n < 1000) return texts.byte(n);
+  const [value, unit] = n < 1e6 ? [n / 1000, 'kB'] : [n / 1e6, 'MB'];
+  return `${number(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ${unit}`;
 }
+
+// Draw something anew; whoever had the keyboard's focus in it has it again, or what `next` gives.
+export function redraw(draw, next) {
+  const before = document.activeElement, key = before?.dataset?.key;
+  draw();
+  if (before?.isConnected || before === document.body) return;
+  (find(key) ?? next())?.focus({preventScroll: true});
+}
+
+export const find = key => key ? document.querySelector(`[data-key="${CSS.escape(key)}"]`) : null;
 
 // Ask something; resolves to {choice, text}, choice null where the person turned away.
 export function ask({title, text = '', label = null, value = '', choices}) {
-  const dialog = $('dialog'), input = $('dialog-input');
+  const dialog = $('dialog'), input = $('dialog-input'), before = document.activeElement;
   $('dialog-title').textContent = title;
   $('dialog-text').textContent = text;
   $('dialog-field').hidden = label === null;
@@ -55,14 +68,30 @@ export function ask({title, text = '', label = null, value = '', choices}) {
   input.value = value;
   const buttons = choices.map(([name, text, look = '']) =>
     element('button', {type: 'submit', value: name, className: look}, text));
-  buttons.push(element('button', {type: 'button', className: 'quiet', onclick: () => dialog.close('')}, 'Cancel'));
+  buttons.push(element('button', {type: 'button', className: 'quiet', onclick: () => dialog.close('')}, texts.cancel));
   $('dialog-actions').replaceChildren(...buttons);
   dialog.returnValue = '';
   dialog.showModal();
   if (label !== null) input.select();
   return new Promise(resolve => {
-    dialog.onclose = () => resolve({choice: dialog.returnValue || null, text: input.value.trim()});
+    dialog.onclose = () => {
+      // The list that the focus came from may have been drawn anew meanwhile.
+      if (!before?.isConnected) find(before?.dataset?.key)?.focus({preventScroll: true});
+      resolve({choice: dialog.returnValue || null, text: input.value.trim()});
+    };
   });
+}
+
+// Do what may fail; say that it is done, or show what went wrong.
+export async function attempt(change, done = '') {
+  try {
+    const value = await change();
+    if (done) say(done);
+    return value;
+  } catch (error) {
+    await ask({title: texts.failed, text: error.message, choices: [['ok', texts.allRight, 'primary']]});
+    return null;
+  }
 }
 
 export function colours() {

@@ -1,234 +1,287 @@
-// Teach by voice: press, say the word, see it, keep it.
+// Teach by voice: press, say the word a few times; good takes are kept by themselves.
 
 import {sentence, sentences} from './api.js';
 import {RATE, use} from './microphone.js';
-import {$, count, element, icon, quoted, say, tell} from './page.js';
+import {$, element, icon, say, tell} from './page.js';
+import * as takes from './takes.js';
+import {number, texts} from './texts.js';
 import {drawWave} from './wave.js';
 
 export const ENOUGH = 3, PLENTY = 5;
 // What the stage has room for; the first chunks of a microphone may still be settling.
-const SHOWN_S = 4, SETTLE_CHUNKS = 3;
+const SHOWN_S = 4, SETTLE_CHUNKS = 3, AROUND_S = 0.2;
 
 let line = null;
 let state = null;
 let phase = 'idle';
-let take = null;
+// The take that was recorded last: its sound, what the studio says of it, and as what it may be kept.
+let sound = null;
 let verdict = null;
+let held = null;
 // Takes are numbered, so that news of one that was thrown away are not taken for the next one's.
-let number = 0;
-let keeping = false;
+let count = 0;
+let chunks = [];
+let release = null;
+// A series: its word, how many takes are wanted, were sent to be kept, and were kept; and what there
+// was to say of them.
+let series = null;
+// Takes that were sent to be kept, by their numbers.
+const sent = new Map();
 
 export function setUp(theLine) {
   line = theLine;
   line.addEventListener('recording', ({detail}) => {
-    if (detail.id === number && phase === 'recording') showState(detail.state);
+    if (detail.id === count && phase === 'recording') showState(detail.state);
   });
-  line.addEventListener('take', ({detail}) => { if (detail.error || detail.id === number) finish(detail); });
+  line.addEventListener('take', ({detail}) => { if (detail.error || detail.id === count) judge(detail); });
   line.addEventListener('keep', ({detail}) => kept(detail));
-  line.addEventListener('closed', () => {
-    finish({error: AWAY});
-    if (keeping) kept({error: AWAY});
-  });
+  line.addEventListener('closed', () => fail(texts.away));
   $('record').onclick = () => phase === 'recording' ? stop() : record();
-  $('keep').onclick = keep;
+  $('keep').onclick = keepAnyway;
   $('again').onclick = record;
-  $('hear').onclick = hear;
+  $('hear').onclick = () => takes.play(sound);
   $('word').oninput = showCount;
   $('word').onkeydown = event => {
     if (event.key === 'Enter' && !event.isComposing) { event.preventDefault(); record(); }
   };
   addEventListener('keydown', event => {
-    if (event.key === 'Escape' && phase === 'recording') drop(null);
+    if (event.key === 'Escape' && phase === 'recording') end('');
   });
-  addEventListener('microphone-lost', () => {
-    if (phase === 'recording') drop({error: 'The microphone is gone. Plug it in again, then record anew.'});
-  });
+  addEventListener('microphone-lost', () => fail(texts.microphoneGone));
   new ResizeObserver(redraw).observe($('wave'));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-  idle();
+  setPhase('idle');
 }
 
 export function show(model) {
   const first = state === null;
   state = model;
   $('known').replaceChildren(...model.words.map(({word}) => element('option', {value: word})));
-  $('teach-lead').textContent = model.words.length
-    ? 'Type a new word, or one that should be known better.'
-    : 'Welcome. Type a word, press the button and say it: three takes are enough to begin.';
+  $('teach-lead').textContent = model.words.length ? texts.teachMoreLead : texts.welcome;
   showCount();
   if (first && !model.words.length && matchMedia('(pointer: fine)').matches) $('word').focus();
 }
 
 export function teachMore(word) {
+  if (phase === 'recording') end('');
   $('word').value = word;
-  idle();
+  clear();
   showCount();
   $('teach').scrollIntoView({block: 'start'});
   $('record').focus({preventScroll: true});
 }
 
-const wanted = () => $('word').value.trim().normalize('NFC');
+export const wanted = () => $('word').value.trim().normalize('NFC');
+
+const known = word => state?.words.find(entry => entry.word === word)?.count ?? 0;
+
+// So many takes are asked for at once: until there are plenty, and then one by one.
+const missing = word => Math.max(1, PLENTY - known(word));
 
 function showCount() {
-  const word = wanted();
-  const known = state?.words.find(entry => entry.word === word)?.count ?? 0;
+  const word = series?.word ?? wanted(), n = known(word);
   const dots = Array.from({length: PLENTY}, (_, i) => element('li', {
-    className: (i < known ? 'full' : '') + (i >= ENOUGH ? ' extra' : ''),
+    className: (i < n ? 'full' : '') + (i >= ENOUGH ? ' extra' : ''),
   }));
   $('dots').replaceChildren(...dots);
-  const text = !known ? `${ENOUGH} takes to begin`
-    : known < ENOUGH ? `${known} of ${ENOUGH} takes`
-    : `Ready, ${count(known, 'take')}`;
-  $('takes').textContent = text;
-  $('dots').setAttribute('aria-label', text);
+  $('takes').textContent = !n ? texts.toBegin(ENOUGH) : n < ENOUGH ? texts.ofEnough(n, ENOUGH) : texts.ready(n);
+  if (phase === 'idle') $('stage-text').textContent = texts.press(missing(word));
+  takes.showOf(word);
 }
 
 function setPhase(next) {
   phase = next;
   const looks = {
-    idle: ['mic', 'Record'], opening: ['wait', 'Opening'], recording: ['stop', 'Stop'],
-    judging: ['wait', 'One moment'], judged: ['mic', 'Record'],
+    idle: ['mic', texts.record], opening: ['wait', texts.opening], recording: ['stop', texts.stop],
+    judging: ['wait', texts.moment], judged: ['mic', texts.record],
   };
   const [sign, text] = looks[next];
   $('record').replaceChildren(icon(sign), element('span', {}, text));
   $('record').className = `record ${next}`;
-  $('record').disabled = next === 'opening' || next === 'judging';
+  $('record').setAttribute('aria-disabled', String(next === 'opening' || next === 'judging'));
   $('take-actions').hidden = next !== 'judged';
   $('stage-text').hidden = next === 'judging' || next === 'judged';
 }
 
-function idle() {
-  take = verdict = null;
+// Nothing on the stage.
+function clear() {
+  sound = verdict = held = null;
   setPhase('idle');
-  $('stage-text').textContent = 'Press, then say the word';
   tell($('verdict'), '');
   redraw();
 }
 
 function redraw() {
   if (phase === 'recording') return;
-  drawWave($('wave'), take ?? [], verdict?.speech ? {start: verdict.start_s, end: verdict.end_s} : {});
+  drawWave($('wave'), sound ?? [], verdict?.speech ? {start: verdict.start_s, end: verdict.end_s} : {});
 }
 
-const AWAY = 'The studio does not answer. Is the tapword program still running? Then record it again.';
-
-// Ends the take that is being recorded: what the studio says of it, or null to throw it away.
-let finish = () => {};
-
 async function record() {
-  if (phase === 'opening' || phase === 'recording' || phase === 'judging' || keeping) return;
-  if (!wanted()) {
-    tell($('verdict'), 'Type the word first.', 'bad');
+  if (phase !== 'idle' && phase !== 'judged') return;
+  const word = wanted();
+  if (!word) {
+    tell($('verdict'), texts.typeFirst, 'bad');
     $('word').focus();
     return;
   }
-  take = verdict = null;
+  series = {word, of: missing(word), sent: 0, done: 0, warnings: []};
+  $('word').readOnly = true;
+  clear();
   setPhase('opening');
-  $('stage-text').textContent = 'Opening the microphone';
-  tell($('verdict'), '');
-  const chunks = [];
-  const done = new Promise(resolve => { finish = resolve; });
-  let release;
+  $('stage-text').textContent = texts.openingMicrophone;
+  $('record').focus({preventScroll: true});
+  let settled;
+  const settling = new Promise(resolve => { settled = resolve; });
+  setTimeout(settled, 2000);
+  chunks = [];
   try {
-    line.wish({type: 'record', id: ++number});
+    if (!line.open) throw new Error(texts.notConnected);
     release = await use(chunk => {
-      line.sound(chunk);
+      if (phase === 'recording') line.sound(chunk);
       chunks.push(chunk);
+      if (chunks.length === SETTLE_CHUNKS) settled();
       if (phase === 'recording') drawWave($('wave'), join(chunks), {seconds: SHOWN_S});
     });
   } catch (error) {
-    if (line.open) line.wish({type: 'cancel'});
-    setPhase('idle');
-    $('stage-text').textContent = 'Nothing was recorded';
-    tell($('verdict'), error.message, 'bad');
+    fail(error.message);
+    $('stage-text').textContent = texts.nothingRecorded;
     return;
   }
-  await until(() => chunks.length >= SETTLE_CHUNKS, 2000);
+  await settling;
+  if (series) next();
+}
+
+// The next take of the series.
+function next() {
+  sound = verdict = held = null;
+  chunks = [];
+  line.wish({type: 'record', id: ++count});
   setPhase('recording');
   showState('waiting');
-  say(`Say ${wanted()} now`);
-  const said = await done;
-  release(true);
-  if (said === null || said.error) {
-    idle();
-    if (said) tell($('verdict'), sentence(said.error), 'bad');
-    return;
-  }
-  // A few more chunks came while the studio made up its mind.
-  take = join(chunks).slice(0, Math.round(said.length_s * RATE));
-  verdict = said;
-  judge();
+  say(prompt());
 }
+
+const prompt = () => texts.sayNow(series.word, series.sent + 1, series.of);
 
 function showState(now) {
-  $('stage-text').textContent = now === 'speaking' ? 'Listening…' : `Say ${quoted(wanted())} now`;
-}
-
-function drop(said) {
-  if (line.open) line.wish({type: 'cancel'});
-  finish(said);
+  $('stage-text').textContent = now === 'speaking' ? texts.listening : prompt();
 }
 
 function stop() {
   setPhase('judging');
+  series.stopping = true;
   line.wish({type: 'finish'});
 }
 
-function judge() {
+// The series is over; what was kept of it is said, or why it came to nothing.
+function end(text, kind = 'bad') {
+  if (line.open && phase === 'recording') line.wish({type: 'cancel'});
+  release?.(true);
+  release = null;
+  const over = series;
+  series = null;
+  $('word').readOnly = false;
+  clear();
+  tell($('verdict'), over?.warnings.length ? sentences(text, over.warnings) : text,
+    over?.warnings.length ? 'bad' : text ? kind : '');
+  showCount();
+}
+
+function fail(text) {
+  if (series) end(text);
+}
+
+function judge(said) {
+  if (!series || said.error) { if (said.error) fail(sentence(said.error)); return; }
+  // A few more chunks came while the studio made up its mind.
+  sound = join(chunks).slice(0, Math.round(said.length_s * RATE));
+  verdict = said;
+  setPhase('judging');
+  redraw();
+  if (!said.problem) {
+    sent.set(said.id, {sound, verdict, series});
+    series.sent++;
+    try {
+      line.wish({type: 'keep', id: said.id, word: series.word, careful: true});
+      // The next one begins at once: who says a word five times does not wait until it was learned.
+      if (!series.stopping && series.sent < series.of) next();
+      else tell($('verdict'), texts.learning, 'busy');
+    } catch (error) { fail(error.message); }
+  } else if (!said.speech && series.stopping) {
+    endWhenKept();
+  } else {
+    wait(sentence(said.problem), said.speech ? said.problem : null);
+  }
+}
+
+function endWhenKept() {
+  if (phase === 'recording' || series.done < series.sent) return;
+  end(series.done ? praise(series.word) : '', 'good');
+  $('record').focus({preventScroll: true});
+}
+
+// A take that is not kept by itself: the person decides.
+function wait(text, note) {
+  if (note) held = takes.hold(series.word, sound, note);
+  const {warnings} = series;
+  release?.(true);
+  release = null;
+  series = null;
+  $('word').readOnly = false;
   setPhase('judged');
   redraw();
-  $('keep').hidden = !verdict.speech;
-  $('keep').textContent = verdict.problem ? 'Keep it anyway' : 'Keep it';
-  $('keep').className = verdict.problem ? '' : 'primary';
-  $('again').className = verdict.problem ? 'primary' : '';
-  const length = (verdict.end_s - verdict.start_s).toFixed(1);
-  tell($('verdict'), verdict.problem ? sentence(verdict.problem)
-    : `Good take: ${length} s, ${Math.round(verdict.snr_db)} dB above the background.`,
-  verdict.problem ? 'bad' : 'good');
-  $(verdict.problem ? 'again' : 'keep').focus();
+  $('keep').hidden = !held;
+  $('keep').textContent = texts.keepAnyway;
+  $('hear').hidden = !held;
+  tell($('verdict'), sentences(text, warnings), 'bad');
+  $('again').focus();
 }
 
-function keep() {
-  const word = wanted();
-  if (!word) { tell($('verdict'), 'Type the word first.', 'bad'); return; }
-  try {
-    line.wish({type: 'keep', id: verdict.id, word});
-  } catch (error) {
-    tell($('verdict'), error.message, 'bad');
+function kept({id, take, error, warnings}) {
+  const one = sent.get(id), goesOn = series !== null && one?.series === series;
+  sent.delete(id);
+  if (!one) return;
+  if (!error && take !== null) takes.remember(take, spoken(one), warnings);
+  // A take of a series that was broken off is learned and listed, and that is all.
+  if (!goesOn) return;
+  if (error) { fail(sentence(error)); return; }
+  if (take === null) {
+    if (phase === 'recording') line.wish({type: 'cancel'});
+    ({sound, verdict} = one);
+    wait(sentences(texts.doubtful, warnings), warnings.join('; '));
     return;
   }
-  keeping = true;
+  const {start_s, end_s, snr_db} = one.verdict;
+  series.done++;
+  series.warnings = [...new Set([...series.warnings, ...warnings])];
+  tell($('verdict'), texts.good(series.done, series.of, number(end_s - start_s, 1), Math.round(snr_db)), 'good');
+  endWhenKept();
+}
+
+// The speech in a recording, with a little around it.
+const spoken = ({sound, verdict: {start_s, end_s}}) =>
+  sound.slice(Math.max(0, Math.round((start_s - AROUND_S) * RATE)), Math.round((end_s + AROUND_S) * RATE));
+
+async function keepAnyway() {
+  const {word} = held;
+  tell($('verdict'), texts.learning, 'busy');
   $('take-actions').hidden = true;
-  tell($('verdict'), 'Learning…', 'busy');
-}
-
-function kept({word, error, warnings}) {
-  keeping = false;
-  if (error) {
-    $('take-actions').hidden = phase !== 'judged';
-    tell($('verdict'), sentence(error), 'bad');
-    return;
+  try {
+    await takes.keepAnyway(held);
+    clear();
+    tell($('verdict'), praise(word), 'good');
+    $('record').focus({preventScroll: true});
+  } catch (error) {
+    $('take-actions').hidden = false;
+    tell($('verdict'), error.message, 'bad');
+    $('again').focus();
   }
-  const known = state.words.find(entry => entry.word === word)?.count ?? 0;
-  idle();
-  tell($('verdict'), sentences(praise(word, known), warnings), warnings.length ? 'bad' : 'good');
-  $('record').focus();
 }
 
-function praise(word, known) {
-  if (known < ENOUGH) return `Kept. ${count(ENOUGH - known, 'more take')} of ${quoted(word)}, please.`;
-  if (known === ENOUGH) return `${quoted(word)} is ready. Two more takes make it steadier.`;
-  return `Kept: ${quoted(word)} has ${known} takes now.`;
-}
-
-function hear() {
-  const context = new AudioContext();
-  const sound = context.createBuffer(1, take.length, RATE);
-  sound.copyToChannel(Float32Array.from(take, sample => sample / 32768), 0);
-  const source = new AudioBufferSourceNode(context, {buffer: sound});
-  source.connect(context.destination);
-  source.onended = () => context.close();
-  source.start();
+function praise(word) {
+  const n = known(word);
+  if (n < ENOUGH) return texts.moreTakes(word, ENOUGH - n);
+  return n <= PLENTY ? texts.isReady(word, n) : texts.kept(word, n);
 }
 
 function join(chunks) {
@@ -236,13 +289,4 @@ function join(chunks) {
   let at = 0;
   for (const chunk of chunks) { all.set(chunk, at); at += chunk.length; }
   return all;
-}
-
-function until(condition, most_ms) {
-  const start = performance.now();
-  return new Promise(resolve => {
-    const look = () => condition() || performance.now() - start > most_ms
-      ? resolve() : setTimeout(look, 20);
-    look();
-  });
 }

@@ -1,0 +1,57 @@
+"""How often a take is doubted: by the voice that taught the word, by another, of another word.
+
+    python benchmarks/takes.py FOLDER
+
+FOLDER is Speech Commands, or holds a folder of clips a word, named SPEAKER_nohash_N.wav as there.
+"""
+
+import collections
+import copy
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tapword import Spotter
+from tapword.spotter.teaching import doubts
+
+# Pairs of takes of one word by one voice, and words of the voice that are taught beside it.
+PAIRS, BESIDE = 200, 5
+
+
+def main(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    takes = collections.defaultdict(lambda: collections.defaultdict(list))
+    for path in sorted(folder.glob("[!_]*/*_nohash_*.wav")):
+        takes[path.name.partition("_")[0]][path.parent.name].append(path)
+    pairs = [
+        (voice, word)
+        for voice, words in takes.items()
+        for word, paths in words.items()
+        if len(paths) > 1 and len(words) > 1
+    ]
+    rng.shuffle(pairs)
+    empty = Spotter()
+    doubted = collections.defaultdict(list)
+    for voice, word in pairs[:PAIRS]:
+        others = [name for name in takes[voice] if name != word][: BESIDE + 1]
+        strangers = [name for name in takes if name != voice and word in takes[name]]
+        first, second = takes[voice][word][:2]
+        asked = {
+            "the same voice": second,
+            "another voice": takes[rng.choice(strangers)][word][0],
+            "another word": takes[voice][others[-1]][0],
+        }
+        pupil = copy.copy(empty)
+        pupil.learner = copy.deepcopy(empty.learner)
+        beside = [takes[voice][name][0] for name in others[:-1]]
+        pupil.learn_many([first, *beside], [word, *others[:-1]])
+        for kind, path in asked.items():
+            [vector] = pupil.vectors([path], learning=True)
+            doubted[kind].append(bool(doubts(pupil, vector, word)))
+    for kind, found in doubted.items():
+        print(f"{kind}: {np.mean(found):.1%} of {len(found)} are doubted")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

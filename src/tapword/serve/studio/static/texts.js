@@ -1,0 +1,25 @@
+// The page's texts, in the language of the browser: one file for each, English where there is none.
+
+const LANGUAGES = ['en', 'de', 'fr'];
+
+export const language = (navigator.languages ?? [navigator.language])
+  .map(tag => tag.toLowerCase().split('-')[0]).find(tag => LANGUAGES.includes(tag)) ?? 'en';
+export const {default: texts} = await import(`./${language}.js`);
+
+export const number = (value, digits) => value.toFixed(digits).replace('.', texts.decimal);
+
+// The studio speaks English; what a language knows of it is said in that, with the same words in it.
+export function translated(text) {
+  for (const [pattern, said] of texts.studio) {
+    if (pattern.test(text)) return text.replace(pattern, said);
+  }
+  return text;
+}
+
+// Texts of elements that are there from the start, by their attributes data-text and data-label.
+export function fillIn() {
+  document.documentElement.lang = language;
+  for (const place of document.querySelectorAll('[data-text]')) place.textContent = texts[place.dataset.text];
+  for (const place of document.querySelectorAll('[data-label]')) place.setAttribute('aria-label', texts[place.dataset.label]);
+  for (const place of document.querySelectorAll('[data-example]')) place.placeholder = texts[place.dataset.example];
+}
