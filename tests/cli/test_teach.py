@@ -1,6 +1,5 @@
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -405,15 +404,6 @@ def test_version_help_and_debug(run, folder):
         check=False,
     )
     assert process.returncode == 2 and "Traceback" not in process.stderr
-
-
-def test_demo_teaches_and_remembers(run):
-    code, output, error = run("demo")
-    assert code == 0, error
-    rows = re.findall(r"│ (\w+) +│ +(\d+) +│ +([\d.]+)%", output)
-    assert len(rows) >= 12
-    assert float(rows[-1][2]) >= 80
-    assert "no recording kept" in output
 
 
 def test_a_model_whose_weights_lie_elsewhere(folder, run):
