@@ -158,8 +158,8 @@ def show(console: Console, seed: int = 0) -> None:
     _say(
         console,
         "tapword learns a word from a few samples and keeps the words it learned before.\n"
-        f"Here {N_TEACHERS} synthetic voices teach and {len(play.others)} others ask, on this "
-        "machine; no recording is kept.",
+        f"Here {N_TEACHERS} synthetic voices teach and {len(play.others)} others ask, all on this "
+        "machine.",
     )
     _title(console, f"1  Teach {N_TAUGHT} words, one after another, {N_TEACHERS} samples each")
     steps: list[Step] = []
@@ -198,8 +198,8 @@ def show(console: Console, seed: int = 0) -> None:
     _title(console, "Go on with words of your own")
     _say(
         console,
-        "tapword studio home.tap                   by voice, in the browser\n"
-        "tapword learn home.tap WORD FILES...      from recordings, three or more of each word",
+        "tapword studio home.tap                 by voice, in the browser\n"
+        "tapword learn home.tap WORD FILES...    from recordings, three or more a word",
     )
     if importlib.util.find_spec("starlette") is None:
         _say(console, f"The studio wants its extra first: {how_to_install('web')}")
