@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
-from tapword.research import report
+from tapword.research import paper, report
+from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
+from tapword.research.paper.run import Outcome
 from tapword.research.records import VoiceDraw, VoiceResult
 from tests.research.test_report import few_shot, many, open_set, records, result
 
@@ -53,9 +55,20 @@ def voices():
     return records(both, order="open-set", known=3, shots=[5], draws=2)
 
 
-@pytest.mark.parametrize("case", [many, few_shot, open_set, presets, voices])
+def beside_the_paper():
+    """As many backbones as the paper has, each with three columns, and the mean."""
+    groups = [Group(f"speech_embedding:layers={i}", paper="paper mean of 6") for i in range(7)]
+    table = Comparison("Acc", "TAP +", groups)
+    table.add("a learner", [Cell(100.0, 100.0)] * 7)
+    tables = [Reproduced([table], name="table", title="of many columns")]
+    return Outcome([], {}, {}, tables, [], records().environment)
+
+
+@pytest.mark.parametrize("case", [many, few_shot, open_set, presets, voices, beside_the_paper])
 def test_tables_fit_a_page_of_1280_pixels(browser, tmp_path, case):
-    report.write_html(case(), tmp_path / "report.html")
+    given = case()
+    writers = paper.WRITERS if isinstance(given, Outcome) else report.WRITERS
+    report.write(given, tmp_path / "report.html", writers)
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto((tmp_path / "report.html").as_uri())
     widths = page.evaluate(
