@@ -1,6 +1,7 @@
 """What the documentation tells people to write works as it stands."""
 
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -45,8 +46,23 @@ def test_the_pooling_one_is_told_to_add_keeps_the_contract(check):
 
 def test_links_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        for target in re.findall(r"\]\(([^)#:]+)\)|<img src=\"([^\":]+)\"", page.read_text()):
+            target = "".join(target)
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_moves():
+    """Parts that are seen for a while alone are invisible until they are animated."""
+    path = ROOT / "docs" / "pictures" / "demo.svg"
+    assert path.stat().st_size < 100_000
+    picture = ElementTree.parse(path)
+    shown = "".join(picture.getroot().itertext())
+    parts = dict(re.findall(r"#(p\d+) { opacity: (\d);", shown))
+    groups = {one.get("id"): "".join(one.itertext()) for one in picture.iter() if one.get("id")}
+    end = "".join(text for name, text in groups.items() if parts[name] == "1")
+    for act in ("1  Teach", "2  Say", "3  Listen", "tapword studio home.tap"):
+        assert end.count(act) == 1
+    assert "0" in parts.values() and end.count("fine-tuned") == 2
 
 
 def test_what_the_architecture_names_is_on_the_disk():

@@ -1,5 +1,11 @@
 """The one family of errors: catch `TapwordError` to catch them all."""
 
+import json
+import shlex
+from importlib import metadata
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
 
 class TapwordError(Exception):
     """Anything tapword refuses, with a message that says what to do."""
@@ -19,5 +25,25 @@ class MissingExtra(TapwordError, ImportError):
     def __init__(self, part: str, package: str, extra: str):
         super().__init__(
             f"{part} needs the package '{package}', which is not installed; "
-            f"install it with: pip install 'tapword[{extra}]'"
+            f"install it with: {how_to_install(extra)}"
         )
+
+
+def how_to_install(extra: str) -> str:
+    """Command that installs an extra from where tapword itself came: a folder, a file, an index.
+
+    pip notes the first two beside what it installs (`direct_url.json`).
+    """
+    try:
+        noted = metadata.distribution("tapword").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        noted = None
+    source = json.loads(noted) if noted else {}
+    if "dir_info" in source:
+        folder = url2pathname(urlsplit(source["url"]).path)
+        editable = "-e " if source["dir_info"].get("editable") else ""
+        return f"pip install {editable}{shlex.quote(f'{folder}[{extra}]')}"
+    address = source.get("url", "")
+    if "vcs_info" in source:
+        address = f"{source['vcs_info']['vcs']}+{address}"
+    return f"pip install 'tapword[{extra}]{address and f' @ {address}'}'"

@@ -139,7 +139,7 @@ def test_a_device_that_does_not_open(fake):
 @pytest.mark.parametrize(
     ("failure", "error", "message"),
     [
-        (ImportError("No module"), MissingExtra, r"pip install 'tapword\[mic\]'"),
+        (ImportError("No module"), MissingExtra, r"pip install .*\[mic\]"),
         (OSError("PortAudio library not found"), InputError, "libportaudio2"),
         (RuntimeError("Error initializing PortAudio"), InputError, "does not start"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from tapword import registry
 from tapword.backbones import pip_encoders, sessions
 from tapword.backbones.base import Unavailable
-from tapword.errors import InputError, MissingExtra, ModelFileError
+from tapword.errors import InputError, MissingExtra, ModelFileError, how_to_install
 from tests.conftest import tone
 
 # Frames of 0.1, 1 and 2.5 s.
@@ -107,7 +107,7 @@ def test_missing_packages_are_named(name, monkeypatch):
     with pytest.raises(MissingExtra) as caught:
         backbone.frames(tone(300))
     assert f"{backbone.package}=={backbone.version}" in str(caught.value)
-    assert f"pip install 'tapword[{backbone.extra}]'" in str(caught.value)
+    assert how_to_install(backbone.extra) in str(caught.value)
     monkeypatch.setattr(importlib.metadata, "files", lambda package: [])
     monkeypatch.setattr(importlib.metadata, "version", lambda package: "9.9")
     with pytest.raises(Unavailable, match=r"the installed 9\.9 does not carry them"):
@@ -132,7 +132,7 @@ def test_missing_torch_packages_are_named(spec, package, extra, monkeypatch):
         with pytest.raises(MissingExtra) as caught:
             use()
         assert f"'{package}'" in str(caught.value)
-        assert f"pip install 'tapword[{extra}]'" in str(caught.value)
+        assert how_to_install(extra) in str(caught.value)
 
 
 def test_listing_the_room_imports_nothing_heavy():

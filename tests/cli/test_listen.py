@@ -183,7 +183,7 @@ def test_near_misses_are_shown(model, sound, run):
     assert events[0]["threshold"] == pytest.approx(over) and events[0]["rejected"] is False
     assert events[0]["score"] == pytest.approx(lamp.score, abs=1e-3)
     code, output, error = run(*given)
-    assert code == 0 and "heard" in error and "1 events (music 1)" in error
+    assert code == 0 and "heard" in error and "1 event (music 1)" in error
     first, second = output.splitlines()
     assert first.endswith(f"lamp  {lamp.score:.2f}  nearly; threshold {over:.2f}")
     assert "nearly" not in second

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tapword.errors import how_to_install
 from tests.conftest import tone
 from tests.serve.conftest import spoken, words_of
 
@@ -179,7 +180,7 @@ def test_the_command_names_the_extra(run, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "starlette", None)
     code, _, error = run("studio")
-    assert code == 2 and "pip install 'tapword[web]'" in error
+    assert code == 2 and how_to_install("web") in error
 
 
 # The wake-word service.
@@ -261,7 +262,7 @@ def test_the_environment_sets_what_options_do(run, monkeypatch):
 def test_the_service_names_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "wyoming.server", None)
     code, _, error = run("wyoming")
-    assert code == 2 and "pip install 'tapword[wyoming]'" in error
+    assert code == 2 and how_to_install("wyoming") in error
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to catch")

@@ -1,6 +1,6 @@
 import json
 import os
-import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer.main
 import tapword
 from tapword import registry
 from tapword.assets import CLIPS
-from tapword.cli import app
+from tapword.cli import app, teach
 from tapword.spotter import modelfile
 from tests.conftest import tone
 
@@ -37,13 +37,93 @@ def model(folder, run):
     return Path("home.tap")
 
 
-def test_learning_from_noise_alone_is_warned_of(folder, run):
+def test_clips_of_noise_alone_are_left_out_and_said_in_one_line(folder, run):
     rng = np.random.default_rng(1)
-    soundfile.write("hiss.wav", 0.02 * rng.standard_normal(16_000), 16_000)
+    for take in range(5):
+        soundfile.write(f"hiss{take}.wav", 0.02 * rng.standard_normal(16_000), 16_000)
     lamp = sorted((CLIPS / "lamp").glob("*.ogg"))[0]
-    code, output, errors = run("learn", "home.tap", "lamp", "hiss.wav", lamp)
-    assert code == 0 and "learned 2 clips" in output
-    assert "hiss.wav sounds like noise alone" in errors and errors.count("warning") == 1
+    code, output, errors = run("learn", "home.tap", "lamp", "hiss*.wav", lamp)
+    assert code == 0 and "learned 1 clip\n" in output and "1 word, 1 sample," in output
+    assert errors.splitlines() == [
+        "warning: left out 5 clips of noise alone: hiss0.wav, hiss1.wav, hiss2.wav and 2 more; "
+        "--keep-noise teaches such clips"
+    ]
+    code, _, errors = run("learn", "home.tap", "lamp", "hiss*.wav")
+    assert code == 2 and "nothing was taught" in errors
+    assert tapword.load("home.tap").words == {"lamp": 1}
+    code, output, errors = run("learn", "home.tap", "lamp", "hiss*.wav", "--keep-noise")
+    assert code == 0 and "learned 5 clips" in output and "taught 5 clips of noise alone" in errors
+    assert tapword.load("home.tap").words == {"lamp": 6}
+
+
+def test_one_recording_under_two_names_is_said(folder, run):
+    shutil.copy("clips/low/0.wav", "clips/high/low.wav")
+    code, _, errors = run("learn", "home.tap", "clips", *NEW)
+    assert code == 0
+    same = "clips/high/low.wav and clips/low/0.wav are one recording"
+    assert f'warning: {same}, taught as "high" and "low"\n' in errors
+
+
+def test_a_word_that_contradicts_what_was_taught_is_said(folder, run):
+    lamps = sorted((CLIPS / "lamp").glob("*_0.ogg"))
+    assert run("learn", "home.tap", "lamp", *lamps[:5])[2] == ""
+    errors = run("learn", "home.tap", "window", lamps[5])[2]
+    assert f'warning: taught as "window", sounds like "lamp": {lamps[5]}\n' == errors
+    assert run("forget", "home.tap", "window")[0] == 0
+    errors = run("learn", "home.tap", "light", *lamps[6:9])[2]
+    assert 'warning: "light" sounds close to "lamp"' in errors
+
+
+def test_a_word_in_other_capitals_is_asked_about_at_a_terminal(folder, run, model, monkeypatch):
+    before = model.read_bytes()
+    asked = []
+
+    def answer(question, **_):
+        asked.append(question)
+        return False
+
+    monkeypatch.setattr(teach.typer, "confirm", answer)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(teach.err, "_force_terminal", True)
+    code, _, error = run("learn", model, "Low", "clips/low")
+    assert code == 2 and 'to teach it as "low"' in error
+    assert asked == ['There is "low". Is "Low" another word?'] and model.read_bytes() == before
+    monkeypatch.setattr(teach.typer, "confirm", lambda *_, **__: True)
+    assert run("learn", model, "Low", "clips/low")[0] == 0
+    # A word that is known is no question.
+    monkeypatch.setattr(teach.typer, "confirm", answer)
+    assert run("learn", model, "Low", "clips/low")[0] == 0 and len(asked) == 1
+
+
+def test_a_word_in_other_capitals_is_said_elsewhere(folder, run):
+    os.rename("clips/high", "clips/Low")
+    code, _, errors = run("learn", "home.tap", "clips", *NEW)
+    assert code == 0 and 'warning: "low" is taught beside "Low", as another word\n' in errors
+
+
+@pytest.mark.parametrize("moment", ["listening", "learning", "after"])
+def test_what_became_of_the_model_is_said_when_somebody_stops(folder, run, monkeypatch, moment):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    target, name = {
+        "listening": (teach.audio_files, "read"),
+        "learning": (tapword.Spotter, "learn_vectors"),
+        "after": (teach, "report_model"),
+    }[moment]
+    monkeypatch.setattr(target, name, stop)
+    code, _, error = run("learn", "home.tap", "low", "clips/low", *NEW)
+    done = "all was taught" if moment == "after" else "nothing was taught"
+    assert code == 130 and error.endswith(f"stopped: {done}\n")
+    assert Path("home.tap").exists() == (moment == "after")
+
+
+def test_parts_that_do_not_know_their_thresholds_say_so_when_they_are_taught(folder, run):
+    for parts in (NEW, []):
+        code, output, _ = run("learn", "paper.tap", "low", "clips/low", *parts)
+        assert code == 0 and "listen needs --threshold WORD=SCORE" in output
+    lamp = sorted((CLIPS / "lamp").glob("*.ogg"))[0]
+    assert "--threshold" not in run("learn", "home.tap", "lamp", lamp)[1]
 
 
 def test_learn_predict_info(folder, run):
@@ -87,7 +167,20 @@ def test_forget_rename_merge(folder, run, model):
     assert run("merge", "both.tap", model, "other.tap")[0] == 0
     assert tapword.load("both.tap").words == {"deep": 3, "high": 3}
     code, _, error = run("merge", "both.tap", model, "other.tap")
-    assert code == 2 and "both.tap exists" in error
+    assert code == 2 and "both.tap exists; give a new file, or --force" in error
+    assert run("merge", "both.tap", "other.tap", "--force")[0] == 0
+    assert tapword.load("both.tap").words == {"high": 3}
+    assert run("merge", "both.tap", "both.tap", model, "--force")[0] == 0
+    assert tapword.load("both.tap").words == {"high": 3, "deep": 3}
+
+
+def test_a_model_is_not_merged_with_itself(folder, run, model):
+    shutil.copy(model, "copy.tap")
+    os.symlink(model, "link.tap")
+    for other in (model, "copy.tap", "link.tap"):
+        code, _, error = run("merge", "both.tap", model, other)
+        assert code == 2 and f"{other} is the same model as {model}" in error
+    assert not Path("both.tap").exists()
 
 
 def test_list(run):
@@ -120,7 +213,7 @@ def test_words_are_shown_as_they_are(folder, run, word):
     code, output, _ = run("rename", "[m].tap", word, f"{word}2")
     assert code == 0 and f"[m].tap: '{word}' is now '{word}2'" in output
     code, output, _ = run("forget", "[m].tap", f"{word}2")
-    assert code == 0 and f"forgot '{word}2', 1 words left" in output
+    assert code == 0 and f"forgot '{word}2', 1 word left" in output
     code, _, error = run("forget", "[m].tap", word)
     assert code == 2 and f"no word '{word}' is taught" in error
 
@@ -313,15 +406,6 @@ def test_version_help_and_debug(run, folder):
     assert process.returncode == 2 and "Traceback" not in process.stderr
 
 
-def test_demo_teaches_and_remembers(run):
-    code, output, error = run("demo")
-    assert code == 0, error
-    rows = re.findall(r"│ (\w+) +│ +(\d+) +│ +([\d.]+)%", output)
-    assert len(rows) >= 12
-    assert float(rows[-1][2]) >= 80
-    assert "no recording kept" in output
-
-
 def test_a_model_whose_weights_lie_elsewhere(folder, run):
     """The path of a weight file is no part of a model; it is said again where it is needed."""
     from tapword.backbones.speech_embedding import weights_path
@@ -409,12 +493,13 @@ def test_a_model_of_a_network_elsewhere_lives_with_its_backbone_given(folder, ru
     given = ["--backbone", f"onnx:file={network}"]
     parts = ["--pooling", "avg", "--learner", "ncm"]
     assert run("learn", "home.tap", "clips", *given, *parts)[0] == 0
+    assert run("learn", "other.tap", "clips", *given, *parts)[0] == 0
     low = "clips/low/0.wav"
     for arguments in (
         ["learn", "home.tap", "low", low],
         ["predict", "home.tap", low],
         ["reject", "home.tap", low],
-        ["merge", "both.tap", "home.tap", "home.tap"],
+        ["merge", "both.tap", "home.tap", "other.tap"],
         ["rename", "home.tap", "high", "higher"],
         ["forget", "home.tap", "higher"],
     ):

@@ -1,6 +1,7 @@
 import itertools
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 
@@ -92,7 +93,24 @@ def test_heat_map_draws_what_is_there(matrix, cells):
 def test_heat_map_runs_from_dark_to_light_and_names_words():
     drawing = charts.heat_map([[100.0, None], [40.0, 100.0]], 40, [["yes"], ["no"]])
     assert "#440154" in drawing and drawing.count("#fde725") == 2
-    assert "after task 2, on task 1 (yes): 40.0%" in drawing
+    assert "after no, on yes: 40.0%" in drawing
+    assert texts(drawing)[:4] == ["yes", "yes", "no", "no"]
+    several = charts.heat_map([[100.0, None], [40.0, 100.0]], 40, [["yes", "up"], ["x" * 30]])
+    assert texts(several)[0] == "yes +1" and texts(several)[2] == "x" * 11 + "…"
+    assert "after task 2, on task 1: 40.0%" in charts.heat_map([[1.0, None], [40.0, 1.0]], 40)
+
+
+def test_a_preset_is_called_by_its_name_wherever_its_parts_stand():
+    spec = {"backbone": "b:layers=x", "pooling": "p:R=2", "learner": "l:prior=y"}
+    sizes = [replace(result(size=size), **spec) for size in ("small", "large")]
+    assert {"small", "large"} <= set(texts(charts.curves(sizes)))
+    # Beside other parts on one backbone there is one panel, beside several a panel for the sizes.
+    assert "<figcaption>" not in charts.curves([*sizes, result(), result(learner="ncm")])
+    several = charts.curves([*sizes, result(), result(backbone="other")])
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", several)
+    assert captions == ["sizes", "speech_embedding", "other"]
+    for drawing in (charts.curves(sizes), several):
+        assert "layers" not in drawing and "None" not in drawing
 
 
 @pytest.mark.parametrize(

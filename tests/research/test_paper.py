@@ -16,8 +16,9 @@ from tapword.research.datasets.speech_commands import SpeechCommands
 from tapword.research.paper import TABLES, Settings, claims, console_tables, names, page, reproduce
 from tapword.research.paper import published as paper
 from tapword.research.paper.bench import Bench, Need
-from tapword.research.paper.comparison import Cell, Comparison, Group
-from tapword.research.records import Result
+from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
+from tapword.research.paper.run import Outcome
+from tapword.research.records import Environment, Result
 from tests.conftest import shared, tone
 
 WORDS = {"up": 300.0, "go": 600.0, "on": 1200.0, "off": 2400.0}
@@ -368,6 +369,11 @@ def test_wide_tables_are_cut_into_groups():
     shown.add("a", [Cell(1.0, -0.04)] * 6)
     assert len(list(console_tables(shown, width=60))) == 3
     assert len(list(console_tables(shown, width=300))) == 1
+    tables = [Reproduced([shown], name="table1", title="one of 6 backbones")]
+    outcome = Outcome([], {}, {}, tables, [], Environment.since(0.0))
+    html = page(outcome)
+    assert html.count("<h3>t</h3>") == 1 and html.count("<h3>t (continued)</h3>") >= 1
+    assert [html.count(f">backbone {i}<") for i in range(6)] == [1] * 6
     assert shown.groups[0].cells(Cell(0.0, 0.04)) == ["0.0", "0.0", "+0.0"]
     assert shown.groups[0].cells(Cell(-0.01, 0.3)) == ["0.0", "0.3", "-0.3"]
     with pytest.raises(ValueError, match="1 cells for 6 groups"):

@@ -28,7 +28,7 @@ from tapword.research.report.shell import facts
 
 HOSTILE = "<script>alert('x')</script>\"&"
 WRITERS = tuple(report.WRITERS.values())
-VOID = {"meta", "br", "hr", "img", "input", "link"}
+VOID = {"meta", "br", "wbr", "hr", "img", "input", "link"}
 
 
 def result(pooling="tap:R=3", learner="slda", acc=90.0, tasks=4, orderings=2, **changed):
@@ -307,6 +307,29 @@ def test_page_shows_each_part(tmp_path):
     assert chosen == ["result-18"]
     assert "Accuracy against samples a word" in page(few_shot(), tmp_path).texts
     assert "Accuracy as words are learned" not in page(iid(), tmp_path).texts
+
+
+def test_a_preset_is_called_by_its_name(tmp_path):
+    spec = {"backbone": "b:layers=x", "pooling": "p:R=2", "learner": "l:prior=y"}
+    small = replace(result(size="small"), **spec)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown(records(small, result())))
+    assert re.search(r"small +— +— +— ", plain) and "layers" not in plain
+    found = page(records(small), tmp_path)
+    heads = [text for text in found.texts if text in ("size", "backbone", "pooling", "learner")]
+    assert heads == ["size", "size"], "the parts have no column; what they are is told below"
+    assert "1: small" in found.texts and "b:layers=x -> p:R=2 -> l:prior=y" in found.texts
+    report.write_csv(records(small), tmp_path / "r.csv")
+    [row] = csv.DictReader((tmp_path / "r.csv").read_text().splitlines())
+    assert row["size"] == "small" and row["backbone"] == "b:layers=x"
+
+
+def test_words_of_the_tasks_are_told_for_each_ordering(tmp_path):
+    two = result(tasks=2)
+    two.orderings[1].tasks = [["w1"], ["w0"]]
+    texts = page(records(two), tmp_path).texts
+    assert "w0; w1" in texts and "w1; w0" in texts
+    alone = page(records(result(tasks=2, orderings=1)), tmp_path).texts
+    assert "w0; w1" not in alone and alone.count("w0") == 2, "the matrix itself has them"
 
 
 def test_page_escapes_hostile_words(tmp_path):

@@ -625,7 +625,7 @@ def test_a_missing_package_is_named(monkeypatch):
         async with announce.announced("home", HOST, 1):
             pass
 
-    with pytest.raises(MissingExtra, match=r"tapword\[zeroconf\]"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[zeroconf\]"):
         asyncio.run(announced())
 
 

@@ -36,7 +36,7 @@ def test_learn_many_takes_all_or_none(rng):
     spotter = Spotter(**PARTS)
     with pytest.raises(InputError):
         spotter.learn_many([tone(300), np.zeros(16_000, np.float32)], ["low", "low"])
-    with pytest.raises(InputError, match="got 1 clips for 2 words"):
+    with pytest.raises(InputError, match="got 1 clip for 2 words"):
         spotter.learn_many([tone(300)], ["low", "low"])
     with pytest.raises(InputError, match="printable"):
         spotter.learn_many([tone(300), tone(400)], ["low", "\n"])

@@ -5,7 +5,15 @@ import pytest
 
 import tapword
 from tapword.assets import CLIPS
-from tapword.spotter.teaching import FEWEST, NOISE, Lesson, close_word, doubts, warnings
+from tapword.spotter.teaching import (
+    FEWEST,
+    NOISE,
+    Lesson,
+    close_word,
+    doubts,
+    lesson_warnings,
+    warnings,
+)
 
 
 def vectors(spotter, word, start, end):
@@ -90,3 +98,45 @@ def test_a_take_that_may_be_none_of_the_word_is_doubted(small):
 def test_where_thresholds_are_not_known_nothing_is_doubted(taught):
     [take] = vectors(taught, "music", 5, 6)
     assert doubts(taught, take, "lamp") == []
+
+
+def lesson(spotter, **counts):
+    """Vectors, words and names of so many clips of each word."""
+    found = [vectors(spotter, word, 0, count) for word, count in counts.items()]
+    words = [word for word, count in counts.items() for _ in range(count)]
+    return np.concatenate(found), words, [f"{row}.wav" for row in range(len(words))]
+
+
+@pytest.fixture(scope="module")
+def spotter():
+    return tapword.Spotter()
+
+
+def test_words_of_one_lesson_are_looked_at_beside_each_other(spotter):
+    X, words, names = lesson(spotter, lamp=6, music=6, window=3, coffee=1)
+    assert lesson_warnings(spotter, X, words, names) == []
+    half = ["Lamp" if row in (0, 2, 4) else word for row, word in enumerate(words)]
+    [said] = lesson_warnings(spotter, X, half, names)
+    assert '"lamp" sounds close to "Lamp"' in said or '"Lamp" sounds close to "lamp"' in said
+    assert not spotter.words
+
+
+@pytest.mark.parametrize("row", [0, 7])
+def test_a_clip_under_a_wrong_name_is_told_wherever_it_lies(spotter, row):
+    X, words, names = lesson(spotter, lamp=6, music=6)
+    right, words[row] = words[row], "music" if words[row] == "lamp" else "lamp"
+    said = f'taught as "{words[row]}", sounds like "{right}": {row}.wav'
+    assert lesson_warnings(spotter, X, words, names) == [said]
+
+
+def test_one_clip_that_sounds_like_a_taught_word_is_told(taught, spotter):
+    X, words, _ = lesson(spotter, lamp=5, music=1)
+    pupil = tapword.Spotter()
+    pupil.learn_vectors(X[:4], words[:4])
+    assert lesson_warnings(pupil, X[4:5], ["timer"], ["a.wav"]) == [
+        'taught as "timer", sounds like "lamp": a.wav'
+    ]
+    assert lesson_warnings(pupil, X[5:], ["timer"], ["a.wav"]) == []
+    # Whether one clip is a word can only be said where thresholds are known.
+    [clip] = vectors(taught, "lamp", 5, 6)
+    assert lesson_warnings(taught, clip[None], ["timer"], ["a.wav"]) == []

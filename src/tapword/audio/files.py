@@ -11,13 +11,15 @@ import numpy as np
 import soundfile
 import soxr
 
+from tapword.audio import ffmpeg
 from tapword.errors import InputError
 from tapword.files import PathLike, obstacle
 
 SAMPLE_RATE = 16_000
 MIN_S = 0.1
 MAX_S = 30.0
-SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
+OWN_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
+SUFFIXES = OWN_SUFFIXES + ffmpeg.SUFFIXES
 
 _NONE = np.zeros(0, dtype=np.float32)
 # Resampling may overshoot 1 a little; anything far above it is integer samples not yet scaled.
@@ -37,7 +39,8 @@ def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
     Parameters
     ----------
     path
-        A WAV, FLAC, OGG/Opus, MP3 or AIFF file of any rate and channel count.
+        A WAV, FLAC, OGG/Opus, MP3 or AIFF file of any rate and channel count; where ffmpeg is
+        installed, also M4A, AAC, WebM or WMA.
     max_s
         Longest clip that is accepted, in seconds.
 
@@ -72,8 +75,10 @@ def blocks(path: PathLike, seconds: float = 10.0) -> Iterator[np.ndarray]:
 
 
 def length_s(path: PathLike) -> float:
-    """Length of a sound file as its header has it."""
+    """Length of a sound file as its header has it; one that ffmpeg decodes is heard for it."""
     with _opened(path) as file:
+        if isinstance(file, ffmpeg.Decoder):
+            return sum(map(len, _parts(file, path, _BLOCK))) / SAMPLE_RATE
         return len(file) / float(file.samplerate)
 
 
@@ -175,7 +180,7 @@ def find(path: PathLike) -> list[Path]:
 
 
 @contextlib.contextmanager
-def _opened(path: PathLike) -> Iterator[soundfile.SoundFile]:
+def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
     """Open a sound file; what goes wrong while it is open is said of the file."""
     path = Path(path)
     found = obstacle(path)
@@ -184,12 +189,18 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile]:
         raise InputError(f"{path} {found}")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path} cannot be read: permission denied")
-    wanted = f"wanted one of {', '.join(suffix[1:] for suffix in SUFFIXES)}"
+    wanted = f"wanted one of {', '.join(suffix[1:] for suffix in OWN_SUFFIXES)}"
     refusal = f"{path} is not audio that can be read ({wanted})"
     try:
         with path.open("rb") as raw:
-            if not _BEGINNINGS.match(raw.read(12)):
-                raise InputError(f"{refusal}: it does not begin like one")
+            start = raw.read(12)
+        foreign = ffmpeg.recognise(start)
+        if foreign is not None:
+            with ffmpeg.Decoder(path, foreign, SAMPLE_RATE) as decoder:
+                yield decoder
+            return
+        if not _BEGINNINGS.match(start):
+            raise InputError(f"{refusal}: it does not begin like one")
         # By its whole path: libsndfile takes "-" for standard input. soundfile would refuse a name
         # that is not UTF-8; on Windows names are text.
         whole = os.path.abspath(path)
@@ -212,7 +223,7 @@ def check_rate(rate: object, name: str) -> None:
 
 
 def _parts(
-    file: soundfile.SoundFile, path: PathLike, size: int, max_s: float = np.inf
+    file: soundfile.SoundFile | ffmpeg.Decoder, path: PathLike, size: int, max_s: float = np.inf
 ) -> Iterator[np.ndarray]:
     """Read a file `size` frames at a time and bring them to 16 kHz, refusing more than `max_s`."""
     rate = file.samplerate
@@ -232,7 +243,7 @@ def _parts(
             yield block
 
 
-def _mono(file: soundfile.SoundFile, most: int) -> np.ndarray:
+def _mono(file: soundfile.SoundFile | ffmpeg.Decoder, most: int) -> np.ndarray:
     """Mean of the channels of at most `most` frames, (n,) float32, decoded a block at a time.
 
     One read would take the memory of all samples a header claims, of all its channels.

@@ -1,110 +1,280 @@
-"""The main job in under a minute, offline: teach words one sample at a time, watch them stay."""
+"""The demo: three acts in under a minute, offline, on the clips the package ships.
 
-import time
-from collections.abc import Iterator
-from pathlib import Path
+Words are taught by a few voices and asked by others; every number is computed on the spot.
+"""
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
+from rich.text import Text
 
 from tapword.assets import CLIPS
+from tapword.audio import files
+from tapword.audio.align import decibels
+from tapword.audio.files import SAMPLE_RATE
+from tapword.errors import how_to_install
+from tapword.listening.detector import Detector, Event
 from tapword.spotter.spotter import Spotter
+from tapword.text import counted
 
-HELD_OUT = 1 / 3
+# Words that are taught, the rest being unknown; voices that teach, the rest asking.
+N_TAUGHT, N_TEACHERS = 12, 3
+# The stream: so many words that were taught, and one that was not, in this much noise.
+N_SAID, PAUSE_S, NOISE = 5, (0.7, 1.0), 0.001
+
+# Rows of the chart, one for each of these percentages, and columns for each word.
+LEVELS = (100, 80, 60, 40, 20, 0)
+COLUMN = 4
+# A letter of the stream's picture is so long, and its bars are of these levels in dB.
+LETTER_S = 1 / 6
+BARS, BARS_DB = " ▁▂▃▄▅▆▇█", (-55, -15)
+OURS, OTHER = ("●", "green"), ("○", "red")
+
+
+class Cast(NamedTuple):
+    """Who says what: words that are taught and not, voices that teach and ask."""
+
+    taught: list[str]
+    unknown: list[str]
+    teachers: list[str]
+    others: list[str]
 
 
 class Step(NamedTuple):
-    """What was seen after one more word was taught; accuracies in percent, on held-out voices.
+    """What is known after one more word, of the clips of all words so far by other voices.
 
     Attributes
     ----------
-    word, samples
-        The word and how many clips it was taught from.
-    accuracy
-        Over all words so far.
-    new, old
-        Of the new word alone, and of the words before it (None at the first).
-    learn_ms
-        Time per sample, backbone included.
+    word
+        That was taught.
+    ours, finetuned
+        Percentage that each of the two knows.
+    ours_forgot, finetuned_forgot
+        How many clips each knew once and knows no more.
     """
 
     word: str
-    samples: int
-    accuracy: float
-    new: float
-    old: float | None
-    learn_ms: float
+    ours: float
+    finetuned: float
+    ours_forgot: int
+    finetuned_forgot: int
 
 
-def teach(spotter: Spotter, seed: int = 0) -> Iterator[Step]:
-    """Teach the shipped words in a seeded order, some voices held out for asking."""
+class Refusal(NamedTuple):
+    """What became of the clips of a word that was never taught."""
+
+    word: str
+    clips: int
+    refused: int
+    taken_for: str | None
+
+
+class Stream(NamedTuple):
+    """A stretch of sound (n,), what is said in it and when, and what was heard."""
+
+    sound: np.ndarray
+    said: list[tuple[float, str]]
+    heard: list[Event]
+
+
+def cast(seed: int) -> Cast:
+    """Draw words and voices."""
     rng = np.random.default_rng(seed)
-    words = [
-        str(word) for word in rng.permutation(sorted(p.name for p in CLIPS.iterdir() if p.is_dir()))
-    ]
-    voices = sorted({_voice(path) for path in CLIPS.glob("*/*.ogg")})
-    asked = set(rng.permutation(voices)[: round(len(voices) * HELD_OUT)].tolist())
-    vectors: list[np.ndarray] = []
+    words = rng.permutation(sorted(p.name for p in CLIPS.iterdir() if p.is_dir())).tolist()
+    voices = sorted({path.stem.rpartition("_")[0] for path in CLIPS.glob("*/*.ogg")})
+    voices = rng.permutation(voices).tolist()
+    return Cast(words[:N_TAUGHT], words[N_TAUGHT:], voices[:N_TEACHERS], voices[N_TEACHERS:])
+
+
+def clips(word: str, voices: Sequence[str]) -> list[np.ndarray]:
+    """One clip of a word by each voice."""
+    return [files.read(CLIPS / word / f"{voice}_0.ogg") for voice in voices]
+
+
+def teach(spotter: Spotter, play: Cast) -> Iterator[Step]:
+    """Teach words one after another, and the same to a network that is fine-tuned."""
+    network = Spotter(learner="finetune", whitening="shipped")
+    asked: list[np.ndarray] = []
     truth: list[str] = []
+    # Clips that each of the two knew once.
+    once: tuple[set[int], set[int]] = (set(), set())
+    for word in play.taught:
+        vectors = spotter.vectors(clips(word, play.teachers), learning=True)
+        asked.append(spotter.vectors(clips(word, play.others)))
+        truth += [word] * len(play.others)
+        shares: list[float] = []
+        forgot: list[int] = []
+        for pupil, before in zip((spotter, network), once, strict=True):
+            pupil.learn_vectors(vectors, [word] * len(vectors))
+            answers = pupil.predict_vectors(np.concatenate(asked), closed=True)
+            right = {row for row, said in enumerate(truth) if answers[row].word == said}
+            shares.append(100 * len(right) / len(truth))
+            forgot.append(len(before - right))
+            before |= right
+        yield Step(word, shares[0], shares[1], forgot[0], forgot[1])
+
+
+def refuse(spotter: Spotter, play: Cast) -> Iterator[Refusal]:
+    """Ask for words that were never taught."""
+    for word in play.unknown:
+        answers = [answer.word for answer in spotter.predict_many(clips(word, play.others))]
+        mistakes = Counter(answer for answer in answers if answer is not None)
+        best = mistakes.most_common(1)
+        refused = len(answers) - mistakes.total()
+        yield Refusal(word, len(answers), refused, best[0][0] if best else None)
+
+
+def listen(spotter: Spotter, play: Cast, seed: int) -> Stream:
+    """Hear a voice that taught nothing say words in noise, with pauses, as a microphone would."""
+    rng = np.random.default_rng(seed)
+    voice = play.others[0]
+    words = [*rng.permutation(list(spotter.words))[:N_SAID].tolist()]
+    unknown = next(word for word in play.unknown if word not in spotter.words)
+    words.insert(N_SAID // 2, unknown)
+    pieces, said, length = [], [], 0
     for word in words:
-        clips = sorted((CLIPS / word).glob("*.ogg"))
-        learned = [path for path in clips if _voice(path) not in asked]
-        start = time.perf_counter()
-        for path in learned:
-            spotter.learn(path, word)
-        learn_ms = (time.perf_counter() - start) * 1000 / len(learned)
-        held_out = [path for path in clips if _voice(path) in asked]
-        vectors.append(spotter.vectors(held_out))
-        truth.extend([word] * len(held_out))
-        answers = spotter.predict_vectors(np.concatenate(vectors), closed=True)
-        right = np.array([answer.word == true for answer, true in zip(answers, truth, strict=True)])
-        before = right[: -len(held_out)]
-        yield Step(
-            word,
-            len(learned),
-            100 * right.mean(),
-            100 * right[-len(held_out) :].mean(),
-            100 * before.mean() if len(before) else None,
-            learn_ms,
-        )
+        [clip] = clips(word, [voice])
+        pause = np.zeros(round(rng.uniform(*PAUSE_S) * SAMPLE_RATE), dtype=np.float32)
+        said.append(((length + len(pause)) / SAMPLE_RATE, word))
+        pieces += [pause, clip]
+        length += len(pause) + len(clip)
+    pieces.append(np.zeros(SAMPLE_RATE, dtype=np.float32))
+    sound = np.concatenate(pieces)
+    sound += NOISE * rng.standard_normal(len(sound), dtype=np.float32)
+    detector = Detector(spotter)
+    heard = [event for chunk in np.array_split(sound, 50) for event in detector(chunk)]
+    return Stream(sound, said, heard + detector.flush())
 
 
 def show(console: Console, seed: int = 0) -> None:
-    """Run the demo on a console."""
+    """Play the three acts on a console."""
+    play = cast(seed)
     spotter = Spotter()
-    voices = sorted({_voice(path) for path in CLIPS.glob("*/*.ogg")})
-    held_out = round(len(voices) * HELD_OUT)
-    console.print(
-        f"{spotter!r}\nSynthetic words in {len(voices)} voices: {len(voices) - held_out} teach, "
-        f"one sample at a time, each clip once; {held_out} others ask.\n",
-        highlight=False,
-        markup=False,
+    _say(
+        console,
+        "tapword learns a word from a few samples and keeps the words it learned before.\n"
+        f"Here {N_TEACHERS} synthetic voices teach and {len(play.others)} others ask, all on this "
+        "machine.",
     )
-    table = Table("taught", "samples", "all words so far", "new word", "words before")
-    start = time.perf_counter()
-    steps = []
-    with Live(table, console=console, refresh_per_second=8):
-        for step in teach(spotter, seed):
+    _title(console, f"1  Teach {N_TAUGHT} words, one after another, {N_TEACHERS} samples each")
+    steps: list[Step] = []
+    with Live(chart(steps), console=console, refresh_per_second=8) as picture:
+        for step in teach(spotter, play):
             steps.append(step)
-            old = "" if step.old is None else f"{step.old:.1f}%"
-            table.add_row(
-                step.word, str(step.samples), f"{step.accuracy:.1f}%", f"{step.new:.1f}%", old
-            )
-    seconds = time.perf_counter() - start
-    size = spotter.learner.state_bytes
-    learn_ms = np.median([step.learn_ms for step in steps])
-    console.print(
-        f"\n{len(steps)} words from {sum(step.samples for step in steps)} samples in "
-        f"{seconds:.1f} s; {learn_ms:.1f} ms a sample, backbone included.\n"
-        f"State: {size.total:,} bytes ({size.fixed:,} and {size.per_word:,} a word); "
-        "no recording kept.\n"
-        "Now yours: tapword learn home.tap WORD FILES... and tapword predict home.tap FILE",
-        highlight=False,
+            picture.update(chart(steps))
+    end = steps[-1]
+    asked = counted(N_TAUGHT * len(play.others), "clip")
+    _say(
+        console,
+        f"\nOf {asked} by the other voices tapword knows {end.ours:.0f}%; it forgot "
+        f"{end.ours_forgot or 'none'}.\n"
+        "The other line is the same network with its last layer fine-tuned on the same\n"
+        f"samples: it forgot {end.finetuned_forgot} clips that it knew before.",
+    )
+    _title(console, f"2  Say {len(play.unknown)} words that it was never taught")
+    found = list(refuse(spotter, play))
+    for one in found:
+        _say(console, _refusal(one))
+    worst = min(found, key=lambda one: one.refused)
+    vectors = spotter.vectors(clips(worst.word, play.teachers), learning=True)
+    spotter.learn_vectors(vectors, [worst.word] * len(vectors))
+    now = spotter.predict_many(clips(worst.word, play.others))
+    known = sum(answer.word == worst.word for answer in now)
+    _say(
+        console,
+        f"Taught by {N_TEACHERS} samples as well, {worst.word!r} is known {known} of "
+        f"{len(now)} times.",
+    )
+    _title(console, "3  Listen to a stream, a voice that taught nothing")
+    stream = listen(spotter, play, seed)
+    for line in timeline(stream):
+        console.print(line, soft_wrap=True)
+    _say(console, _found(stream, spotter))
+    _title(console, "Go on with words of your own")
+    _say(
+        console,
+        "tapword studio home.tap                 by voice, in the browser\n"
+        "tapword learn home.tap WORD FILES...    from recordings, three or more a word",
+    )
+    if importlib.util.find_spec("starlette") is None:
+        _say(console, f"The studio wants its extra first: {how_to_install('web')}")
+
+
+def chart(steps: Sequence[Step]) -> Text:
+    """Draw the percentages of both learners over the words taught so far."""
+    rows = [Text(f" {level:3d}% ┤") for level in LEVELS]
+    for number, step in enumerate(steps, start=1):
+        marks = {_level(step.finetuned): OTHER, _level(step.ours): OURS}
+        for place, row in enumerate(rows):
+            mark, style = marks.get(place, (" ", ""))
+            row.append(mark.rjust(COLUMN), style)
+        if number == len(steps):
+            rows[_level(step.ours)].append(f"  tapword {step.ours:.0f}%", OURS[1])
+            rows[_level(step.finetuned)].append(f"  fine-tuned {step.finetuned:.0f}%", OTHER[1])
+    numbers = "".join(str(number + 1).rjust(COLUMN) for number in range(N_TAUGHT))
+    last = f"  {steps[-1].word!r}" if 0 < len(steps) < N_TAUGHT else ""
+    axis = [Text("      └" + "─" * len(numbers)), Text(f" words {numbers}{last}")]
+    return Text("\n").join([*rows, *axis])
+
+
+def _level(percentage: float) -> int:
+    return round((LEVELS[0] - percentage) / (LEVELS[0] - LEVELS[1]))
+
+
+def timeline(stream: Stream) -> list[Text]:
+    """Draw a stream over time: how loud it is, what is said, what was heard and when."""
+    size = round(LETTER_S * SAMPLE_RATE)
+    pieces = np.array_split(stream.sound, range(size, len(stream.sound), size))
+    low, high = BARS_DB
+    levels = [float(decibels(np.mean(piece**2))) for piece in pieces]
+    shares = np.clip([(level - low) / (high - low) for level in levels], 0, 1)
+    bars = "".join(BARS[round(share * (len(BARS) - 1))] for share in shares)
+    heard = [(event.start_s, event.word) for event in stream.heard]
+    times = [(start_s, f"{start_s:.1f} s") for start_s, _ in heard]
+    return [
+        Text(" sound ").append(bars, "dim"),
+        Text(" said  " + _at_times(stream.said)),
+        Text(" heard ").append(_at_times(heard), OURS[1]),
+        Text("       " + _at_times(times)),
+    ]
+
+
+def _at_times(texts: Sequence[tuple[float, str]]) -> str:
+    """Put texts on one line, each where its time is, or after the one before."""
+    line = ""
+    for start_s, text in texts:
+        line = line.ljust(max(round(start_s / LETTER_S), len(line) + bool(line))) + text
+    return line
+
+
+def _refusal(one: Refusal) -> str:
+    mistaken = f", else taken for {one.taken_for!r}" if one.taken_for else ""
+    return f" {one.word:<8} refused {one.refused:2d} of {one.clips} times{mistaken}"
+
+
+def _found(stream: Stream, spotter: Spotter) -> str:
+    """Say what became of the words of a stream."""
+
+    def at(start_s: float) -> list[str]:
+        return [event.word for event in stream.heard if abs(event.start_s - start_s) < PAUSE_S[0]]
+
+    known = [word in at(start_s) for start_s, word in stream.said if word in spotter.words]
+    [(start_s, unknown)] = [one for one in stream.said if one[1] not in spotter.words]
+    mistaken = f"taken for {at(start_s)[0]!r}" if at(start_s) else "not taken for any"
+    return (
+        f"Found {sum(known)} of {counted(len(known), 'word')}; {unknown!r}, which was not taught, "
+        f"was {mistaken}."
     )
 
 
-def _voice(path: Path) -> str:
-    return path.stem.rpartition("_")[0]
+def _title(console: Console, text: str) -> None:
+    console.print(f"\n{text}", style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

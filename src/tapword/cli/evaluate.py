@@ -32,7 +32,7 @@ from tapword.research.records import Records, as_json
 from tapword.research.voices import Voices
 from tapword.spotter.presets import DEFAULT, UNWHITENED
 from tapword.spotter.whitening import Whitening
-from tapword.text import printable
+from tapword.text import counted, printable
 
 
 @dataclass
@@ -245,7 +245,8 @@ def _show_records(records: Records) -> None:
     for line in report.refused(records.results):
         out.print(printable(line), soft_wrap=True)
     out.print(
-        f"{config.n_words} words, {config.n_train:,} clips to learn, {config.n_test:,} to test, "
+        f"{counted(config.n_words, 'word')}, {counted(config.n_train, 'clip')} to learn, "
+        f"{config.n_test:,} to test, "
         f"{config.skipped} unusable; {records.environment.seconds:.1f} s"
     )
     if config.whitening_of_same_data:

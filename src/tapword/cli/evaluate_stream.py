@@ -15,7 +15,7 @@ from tapword.research.report.stream_page import STREAM_WRITERS
 from tapword.research.stream_eval import StreamReport, miss_rate_at
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
-from tapword.text import printable
+from tapword.text import counted, printable
 
 # Rates of false alarms an hour at which the curve of misses is read off.
 RATES = (0.5, 3.0)
@@ -90,8 +90,8 @@ def _show_stream(found: StreamReport) -> None:
     low, high = found.false_alarms_ci
     fewest, most = found.miss_rate_ci
     out.print(
-        f"{found.miss_rate:.1f}% of {found.config.positives} clips missed (95%: {fewest:.1f} to "
-        f"{most:.1f}%), "
+        f"{found.miss_rate:.1f}% of {counted(found.config.positives, 'clip')} missed "
+        f"(95%: {fewest:.1f} to {most:.1f}%), "
         f"{found.confusions} taken for another word\n"
         f"{found.false_alarms_per_hour:.2f} false alarms per hour (95%: {low:.2f} to "
         f"{high:.2f}; {found.false_alarms} in {60 * found.hours:.0f} min)"

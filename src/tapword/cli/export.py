@@ -14,6 +14,7 @@ from tapword.errors import InputError
 from tapword.files import check_writable, write
 from tapword.research.datasets.base import word_folders
 from tapword.spotter.spotter import Spotter
+from tapword.text import counted
 
 MAX_WORDS = 50
 # Of the shipped clips every so many set the ranges of 8-bit numbers, and others are compared.
@@ -109,16 +110,16 @@ def _export_onnx(
     seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
     write(target, files[-1][1])
     prepared = "aligned inside" if spotter.encoder.preparation.align else "taken as it is"
-    negatives = f" and {len(spotter.negatives)} negatives" if spotter.negatives else ""
+    negatives = f" and {counted(len(spotter.negatives), 'negative')}" if spotter.negatives else ""
     out.print(
         f"{target}: audio (samples,) float32 at 16 kHz, {prepared} -> scores of "
-        f"{len(spotter.words)} words{negatives}",
+        f"{counted(len(spotter.words), 'word')}{negatives}",
         soft_wrap=True,
     )
     where = folder or "the shipped demo"
     for name, made, check in seen:
         line = f"{name}: {len(made):,} bytes; scores differ from the model's by at most "
-        line += f"{check.difference:.1e} on {check.clips} clips of {where}"
+        line += f"{check.difference:.1e} on {counted(check.clips, 'clip')} of {where}"
         if check.model_right is not None and check.file_right is not None:
             shares = [100 * right / check.clips for right in (check.model_right, check.file_right)]
             line += f"; right: {shares[0]:.1f}% by the model, {shares[1]:.1f}% by the file"
@@ -143,7 +144,7 @@ def _export_c(
         write(frames, onnx_file.build_frames(spotter).SerializeToString())
     write(target, header.text.encode())
     out.print(
-        f"{target}: {len(spotter.words)} words, room for {max_words}\n"
+        f"{target}: {counted(len(spotter.words), 'word')}, room for {max_words}\n"
         f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes"
     )
     if network:

@@ -46,7 +46,7 @@ from tapword.spotter.thresholds import (
     parse_threshold,
 )
 from tapword.spotter.watched import WatchedModel
-from tapword.text import printable
+from tapword.text import counted, printable
 
 BLOCK_S = 10.0
 # How often a model file is looked at that may have changed, in seconds of sound.
@@ -125,7 +125,7 @@ def listen(
             for miss in misses.since(math.inf) if misses else []:
                 _show(miss, as_json, meter)
     words = ", ".join(f"{printable(word)} {n}" for word, n in counts.most_common())
-    err.print(f"heard {heard_s:.1f} s: {counts.total()} events{words and f' ({words})'}")
+    err.print(f"heard {heard_s:.1f} s: {counted(counts.total(), 'event')}{words and f' ({words})'}")
 
 
 def _hear(
@@ -139,7 +139,8 @@ def _hear(
             since_s = 0.0
             if live.look():
                 detector.spotter = live.spotter
-                note = live.problem or f"{live.path} has changed: {len(live.spotter.words)} words"
+                known = counted(len(live.spotter.words), "word")
+                note = live.problem or f"{live.path} has changed: {known}"
                 err.print(printable(note), soft_wrap=True)
         if chunk.gap:
             detector.gap()
@@ -260,7 +261,7 @@ def _show_calibration(found: calibration.Calibration, false_alarms_per_hour: flo
     length = f"{found.hours:.1f} h" if found.hours >= 1 else f"{found.hours * 60:.1f} minutes"
     for word, now in found.after.items():
         count, before = found.alarms_after[word], found.alarms_before[word]
-        alarms = f"{count or 'no'} false alarm{'s' if count > 1 else ''} in {length}"
+        alarms = f"{counted(count, 'false alarm') if count else 'no false alarm'} in {length}"
         end = ", as far as it goes" if now in (0, 1) else ""
         earlier = f", {before} before" if before != count else ""
         line = f"{sensitivity_change(word, found.before[word], now)}{end}; {alarms}{earlier}"

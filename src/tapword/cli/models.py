@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from rich.table import Table
 
 from tapword import registry
-from tapword.cli.app import FILES, TEACH, argument, command, option
+from tapword.cli.app import FILES, TEACH, argument, command, flag, option
 from tapword.cli.console import cell, out, print_json
 from tapword.cli.options import AsJson, Backbones, Model, PerHour
 from tapword.cli.teach import report_model
@@ -16,7 +16,7 @@ from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, check_rate
 from tapword.spotter.words import clean_word
-from tapword.text import printable
+from tapword.text import counted, printable
 
 Word = Annotated[str, argument("WORD", "A taught word.")]
 ARGUMENTS_WIDTH = 30
@@ -167,7 +167,7 @@ def forget(model: Model, word: Word, backbone: Backbones = None) -> None:
     modelfile.require_file(model)
     with Spotter.edit(model, backbone) as spotter:
         spotter.forget(word)
-    out.print(f"{model}: forgot {word!r}, {len(spotter.words)} words left")
+    out.print(f"{model}: forgot {word!r}, {counted(len(spotter.words), 'word')} left")
 
 
 @command(FILES)
@@ -187,17 +187,36 @@ def rename(
 @command(FILES)
 def merge(
     model: Annotated[Path, argument("MODEL", "Model file to make.")],
-    models: Annotated[list[Path], argument("MODELS", "Models to add up.")],
+    models: Annotated[list[Path], argument("MODELS", "Models to add up, each taught apart.")],
+    force: Annotated[bool, flag("--force", "Replace MODEL if there is one.")] = False,
     backbone: Backbones = None,
 ) -> None:
-    """Add up models taught apart, as if one had been taught everything."""
-    if model.exists():
-        raise InputError(f"{model} exists; give a new file")
+    """Add up models taught apart, as if one had been taught everything.
+
+    What two of them have in common, such as a model and a copy that was taught more, counts twice.
+
+        tapword merge both.tap kitchen.tap bedroom.tap
+    """
+    if model.exists() and not force:
+        raise InputError(f"{model} exists; give a new file, or --force to replace it")
+    _require_different(models)
     spotter = Spotter.load(models[0], backbone)
     for path in models[1:]:
         spotter.merge(Spotter.load(path, backbone))
-    spotter.save(model)
+    spotter.save(model, overwrite=force)
     report_model(model, spotter)
+
+
+def _require_different(models: list[Path]) -> None:
+    """Refuse a model that is named twice, or a copy of another: its clips would count twice."""
+    first: dict[str, Path] = {}
+    for path in models:
+        revision = modelfile.revision(path)
+        same = first.setdefault(str(path.resolve()) if revision is None else revision, path)
+        if same is not path:
+            raise InputError(
+                f"{path} is the same model as {same}, whose clips would count twice; name it once"
+            )
 
 
 @command(FILES, "list")

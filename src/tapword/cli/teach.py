@@ -1,11 +1,15 @@
 """Commands that teach a model: words, and what is none of them."""
 
+import contextlib
+import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.table import Table
 
 from tapword.audio import files as audio_files
@@ -28,11 +32,13 @@ from tapword.cli.record import TAKES, record
 from tapword.errors import InputError
 from tapword.research.cluster import Cluster, open_engine
 from tapword.research.datasets.base import word_folders
-from tapword.spotter import teaching
+from tapword.spotter import modelfile, teaching
 from tapword.spotter.encoder import CLIPS_AT_ONCE
 from tapword.spotter.spotter import Prediction, Spotter
-from tapword.spotter.words import clean_word
-from tapword.text import printable
+from tapword.spotter.words import clean_word, twin
+from tapword.text import counted, listed, printable
+
+NOTHING = "none of the clips could be used; nothing was taught"
 
 
 @command(TEACH)
@@ -50,12 +56,16 @@ def learn(
     *,
     parts: Parts,
     skip_bad: SkipBad = False,
+    keep_noise: Annotated[
+        bool, flag("--keep-noise", "Teach clips of noise alone too, which are left out otherwise.")
+    ] = False,
     engine: Engine,
     quiet: Quiet = False,
 ) -> None:
     """Teach MODEL a word from sound files or by microphone; MODEL is made if there is none.
 
-    A folder that has a folder of clips for each word teaches them all.
+    A folder that has a folder of clips for each word teaches them all. MODEL is written when all
+    clips were heard: after Ctrl-C it is as it was.
 
         tapword learn home.tap lamp lamp1.wav lamp2.wav lamp3.wav
 
@@ -65,33 +75,37 @@ def learn(
         raise InputError("give either sound files or --mic to record them")
     if not mic and (takes is not None or device is not None):
         raise InputError("--takes and --device go with --mic")
-    pupil = Pupil(model, parts.given(model))
-    if mic:
-        spelled = clean_word(word)
-        clips = record(spelled, TAKES if takes is None else takes, device)
-        vectors = pupil.listener.vectors(clips, learning=True)
-        pupil.learn(vectors, [spelled] * len(clips), [f"take {n + 1}" for n in range(len(clips))])
-        return
-    named: Iterable[tuple[Path, str]]
+    pupil = Pupil(model, parts.given(model), keep_noise)
+    named: Iterable[tuple[Path, str]] = []
+    if mic or files:
+        words = [clean_word(word)]
     if files:
         if Path(word).is_file() or (Path(word).is_dir() and word_folders(Path(word))):
             raise InputError(
                 f"{word} is a file or a folder of words, not a word: give a word and its clips, or "
                 "one folder of words alone"
             )
-        spelled = clean_word(word)
-        named = [(path, spelled) for path in expand(files)]
-    elif Path(word).is_dir():
+        named = [(path, words[0]) for path in expand(files)]
+    elif not mic and Path(word).is_dir():
+        words = [clean_word(name) for name, _ in word_folders(Path(word))]
         named = _walk(Path(word))
-    else:
+    elif not mic:
         raise InputError(
             f"give sound files of {word!r}, or --mic to record them; {word} is no folder of words"
         )
-    with open_engine(engine.engine, engine.address) as workers:
-        if workers is None:
-            _teach(pupil, list(named), skip_bad, quiet)
-        else:
-            _teach_on(workers, pupil, named, skip_bad, quiet)
+    with pupil.told_when_stopped():
+        pupil.ask_about(words)
+        if mic:
+            clips = record(words[0], TAKES if takes is None else takes, device)
+            vectors = pupil.listener.vectors(clips, learning=True)
+            takes_by_name = [f"take {n + 1}" for n in range(len(clips))]
+            pupil.learn(vectors, words * len(clips), takes_by_name)
+            return
+        with open_engine(engine.engine, engine.address) as workers:
+            if workers is None:
+                _teach(pupil, list(named), skip_bad, quiet)
+            else:
+                _teach_on(workers, pupil, named, skip_bad, quiet)
 
 
 @command(TEACH)
@@ -109,7 +123,7 @@ def predict(
     """Say which taught word each file is, or - where it is none of them."""
     spotter = Spotter.load(model, backbone)
     answers: list[tuple[Path, Prediction]] = []
-    for paths, vectors in _extract(spotter, expand(files), skip_bad, quiet):
+    for paths, _, vectors in _extract(spotter, expand(files), skip_bad, quiet):
         answers.extend(zip(paths, spotter.predict_vectors(vectors, closed=closed), strict=True))
     if as_json:
         print_json([{"file": str(path)} | answer._asdict() for path, answer in answers])
@@ -161,7 +175,7 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
 def run_demo(
     seed: Annotated[int, option("N", "Order of words and voices.")] = 0,
 ) -> None:
-    """Teach synthetic words one sample at a time and watch them stay known."""
+    """Teach words, refuse others, find them in a stream: three acts in under a minute, offline."""
     demo.show(out, seed)
 
 
@@ -182,8 +196,8 @@ def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
 
 def _extract(
     spotter: Spotter, paths: list[Path], skip_bad: bool, quiet: bool, learning: bool = False
-) -> Iterator[tuple[list[Path], np.ndarray]]:
-    """Vectors of files, a batch at a time, with a progress bar."""
+) -> Iterator[tuple[list[Path], list[np.ndarray], np.ndarray]]:
+    """Files, clips and vectors, a batch at a time, with a progress bar."""
     with progress_bar(quiet) as progress:
         task = progress.add_task("listening", total=len(paths))
         for start in range(0, len(paths), CLIPS_AT_ONCE):
@@ -197,7 +211,7 @@ def _extract(
                         raise
                     _say_skipped(str(error))
             if kept:
-                yield kept, spotter.vectors(clips, learning=learning)
+                yield kept, clips, spotter.vectors(clips, learning=learning)
             progress.advance(task, min(CLIPS_AT_ONCE, len(paths) - start))
 
 
@@ -214,44 +228,100 @@ class Pupil:
         The file; made where there is none.
     parts
         What a new model is made of; of one that exists, its backbones as they are to be had here.
+    keep_noise
+        Whether clips of noise alone are taught.
     """
 
-    def __init__(self, model: Path, parts: dict[str, Any]):
+    def __init__(self, model: Path, parts: dict[str, Any], keep_noise: bool):
         self.model = model
         self.backbones = parts.pop("backbone", None) if model.exists() else None
         self.parts = parts
+        self.keep_noise = keep_noise
         exists = model.exists()
+        self.revision = modelfile.revision(model)
         self.listener = Spotter.load(model, self.backbones) if exists else Spotter(**parts)
 
-    def learn(self, vectors: np.ndarray, words: list[str], names: list[str]) -> None:
+    @contextlib.contextmanager
+    def told_when_stopped(self) -> Iterator[None]:
+        """Say what became of the model when somebody stops the work inside the `with`."""
+        try:
+            yield
+        except (KeyboardInterrupt, typer.Abort):
+            written = modelfile.revision(self.model) != self.revision
+            done = "all was taught" if written else "nothing was taught"
+            err.print(f"stopped: {done}")
+            raise
+
+    def ask_about(self, words: Sequence[str]) -> None:
+        """Ask about new words that differ from others in capital letters alone."""
+        known = list(self.listener.words)
+        for word in words:
+            other = None if word in known else twin(word, known)
+            known.append(word)
+            if other is None:
+                continue
+            if not (sys.stdin.isatty() and err.is_terminal):
+                warn(f'"{word}" is taught beside "{other}", as another word')
+            elif not typer.confirm(f'There is "{other}". Is "{word}" another word?', default=False):
+                raise InputError(f'nothing was taught; to teach it as "{other}", give it that name')
+
+    def learn(self, vectors: np.ndarray, words: Sequence[str], names: Sequence[str]) -> None:
         """Learn vectors (n, D) of clips by these names; warn of those that may not do."""
-        for word in dict.fromkeys(words):
-            rows = [index for index, other in enumerate(words) if other == word]
-            own = [names[row] for row in rows]
-            for message in teaching.warnings(self.listener, vectors[rows], word, own):
-                warn(message)
+        noise = teaching.is_noise(self.listener, vectors)
+        self.tell_noise([names[row] for row in np.flatnonzero(noise).tolist()])
+        if not self.keep_noise:
+            fit = np.flatnonzero(~noise).tolist()
+            vectors = vectors[fit]
+            words, names = ([texts[row] for row in fit] for texts in (words, names))
+        for message in teaching.lesson_warnings(self.listener, vectors, words, names):
+            warn(message)
         self.write(len(words), lambda spotter: spotter.learn_vectors(vectors, words))
+
+    def tell_noise(self, names: Sequence[str]) -> None:
+        """Say in one line which clips are noise alone, and what becomes of them."""
+        clips = f"{counted(len(names), 'clip')} of noise alone"
+        if names and self.keep_noise:
+            warn(f"taught {clips}, never taken for a word when listening: {listed(names)}")
+        elif names:
+            warn(f"left out {clips}: {listed(names)}; --keep-noise teaches such clips")
 
     def write(self, clips: int, teach: Callable[[Spotter], None]) -> None:
         """Lock the model only for the moment of learning what was listened to before."""
         if not clips:
-            raise InputError("none of the files could be used; nothing was taught")
+            raise InputError(NOTHING)
         with Spotter.edit(self.model, self.backbones, **self.parts) as spotter:
             # Somebody may have replaced the model while we listened.
             spotter.require_same_parts(self.listener)
             teach(spotter)
-        out.print(f"learned {clips} clips")
+        out.print(f"learned {counted(clips, 'clip')}")
         report_model(self.model, spotter)
+        if not spotter.has_thresholds:
+            out.print(
+                "With these parts predict names the nearest word, whatever is said, and listen "
+                "needs --threshold WORD=SCORE; the sizes know their thresholds.",
+                soft_wrap=True,
+            )
 
 
 def _teach(pupil: Pupil, clips: list[tuple[Path, str]], skip_bad: bool, quiet: bool) -> None:
     """Teach sound files, each with its word."""
     word_of = dict(clips)
-    paths = [path for path, _ in clips]
-    batches = list(_extract(pupil.listener, paths, skip_bad, quiet, learning=True))
-    paths = [path for batch, _ in batches for path in batch]
-    vectors = np.concatenate([found for _, found in batches] or [np.empty((0, 0))])
-    pupil.learn(vectors, [word_of[path] for path in paths], [str(path) for path in paths])
+    paths: list[Path] = []
+    vectors: list[np.ndarray] = []
+    # Recording -> the first file that holds it.
+    first: dict[bytes, Path] = {}
+    given = [path for path, _ in clips]
+    for files, heard, found in _extract(pupil.listener, given, skip_bad, quiet, learning=True):
+        paths.extend(files)
+        vectors.append(found)
+        for path, clip in zip(files, heard, strict=True):
+            same = first.setdefault(hashlib.sha256(clip.tobytes()).digest(), path)
+            if word_of[same] != word_of[path]:
+                names = f'"{word_of[same]}" and "{word_of[path]}"'
+                warn(f"{same} and {path} are one recording, taught as {names}")
+    if not paths:
+        raise InputError(NOTHING)
+    pupil.learn(np.concatenate(vectors), [word_of[path] for path in paths], list(map(str, paths)))
 
 
 def _teach_on(
@@ -265,13 +335,17 @@ def _teach_on(
     clips = iter(clips)
     # A folder without clips is said before the workers start.
     clips = itertools.chain([next(clips)], clips)
+    noise: list[str] = []
+    leave_out = None if pupil.keep_noise else noise.extend
     with progress_bar(quiet) as progress:
         task = progress.add_task("listening", total=None)
 
         def step(done: int) -> None:
             progress.update(task, completed=done)
 
-        with workers.listen(pupil.listener, clips, skip_bad, _say_skipped, step) as lesson:
+        heard = workers.listen(pupil.listener, clips, skip_bad, _say_skipped, step, leave_out)
+        with heard as lesson:
+            pupil.tell_noise(noise)
             pupil.write(lesson.clips, lesson.teach)
 
 
@@ -279,6 +353,6 @@ def report_model(model: Path, spotter: Spotter) -> None:
     """Say what a model knows after it was written."""
     samples = sum(spotter.words.values())
     out.print(
-        f"{model}: {len(spotter.words)} words, {samples} samples, "
+        f"{model}: {counted(len(spotter.words), 'word')}, {counted(samples, 'sample')}, "
         f"{spotter.learner.state_bytes.total:,} bytes of statistics"
     )

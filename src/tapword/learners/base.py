@@ -10,6 +10,7 @@ import numpy as np
 
 from tapword.errors import InputError, ModelFileError
 from tapword.registry import Part
+from tapword.text import counted
 
 # Larger numbers are refused: squares of 1e8 of them could not be summed in float32 (up to 3e38).
 LARGEST = 1e15
@@ -102,7 +103,7 @@ class Learner(Part, ABC):
         """Learn the rows of `X` (n, D); equal to `learn_one` in order, and faster."""
         X = self._check(np.asarray(X), ndim=2)
         if len(X) != len(words):
-            raise InputError(f"got {len(X)} vectors for {len(words)} words")
+            raise InputError(f"got {counted(len(X), 'vector')} for {counted(len(words), 'word')}")
         for word in words:
             self._check_word(word)
         if not len(X):
@@ -250,7 +251,8 @@ class Learner(Part, ABC):
         self._number([])
         if not state:
             if rows:
-                raise ModelFileError(f"the model file names {len(words)} words but holds no state")
+                named = counted(len(words), "word")
+                raise ModelFileError(f"the model file names {named} but holds no state")
             return
         dim = self._dim_of(state)
         self._check_size(dim, len(rows))
@@ -406,7 +408,7 @@ class Learner(Part, ABC):
         gigabytes = self.bytes_for(dim, n_rows) / 1e9
         if gigabytes > self.max_gb:
             raise InputError(
-                f"{self.name} with {dim} numbers per vector and {n_rows} words needs "
+                f"{self.name} with {dim} numbers per vector and {counted(n_rows, 'word')} needs "
                 f"{gigabytes:.1f} GB; max_gb is {self.max_gb:g}"
             )
 

@@ -9,6 +9,7 @@ from tapword.errors import InputError
 from tapword.learners.base import Learner, StateReader
 from tapword.learners.packed import Blocks, packed_size
 from tapword.learners.statistics import SketchStatistics, Statistics, WordStatistics
+from tapword.text import counted
 
 # How much of the covariance is kept, and what may be kept instead where memory is short.
 SMALLER_FORMS = {
@@ -178,7 +179,7 @@ class CovarianceLearner(LinearLearner):
         kilobytes = self.bytes_for(dim, n_rows) / 1000
         if self.max_kb is not None and kilobytes > self.max_kb:
             raise InputError(
-                f"{self.name} with {dim} numbers per vector and {n_rows} words needs "
+                f"{self.name} with {dim} numbers per vector and {counted(n_rows, 'word')} needs "
                 f"{kilobytes:.0f} kB; max_kb is {self.max_kb:g}: forget a word, or raise it"
             )
 

@@ -191,6 +191,7 @@ class Cluster:
         skip_bad: bool = False,
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
+        noise: Callable[[list[str]], None] | None = None,
     ) -> Iterator[Lesson]:
         """Encode clips on the workers and make a lesson of them, which holds inside the `with`.
 
@@ -207,8 +208,10 @@ class Cluster:
             Leave out clips that cannot be used and call `skipped` with each message, or raise.
         progress
             Called with the number of clips encoded so far.
+        noise
+            Leave out clips of noise alone and call `noise` with the paths of some; None: keep them.
         """
-        batches = self._batches(spotter, clips, skip_bad, skipped, progress)
+        batches = self._batches(spotter, clips, skip_bad, skipped, progress, noise)
         with tempfile.TemporaryFile() as file:
             if spotter.learner.mergeable:
                 yield self._merged(batches, spotter)
@@ -222,6 +225,7 @@ class Cluster:
         skip_bad: bool,
         skipped: Callable[[str], None] | None,
         progress: Callable[[int], None] | None,
+        noise: Callable[[list[str]], None] | None,
     ) -> Iterator[tuple[list[str], Any]]:
         """Words of the clips that were used and the promise of what they taught, in order."""
         encoder, done = spotter.encoder, 0
@@ -234,14 +238,18 @@ class Cluster:
         whitenings = self._ray.put(encoder.whitenings)
         function = learn if spotter.learner.mergeable else encode
         task = self._task(answering(function), num_returns=2)
+        leave_out = skip_bad, noise is not None
         started = (
-            (batch, *task.remote(parcel, whitenings, batch, skip_bad)) for batch in self._cut(clips)
+            (batch, *task.remote(parcel, whitenings, batch, *leave_out))
+            for batch in self._cut(clips)
         )
         for batch, promise, result in self._ahead(started):
             outcome = self._get(promise, batch[0][0])
             if skipped:
                 for message in outcome.bad:
                     skipped(message)
+            if noise and outcome.noise:
+                noise(outcome.noise)
             yield outcome.words, result
             done += len(batch)
             if progress:
@@ -345,10 +353,11 @@ def _require_reachable(address: str) -> None:
 
 
 class Outcome(NamedTuple):
-    """What became of a batch: words of the clips that were used, messages of the others."""
+    """What became of a batch: words of the clips that were used, messages of bad ones, noise."""
 
     words: list[str]
     bad: list[str]
+    noise: list[str]
 
 
 @dataclass(frozen=True)
@@ -453,10 +462,14 @@ def extract(
 
 
 def learn(
-    parcel: Parcel, whitenings: Sequence[Whitening], clips: list[LabelledClip], skip_bad: bool
+    parcel: Parcel,
+    whitenings: Sequence[Whitening],
+    clips: list[LabelledClip],
+    skip_bad: bool,
+    skip_noise: bool,
 ) -> tuple[Outcome, State]:
     """Teach a batch to an empty learner."""
-    outcome, vectors = encode(parcel, whitenings, clips, skip_bad)
+    outcome, vectors = encode(parcel, whitenings, clips, skip_bad, skip_noise)
     with settled(parcel) as parts:
         learner = fresh(parts["learners"][0])
         if outcome.words:
@@ -465,12 +478,16 @@ def learn(
 
 
 def encode(
-    parcel: Parcel, whitenings: Sequence[Whitening], clips: list[LabelledClip], skip_bad: bool
+    parcel: Parcel,
+    whitenings: Sequence[Whitening],
+    clips: list[LabelledClip],
+    skip_bad: bool,
+    skip_noise: bool,
 ) -> tuple[Outcome, np.ndarray]:
     """Vectors (n, D) of a batch, to learn from."""
-    words: list[str] = []
+    used: list[LabelledClip] = []
     bad: dict[str, str] = {}
-    vectors: list[np.ndarray] = []
+    made: list[np.ndarray] = []
     with settled(parcel) as parts:
         backbones, poolings = parts["backbones"], parts["poolings"]
         encoder = Encoder(backbones, poolings, parcel.preparation, whitenings or "none")
@@ -479,16 +496,21 @@ def encode(
             for path, word in clips[start : start + CLIPS_AT_ONCE]:
                 try:
                     prepared.append(encoder.prepare(audio.read(path)))
-                    words.append(word)
+                    used.append((path, word))
                 except InputError as error:
                     if not skip_bad:
                         raise
                     bad[path] = str(error)
             if prepared:
-                vectors.append(encoder.encode(prepared, learning=True))
+                made.append(encoder.encode(prepared, learning=True))
         require_seen(parcel, list(bad))
-    nothing = np.empty((0, 0), dtype=np.float32)
-    return Outcome(words, list(bad.values())), np.concatenate(vectors or [nothing])
+        vectors = np.concatenate(made or [np.empty((0, 0), dtype=np.float32)])
+        noise = np.zeros(len(vectors), dtype=bool)
+        if skip_noise and len(vectors):
+            noise = encoder.is_noise(vectors)
+    words = [word for (_, word), left_out in zip(used, noise, strict=True) if not left_out]
+    noisy = [path for (path, _), left_out in zip(used, noise, strict=True) if left_out]
+    return Outcome(words, list(bad.values()), noisy), vectors[~noise]
 
 
 def merge(parcel: Parcel, *states: State) -> State:

@@ -35,6 +35,7 @@ from tapword.spotter.thresholds import (
 )
 from tapword.spotter.whitening import Whitening
 from tapword.spotter.words import clean_word
+from tapword.text import counted
 from tapword.version import __version__
 
 Audio = PathLike | np.ndarray
@@ -146,7 +147,9 @@ class Spotter:
         self._forgot = False
 
     def __repr__(self) -> str:
-        return f"<Spotter {self.encoder!r} -> {self.learner.spec}, {len(self.words)} words>"
+        return (
+            f"<Spotter {self.encoder!r} -> {self.learner.spec}, {counted(len(self.words), 'word')}>"
+        )
 
     @property
     def backbones(self) -> list[Backbone]:
@@ -178,7 +181,9 @@ class Spotter:
     ) -> None:
         """Learn many clips: equal to `learn` in order, faster; all of them or none."""
         if len(audios) != len(words):
-            raise InputError(f"got {len(audios)} clips for {len(words)} words")
+            raise InputError(
+                f"got {counted(len(audios), 'clip')} for {counted(len(words), 'word')}"
+            )
         if len(audios):
             self.learn_vectors(self.vectors(audios, sample_rate, learning=True), words)
 

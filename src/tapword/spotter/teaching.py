@@ -1,23 +1,32 @@
 """What is said about clips that are about to be taught, wherever they come from."""
 
 import copy
+import math
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import compress
 
 import numpy as np
 
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import said
+from tapword.text import listed
 
 # Share of the clips that must be heard as another word for it to be close, and how many clips it
 # takes to say so. Set by hand; tests/spotter/test_teaching.py holds them to the demo's words.
 CLOSE_SHARE, FEWEST = 0.8, 3
+# In a lesson of many clips, this share must still be mixed up once the others are learned: fewer
+# are single clips under a wrong name. Set by hand, held to the same.
+STILL_SHARE = 0.2
 # So many recent clips of a lesson, and clips of a word, are compared at most: more change nothing.
 LATEST, MOST = 5, 10
 # A take whose score lacks more than this to its word's threshold is unlike the word's other takes.
 # By this and the other doubts, of 200 takes each 4.5 % are doubted by the voice that taught one
 # before, 6.5 % by other voices, and 93 % of other words (benchmarks/takes.py, Speech Commands).
 UNLIKE_SCORE = 0.2
+# A lesson of many words is looked at in so many parts.
+FOLDS = 3
 
 NOISE = "sounds like noise alone, which is never taken for a word when listening"
 
@@ -45,8 +54,7 @@ def warnings(
         sounds close to another.
     """
     names = [f"take {n + 1}" for n in range(len(vectors))] if names is None else names
-    noisy = compress(names, spotter.encoder.is_noise(vectors))
-    found = [f"{name} {NOISE}" for name in noisy]
+    found = [f"{name} {NOISE}" for name in compress(names, is_noise(spotter, vectors))]
     other = close_word(spotter, vectors, word)
     return found if other is None else [*found, close_warning(word, other)]
 
@@ -57,7 +65,7 @@ def doubts(spotter: Spotter, vector: np.ndarray, word: str) -> list[str]:
     It may be noise alone, sound like another word, or unlike this word's other takes; the latter
     two can be told where thresholds are known.
     """
-    if spotter.encoder.is_noise(vector[None])[0]:
+    if is_noise(spotter, vector[None])[0]:
         return [f"this take {NOISE}"]
     if not spotter.words or not spotter.has_thresholds:
         return []
@@ -71,6 +79,80 @@ def doubts(spotter: Spotter, vector: np.ndarray, word: str) -> list[str]:
     return [f'this take sounds unlike "{word}" so far'] if lacking > UNLIKE_SCORE else []
 
 
+def is_noise(spotter: Spotter, vectors: np.ndarray) -> np.ndarray:
+    """Say which of the vectors (n, D) of clips are noise alone, (n,) bool."""
+    return spotter.encoder.is_noise(vectors)
+
+
+def lesson_warnings(
+    spotter: Spotter, vectors: np.ndarray, words: Sequence[str], names: Sequence[str]
+) -> list[str]:
+    """Say of clips of several words which words, and which clips, sound like another word.
+
+    Each third of the clips is asked of a copy that was taught the other two. A word is close to
+    another as for `close_word`, or where nearly all its clips would count as the other. Of words
+    that are not, the clips are named that would be taken for another word. Arguments are as for
+    `warnings`, with a word for each clip.
+    """
+    rows_of: dict[str, list[int]] = {}
+    for row, word in enumerate(words):
+        rows_of.setdefault(word, []).append(row)
+
+    def lesson(fold: int | None = None, without: str | None = None) -> Spotter:
+        """Teach a copy a few clips of each word, but for one third or one word."""
+        rows = [
+            row
+            for word, own in rows_of.items()
+            for place, row in enumerate(own[:MOST])
+            if place % FOLDS != fold and word != without
+        ]
+        return _taught(spotter, vectors[rows], [words[row] for row in rows])
+
+    pairs: dict[tuple[str, str], _Likeness] = {}
+    for fold in range(FOLDS):
+        asked = [row for own in rows_of.values() for row in own[fold::FOLDS]]
+        if not asked:
+            break
+        pupil = lesson(fold)
+        thresholds = pupil.thresholds() if pupil.has_thresholds else {}
+        for row, scores in zip(asked, pupil.score_vectors(vectors[asked]), strict=True):
+            others = dict(scores.words)
+            own_score = others.pop(words[row], -math.inf)
+            if not others:
+                continue
+            other = max(others, key=lambda word: others[word])
+            counts = said(scores._replace(words=others), thresholds) == other
+            nearer = others[other] > own_score
+            pair = pairs.setdefault((words[row], other), _Likeness())
+            pair.counting += counts
+            pair.nearer += nearer
+            if counts and nearer:
+                pair.taken.append(names[row])
+    close: dict[str, str] = {}
+    single = []
+    for (word, other), pair in pairs.items():
+        rows = rows_of[word]
+        mixed_up = pair.nearer >= STILL_SHARE * len(rows) >= STILL_SHARE * FEWEST
+        mixed_up = mixed_up and other == _mostly_heard(lesson(without=word), vectors[rows[:MOST]])
+        if mixed_up or pair.counting >= CLOSE_SHARE * len(rows) >= CLOSE_SHARE * FEWEST:
+            if close.get(other) != word:
+                close[word] = other
+        elif pair.taken:
+            single.append(f'taught as "{word}", sounds like "{other}": {listed(pair.taken)}')
+    return [close_warning(*pair) for pair in close.items()] + single
+
+
+@dataclass
+class _Likeness:
+    """Clips of a word that have another for the next best."""
+
+    # How many would count as the other were there no such word, and are nearer to it.
+    counting: int = 0
+    nearer: int = 0
+    # Those of which both is true.
+    taken: list[str] = field(default_factory=list)
+
+
 def close_word(spotter: Spotter, vectors: np.ndarray, word: str) -> str | None:
     """Taught word that clips of another are mixed up with, or None; arguments as for `warnings`.
 
@@ -81,18 +163,30 @@ def close_word(spotter: Spotter, vectors: np.ndarray, word: str) -> str | None:
     vectors = vectors[:MOST]
     if len(vectors) < FEWEST:
         return None
-    heard = Counter(answer.word for answer in spotter.predict_vectors(vectors, closed=True))
-    other, votes = heard.most_common(1)[0]
-    if other in (None, word) or votes < CLOSE_SHARE * len(vectors):
+    other = _mostly_heard(spotter, vectors)
+    if other in (None, word):
         return None
-    pupil = copy.copy(spotter)
     for index, vector in enumerate(vectors):
-        pupil.learner = copy.deepcopy(spotter.learner)
         rest = np.delete(vectors, index, axis=0)
-        pupil.learn_vectors(rest, [word] * len(rest))
+        pupil = _taught(spotter, rest, [word] * len(rest))
         if pupil.predict_vectors(vector[None], closed=True)[0].word == other:
             return other
     return None
+
+
+def _mostly_heard(spotter: Spotter, vectors: np.ndarray) -> str | None:
+    """Word that nearly all clips are nearest to, or None."""
+    heard = Counter(answer.word for answer in spotter.predict_vectors(vectors, closed=True))
+    word, votes = heard.most_common(1)[0]
+    return word if votes >= CLOSE_SHARE * len(vectors) else None
+
+
+def _taught(spotter: Spotter, vectors: np.ndarray, words: Sequence[str]) -> Spotter:
+    """Copy of a spotter that has learned more."""
+    pupil = copy.copy(spotter)
+    pupil.learner = copy.deepcopy(spotter.learner)
+    pupil.learn_vectors(vectors, words)
+    return pupil
 
 
 def close_warning(word: str, other: str) -> str:

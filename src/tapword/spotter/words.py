@@ -1,6 +1,7 @@
 """What a word may be called."""
 
 import unicodedata
+from collections.abc import Iterable
 
 from tapword.errors import InputError
 
@@ -36,3 +37,17 @@ def clean_word(word: str) -> str:
             f"got {word[: MOST_CHARACTERS + 20]!r}"
         )
     return cleaned
+
+
+def twin(word: str, known: Iterable[str]) -> str | None:
+    """Known word that is spelled as `word` but for capital letters; None where there is none.
+
+    Examples
+    --------
+    >>> twin("Lamp", ["music", "lamp"])
+    'lamp'
+    >>> twin("lamp", ["lamp"]) is None
+    True
+    """
+    folded = word.casefold()
+    return next((one for one in known if one != word and one.casefold() == folded), None)

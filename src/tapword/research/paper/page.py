@@ -17,6 +17,10 @@ from tapword.research.report import Writers, shell, write_json, write_text
 STYLE = resources.files("tapword.research.paper").joinpath("page.css").read_text("utf-8")
 
 
+# Characters that fit beside each other on a page of 1280 pixels, as a console counts them.
+PAGE_COLUMNS = 150
+
+
 def console_tables(comparison: Comparison, width: int = 100) -> Iterator[RenderableType]:
     """Tables for a console, each with as many groups side by side as `width` holds."""
     for start, end in _chunks(comparison, width):
@@ -39,7 +43,7 @@ def console_tables(comparison: Comparison, width: int = 100) -> Iterator[Rendera
 
 
 def _chunks(comparison: Comparison, room: int) -> Iterator[tuple[int, int]]:
-    """Find groups, from and to, that fit on a console."""
+    """Find groups, from and to, that fit beside each other."""
     names = [comparison.corner, *(name for name, _ in comparison.rows)]
     # Beside each column stand a space of padding and one of the box; the box has two edges.
     first = max(map(len, names)) + 2 + 2
@@ -79,7 +83,10 @@ WRITERS: Writers = {
 
 
 def _section(table: Reproduced) -> str:
-    body = "".join([*table.drawings, *map(_table, table.comparisons), _list(table.notes)])
+    tables = [
+        _table(one, *chunk) for one in table.comparisons for chunk in _chunks(one, PAGE_COLUMNS)
+    ]
+    body = "".join([*table.drawings, *tables, _list(table.notes)])
     return shell.section(f"{table.name}: {table.title}", body)
 
 
@@ -87,15 +94,18 @@ def _list(notes: list[str]) -> str:
     return f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in notes)}</ul>'
 
 
-def _table(shown: Comparison) -> str:
+def _table(shown: Comparison, start: int, end: int) -> str:
+    """Table of the groups from `start` to `end`."""
+    groups = shown.groups[start:end]
+    title = shown.title + (" (continued)" if start else "")
     top = "".join(
         f'<th scope="colgroup" colspan="{len(group.columns())}">{escape(group.title)}</th>'
-        for group in shown.groups
+        for group in groups
     )
-    below = "".join(_row('th scope="col"', group.columns()) for group in shown.groups)
+    below = "".join(_row('th scope="col"', group.columns()) for group in groups)
     rows = ""
     for name, cells in shown.rows:
-        pairs = zip(shown.groups, cells, strict=True)
+        pairs = zip(groups, cells[start:end], strict=True)
         texts = "".join(_row("td", group.cells(cell)) for group, cell in pairs)
         rows += f'<tr><th scope="row" class="name">{escape(name)}</th>{texts}</tr>'
     table = (
@@ -103,7 +113,7 @@ def _table(shown: Comparison) -> str:
         f'<tr><th class="name" rowspan="2" scope="col">{escape(shown.corner)}</th>{top}</tr>'
         f"<tr>{below}</tr></thead><tbody>{rows}</tbody></table>"
     )
-    return f"<h3>{escape(shown.title)}</h3>{shell.scrolling(table, shown.title)}"
+    return f"<h3>{escape(title)}</h3>{shell.scrolling(table, title)}"
 
 
 def _row(tag: str, texts: list[str]) -> str:

@@ -36,9 +36,9 @@ def table(records: Records) -> Table:
     results, best = records.results, columns.best_of(records.results)
     made = Table(box=box.SIMPLE_HEAD, padding=(0, 0), title_justify="left")
     # A name that is the same in every row is said once, so that the others have room.
-    alike = [column for column in columns.same(results) if getattr(results[0], column.key)]
+    alike = [one for one in columns.same(results) if columns.value_of(results[0], one.key)]
     if alike:
-        names = (f"{column.title} {getattr(results[0], column.key)}" for column in alike)
+        names = (f"{one.title} {columns.value_of(results[0], one.key)}" for one in alike)
         made.title = Text(as_json(", ".join(names)))
     shown = [column for column in columns.columns_of(results, brief=True) if column not in alike]
     for column in shown:
@@ -105,7 +105,7 @@ def write_latex(records: Records, path: PathLike) -> None:
     align = "".join("l" if column.key in columns.NAMES else "r" for column in shown)
     head = " & ".join(_latex(column.title) for column in shown)
     facts = {"dataset": records.config.dataset, "order": records.config.order}
-    facts |= {column.title: getattr(results[0], column.key) for column in alike}
+    facts |= {column.title: columns.value_of(results[0], column.key) for column in alike}
     caption = ", ".join(f"{key} {value}" for key, value in facts.items() if value)
     refusals = map(_latex, refused(results))
     notes = "".join(f"\\par\\smallskip{{\\footnotesize {line}}}\n" for line in refusals)

@@ -10,18 +10,23 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapword.research.records import Result
+from tapword.research.report.columns import PARTS
 
+# The panel of presets beside panels of several backbones.
+SIZES = "sizes"
 # Colours and dashes of lines: classes c0, c1, ... and d0, d1, ... of page.css.
 N_COLOURS, N_DASHES = 7, 6
 VIRIDIS = ("440154", "472c7a", "3b518b", "2c718e", "21908d", "27ad81", "5cc863", "aadc32", "fde725")
 
 # Beyond these counts of tasks numbers do not fit their cells, and tooltips make a page too heavy.
 NUMBERS_UP_TO, TOOLTIPS_UP_TO = 12, 60
+# More tasks than these are numbered, not named: names would touch. Width of a name's letter.
+NAMED_TASKS_UP_TO, LETTER = 36, 6.6
 # Lines are named at their ends where they are few and their names short, else numbered; labels
 # stand so far apart at least, and from this many lines on a phone hides them.
 NAMES_UP_TO, NAME_LENGTH, LABEL_GAP, MANY_LINES = 6, 12, 16.0, 9
@@ -121,7 +126,7 @@ class Axes:
 
 def curves(results: Sequence[Result]) -> str:
     """Accuracy over the words learned so far against their number, one line a result."""
-    lines = _lines(results, "backbone", "size", "shots")
+    lines = _lines(results, "backbone", "shots")
     for line, result in zip(lines, results, strict=True):
         for x, y in _mean_curve(result):
             line.points.append(Point(x, y, f"{line.label}: {y:.2f}% after {x:g} words"))
@@ -133,7 +138,7 @@ def curves(results: Sequence[Result]) -> str:
 def few_shot(results: Sequence[Result]) -> str:
     """Accuracy against samples a word, one line a combination, bands of a standard deviation."""
     lines: dict[tuple[str, str], Line] = {}
-    for one, result in zip(_lines(results, "backbone", "size"), results, strict=True):
+    for one, result in zip(_lines(results, "backbone"), results, strict=True):
         if not result.shots or result.acc is None:
             continue
         # Marked by letters: numbers are those of results.
@@ -153,13 +158,15 @@ def heat_map(
 ) -> str:
     """Accuracy on each task (across) after each task (down); colours run from `low` to 100%.
 
-    The words of `tasks` stand in the tooltips.
+    Tasks are called by their words, where `tasks` has them, and by numbers otherwise.
     """
     if not matrix:
         return ""
     count = len(matrix)
     cell = min(CELL, MATRIX / count)
-    left, top, side = 46, 6, cell * count
+    names = [_task_name(words) for words in tasks] if count <= NAMED_TASKS_UP_TO else []
+    room = round(LETTER * max(map(len, names), default=0))
+    left, top, side = 46 + max(0, room - 12), 6, cell * count
     # Each channel of the colours runs through these values from `low` to 100%.
     channels = list(zip(*map(bytes.fromhex, VIRIDIS), strict=True))
     stops = np.linspace(low, 100, len(VIRIDIS))
@@ -171,8 +178,10 @@ def heat_map(
             x, y = left + j * cell, top + i * cell
             tip = ""
             if count <= TOOLTIPS_UP_TO:
-                words = f" ({', '.join(tasks[j])})" if j < len(tasks) else ""
-                tip = f"after task {i + 1}, on task {j + 1}{words}: {value:.1f}%"
+                after, on = (
+                    ", ".join(tasks[k]) if k < len(tasks) else f"task {k + 1}" for k in (i, j)
+                )
+                tip = f"after {after}, on {on}: {value:.1f}%"
                 tip = f"<title>{escape(tip)}</title>"
             red, green, blue = (round(float(np.interp(value, stops, one))) for one in channels)
             cells.append(
@@ -186,20 +195,35 @@ def heat_map(
                     f'<text class="on-{ground}" x="{x + cell / 2:.4g}" y="{y + cell / 2:.4g}" '
                     f'pointer-events="none">{value:.0f}</text>'
                 )
-    axes = "".join(
-        f'<text x="{left - 6}" y="{top + (t - 0.5) * cell + 4:.4g}" text-anchor="end">{t:g}</text>'
-        f'<text x="{left + (t - 0.5) * cell:.4g}" y="{top + side + 17:.4g}" '
-        f'text-anchor="middle">{t:g}</text>'
-        for t in whole_steps(1, count)
-    )
-    width, height = left + max(side, 120) + 4, top + max(side, 60) + 46
+    # Names go upwards below the matrix, numbers stand there.
+    turned = bool(names)
+    axes = ""
+    for t in range(1, count + 1) if names else map(int, whole_steps(1, count)):
+        name = escape(names[t - 1] if t <= len(names) else str(t))
+        x, y = left + (t - 0.5) * cell, top + (t - 0.5) * cell + 4
+        place = f'transform="translate({x + 4:.4g} {top + side + 8:.4g}) rotate(-90)"'
+        if not turned:
+            place = f'x="{x:.4g}" y="{top + side + 17:.4g}"'
+        anchor = "end" if turned else "middle"
+        axes += (
+            f'<text x="{left - 6}" y="{y:.4g}" text-anchor="end">{name}</text>'
+            f'<text {place} text-anchor="{anchor}">{name}</text>'
+        )
+    below = top + side + (room if turned else 0)
+    width, height = left + max(side, 120) + 4, max(below, top + 60) + 46
     return (
         f'<svg class="matrix" viewBox="0 0 {width:.4g} {height:.4g}" role="img" '
         f'style="max-width:{width:.4g}px" aria-label="accuracy on each task after each task">'
-        f'{axes}<text x="{left + side / 2:.4g}" y="{top + side + 38:.4g}" text-anchor="middle">'
+        f'{axes}<text x="{left + side / 2:.4g}" y="{below + 38:.4g}" text-anchor="middle">'
         f'accuracy on task</text><text transform="translate(14 {top + side / 2:.4g}) rotate(-90)" '
         f'text-anchor="middle">after task</text><g class="cells">{"".join(cells)}</g></svg>'
     )
+
+
+def _task_name(words: Sequence[str]) -> str:
+    """Name a task by its first word, cut where it is long, and how many more there are."""
+    first = words[0] if len(words[0]) <= NAME_LENGTH else words[0][: NAME_LENGTH - 1] + "…"
+    return first + (f" +{len(words) - 1}" if len(words) > 1 else "")
 
 
 def scale(low: float) -> str:
@@ -271,13 +295,22 @@ def _legend(lines: list[Line]) -> str:
 
 
 def _varying(results: Iterable[Result], *keys: str) -> list[str]:
-    """Fields that are not the same in all results."""
-    return [key for key in keys if len({getattr(result, key) for result in results}) > 1]
+    """Fields that are not the same in all results; a preset stands for its parts."""
+    found = ((key, {_part(result, key) for result in results}) for key in keys)
+    return [key for key, values in found if len(values - {None, SIZES}) > 1]
+
+
+def _part(result: Result, key: str) -> Any:
+    """Field of a result; a preset is called by its name, in the learner's place."""
+    if result.size is None or key not in PARTS:
+        return getattr(result, key)
+    return {"backbone": SIZES, "learner": result.size}.get(key)
 
 
 def _names(result: Result, keys: Iterable[str]) -> str:
-    values = ((key, getattr(result, key)) for key in keys)
-    return " · ".join(f"{value}-shot" if key == "shots" else str(value) for key, value in values)
+    values = ((key, _part(result, key)) for key in keys)
+    named = (f"{value}-shot" if key == "shots" else value for key, value in values if value)
+    return " · ".join(named)
 
 
 def _lines(results: Sequence[Result], *panel_keys: str) -> list[Line]:
@@ -291,15 +324,15 @@ def _lines(results: Sequence[Result], *panel_keys: str) -> list[Line]:
     drawn = [result for result in results if result.acc is not None]
     kinds = {
         # What was refused is never drawn, and comes last so as to take no colour from the rest.
-        key: list(dict.fromkeys(getattr(result, key) for result in [*drawn, *results]))
+        key: list(dict.fromkeys(_part(result, key) for result in [*drawn, *results]))
         for key in ("learner", "pooling")
     }
-    counts = {key: len({getattr(result, key) for result in drawn}) for key in kinds}
+    counts = {key: len({_part(result, key) for result in drawn}) for key in kinds}
     by_colour, by_dash = sorted(kinds, key=lambda key: -counts[key])
     lines = []
     for number, result in enumerate(results, start=1):
-        round_, colour = divmod(kinds[by_colour].index(getattr(result, by_colour)), N_COLOURS)
-        dash = round_ * max(counts[by_dash], 1) + kinds[by_dash].index(getattr(result, by_dash))
+        round_, colour = divmod(kinds[by_colour].index(_part(result, by_colour)), N_COLOURS)
+        dash = round_ * max(counts[by_dash], 1) + kinds[by_dash].index(_part(result, by_dash))
         panel, label = _names(result, panel_keys), _names(result, shown)
         lines.append(Line(panel, str(number), label, colour, dash % N_DASHES, []))
     return lines

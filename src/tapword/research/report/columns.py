@@ -7,8 +7,9 @@ from tapword.research.records import AnyResult, Result
 
 # Stands where there is no value.
 NONE = "—"
-# Columns that name the parts of a result.
-NAMES = ("backbone", "pooling", "learner", "size")
+# Columns that name a result: by the preset that chose its parts, or by its parts.
+PARTS = ("backbone", "pooling", "learner")
+NAMES = ("size", *PARTS)
 
 
 def human_bytes(count: float) -> str:
@@ -46,10 +47,10 @@ def _interval(ends: tuple[float, float]) -> str:
 
 ONE_DIGIT, TWO_DIGITS, THREE_DIGITS = "{:.1f}".format, "{:.2f}".format, "{:.3f}".format
 COLUMNS = (
+    Column("size", "size", str, True, "preset that chose the parts"),
     Column("backbone", "backbone", str, True, "turns sound into frames"),
     Column("pooling", "pooling", str, True, "turns the frames of a clip into one vector"),
     Column("learner", "learner", str, True, "learns words from vectors"),
-    Column("size", "size", str, True, "preset that chose the parts"),
     Column("shots", "shots", str, True, "samples learned of each word"),
     Column("acc", "acc %", TWO_DIGITS, True, "test clips named right after the last task"),
     Column("acc_std", "± std", TWO_DIGITS, False, "standard deviation of acc over orderings"),
@@ -99,8 +100,13 @@ VOICES = (
 
 
 def value_of(result: AnyResult, key: str) -> Any:
-    """Value of a column; None where this kind of result has none, or a spread is of one value."""
+    """Value of a column; None where this kind of result has none, or a spread is of one value.
+
+    A preset stands for its parts.
+    """
     if key.endswith("_std") and len(result.orderings) == 1:
+        return None
+    if key in PARTS and result.size is not None:
         return None
     return getattr(result, key, None)
 
@@ -135,7 +141,7 @@ def same(results: Sequence[AnyResult]) -> list[Column]:
     if len(results) < 2:
         return []
     named = [column for column in COLUMNS if column.key in NAMES]
-    return [c for c in named if len({getattr(result, c.key) for result in results}) == 1]
+    return [c for c in named if len({value_of(result, c.key) for result in results}) == 1]
 
 
 def cell(result: AnyResult, column: Column, deviation: bool = True) -> str:
@@ -153,8 +159,8 @@ def cell(result: AnyResult, column: Column, deviation: bool = True) -> str:
 
 
 def name_of(result: AnyResult) -> str:
-    """Name a result by its parts."""
-    parts = [getattr(result, key) for key in NAMES if getattr(result, key) is not None]
+    """Name a result by its preset, or by its parts."""
+    parts = [value_of(result, key) for key in NAMES if value_of(result, key) is not None]
     if result.shots:
         parts.append(f"{result.shots}-shot")
     return " · ".join(parts)

@@ -1,6 +1,7 @@
 """The HTML page of an evaluation."""
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -84,6 +85,8 @@ def _results(results: Sequence[AnyResult]) -> str:
     best = columns.best_of(results)
 
     def kind(column: columns.Column) -> str:
+        if column.key.endswith("_ci"):
+            return "interval"
         return "name same" if column in alike else "name" if column.key in columns.NAMES else ""
 
     head = "".join(
@@ -102,10 +105,20 @@ def _results(results: Sequence[AnyResult]) -> str:
                 look = "best"
             if column is ACCURACY and value is None:
                 text = "refused"
-            row += f'<td class="{look}" data-v="{raw}">{escape(text)}</td>'
+            shown_text = escape(text)
+            if column.key in columns.NAMES:
+                # Long names break between their parts, not within them.
+                shown_text = re.sub(r"(?<=[_:,+=|])(?=\w)", "<wbr>", shown_text)
+            row += f'<td class="{look}" data-v="{raw}">{shown_text}</td>'
         rows.append(row)
     table = shell.scrolling(shell.table('id="results"', head, rows), "results")
-    meanings = "".join(f"<div><dt>{one.title}</dt><dd>{one.meaning}</dd></div>" for one in shown)
+    meant = [(column.title, column.meaning) for column in shown]
+    presets = {one.size: one for one in results if one.size is not None}
+    for size, one in presets.items():
+        meant.append((size, " -> ".join(getattr(one, key) for key in columns.PARTS)))
+    meanings = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(meaning)}</dd></div>" for name, meaning in meant
+    )
     refusals = "".join(shell.soft(f"Refused: {reason}") for reason in columns.refused(results))
     return (
         f"{shell.copy_button('results')}{table}{refusals}"
@@ -125,7 +138,7 @@ def _details(results: Sequence[Result]) -> str:
         body = _confusion(result)
         if drawing := charts.heat_map(result.matrix, low, tasks):
             drawing = f"<h4>Accuracy on each task</h4>{charts.scale(low)}{drawing}"
-            body = f"<figure>{drawing}</figure>{body}"
+            body = f"<figure>{drawing}{_taught(result)}</figure>{body}"
         if not body:
             continue
         accuracies = ", ".join(f"{ordering.acc:.2f}" for ordering in result.orderings)
@@ -141,6 +154,18 @@ def _details(results: Sequence[Result]) -> str:
         return ""
     pick = f'<label>Result <select id="pick">{"".join(options)}</select></label>'
     return f'<p class="js-only">{pick}</p>{"".join(articles)}'
+
+
+def _taught(result: Result) -> str:
+    """List the words of the tasks of each ordering, where a drawing can only number them."""
+    if len(result.orderings) == 1:
+        return ""
+    rows = "".join(
+        f"<dt>{number}</dt><dd>{escape('; '.join(map(', '.join, ordering.tasks)))}</dd>"
+        for number, ordering in enumerate(result.orderings, start=1)
+    )
+    name = "Words of the tasks in each ordering"
+    return f'<details><summary>{name}</summary><dl class="rows">{rows}</dl></details>'
 
 
 def _confusion(result: Result) -> str:

@@ -1,0 +1,111 @@
+"""Formats that libsndfile does not read, decoded by ffmpeg where that is installed."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import threading
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from tapword.errors import InputError
+from tapword.files import PathLike
+
+SUFFIXES = (".m4a", ".aac", ".webm", ".wma")
+# A choice: a second of sound takes ffmpeg milliseconds, so one that is silent for so long hangs.
+PATIENCE_S = 30.0
+
+
+class Format(NamedTuple):
+    """A kind of file: what people call it, ffmpeg's name for it, and how its files begin."""
+
+    name: str
+    demuxer: str
+    beginning: re.Pattern[bytes]
+
+
+# ffmpeg is told which of them it is: it knows hundreds of formats that nobody needs to meet, some
+# of which name other files and addresses.
+FORMATS = (
+    Format("M4A or MP4", "mov", re.compile(rb"....ftyp", re.DOTALL)),
+    Format("AAC", "aac", re.compile(rb"\xff[\xf0\xf1\xf8\xf9]")),
+    Format("WebM", "matroska", re.compile(rb"\x1aE\xdf\xa3")),
+    Format("WMA", "asf", re.compile(rb"0&\xb2u\x8ef\xcf\x11")),
+)
+
+
+def recognise(start: bytes) -> Format | None:
+    """Format of a file by its first 12 bytes; None where it is none of these."""
+    return next((kind for kind in FORMATS if kind.beginning.match(start)), None)
+
+
+class Decoder:
+    """A file as ffmpeg decodes it, to one channel; read like a `soundfile.SoundFile`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        What it is.
+    rate
+        Samples per second that are wanted.
+    """
+
+    channels = 1
+
+    def __init__(self, path: PathLike, kind: Format, rate: int):
+        program = shutil.which("ffmpeg")
+        if program is None:
+            raise InputError(
+                f"{path} is {kind.name} sound, which ffmpeg decodes: install ffmpeg, or convert "
+                "the file to WAV or FLAC"
+            )
+        self.path, self.samplerate = path, rate
+        # With its protocol in front, no name is taken for an option or an address.
+        source = b"file:" + os.fsencode(os.path.abspath(path))
+        self._process = subprocess.Popen(
+            [
+                *(program, "-nostdin", "-v", "quiet", "-protocol_whitelist", "file"),
+                *("-f", kind.demuxer, "-i", source if os.name != "nt" else os.fsdecode(source)),
+                *("-map", "0:a:0", "-ac", "1", "-ar", str(rate), "-f", "f32le", "pipe:1"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def read(self, frames: int, dtype: str = "float32", always_2d: bool = True) -> np.ndarray:
+        """Decode the next samples, (n, 1) float32; fewer than `frames` at the end alone."""
+        assert self._process.stdout is not None
+        watch = threading.Timer(PATIENCE_S, self._process.kill)
+        watch.start()
+        try:
+            data = self._process.stdout.read(4 * frames)
+            ended = len(data) < 4 * frames
+            failed = ended and self._process.wait() != 0
+        finally:
+            watch.cancel()
+        if failed:
+            raise InputError(
+                f"{self.path} could not be decoded by ffmpeg; to see why: "
+                f"ffmpeg -i {shlex.quote(str(self.path))} clip.wav"
+            )
+        return np.frombuffer(data[: len(data) // 4 * 4], dtype="<f4").reshape(-1, 1)
