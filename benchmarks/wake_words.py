@@ -46,13 +46,8 @@ import numpy as np
 from tapword.audio import files as audio
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.listening.detector import (
-    PIECE_SAMPLES,
-    REFRACTORY_S,
-    Candidate,
-    Detector,
-    replay,
-)
+from tapword.listening.decider import REFRACTORY_S, Candidate, replay
+from tapword.listening.detector import PIECE_SAMPLES, Detector
 from tapword.research.datasets.base import word_folders
 from tapword.research.stream_eval import TOLERANCE_S
 from tapword.research.stream_mix import Placed

@@ -46,6 +46,7 @@ def honest(learner: str = "slda", pooling: str = "avg", words: int = 2) -> model
         "rows": None,
         "sensitivity": 0.5,
         "sensitivities": {},
+        "lengths": {},
     }
     return modelfile.Model(header, spotter.learner.state())
 

@@ -1,4 +1,4 @@
-"""Words of speechocean762, each as cut out and as the second around it in its sentence.
+"""Words of speechocean762, as cut out and as the second around them, and phrases among others.
 
 The corpus (J. Zhang et al., CC BY 4.0) is a folder of `clips/` and `words.jsonl`: clip, speaker,
 and each word with its start and length in seconds by forced alignment.
@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.audio import files
-from tapword.audio.align import cut
+from tapword.audio.align import align, cut
 from tapword.audio.files import SAMPLE_RATE
-from tapword.spotter.encoder import prepare
+from tapword.spotter.lengths import CLIP_S, MARGIN_S, MAX_S
 
 # Words of Speech Commands, on which the project is tested: nothing is learned from them.
 TESTED = """\
@@ -24,6 +24,10 @@ no off on one right seven sheila six stop three tree two up visual wow yes zero"
 BESIDE_S = 0.03
 # Seconds that a word may last, and how often one is taken at most.
 SHORTEST_S, LONGEST_S, MOST = 0.15, 1.0, 24
+# Neighbouring words that are taken for a phrase.
+FEWEST_WORDS, MOST_WORDS = 2, 7
+# Seconds that one lasts at least: a little less than what is heard as a phrase.
+SHORTEST_PHRASE_S = 0.8
 
 
 class Token(NamedTuple):
@@ -33,6 +37,61 @@ class Token(NamedTuple):
     speaker: str
     alone: np.ndarray
     among: np.ndarray
+
+
+def phrases(folder: Path, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Two to seven neighbouring words of each sentence that has them, as a window for the encoder.
+
+    What is said before and after is heard at the edges.
+    """
+    for line in (folder / "words.jsonl").read_text("utf-8").splitlines():
+        sentence = json.loads(line)
+        words = sentence["words"]
+        if len(words) < FEWEST_WORDS:
+            continue
+        n = int(rng.integers(FEWEST_WORDS, min(MOST_WORDS, len(words)) + 1))
+        first = int(rng.integers(0, len(words) - n + 1))
+        start_s = words[first][1]
+        end_s = sum(words[first + n - 1][1:])
+        if SHORTEST_PHRASE_S <= end_s - start_s <= MAX_S:
+            sound = files.load(folder / "clips" / sentence["clip"])
+            yield window(sound, start_s, end_s)
+
+
+def repeated(folder: Path, least: int) -> Iterator[list[np.ndarray]]:
+    """Phrases that so many people say, each as clips for the encoder, one of each person."""
+    places: dict[str, dict[str, tuple[str, float, float]]] = {}
+    for line in (folder / "words.jsonl").read_text("utf-8").splitlines():
+        sentence = json.loads(line)
+        words = sentence["words"]
+        for n in range(FEWEST_WORDS, MOST_WORDS + 1):
+            for first in range(len(words) - n + 1):
+                start_s, end_s = words[first][1], sum(words[first + n - 1][1:])
+                if SHORTEST_PHRASE_S <= end_s - start_s <= MAX_S:
+                    phrase = " ".join(word for word, *_ in words[first : first + n])
+                    said = places.setdefault(phrase, {})
+                    said.setdefault(sentence["speaker"], (sentence["clip"], start_s, end_s))
+    for said in places.values():
+        if len(said) >= least:
+            yield [
+                window(alone(files.load(folder / "clips" / clip), start_s, end_s), start_s, end_s)
+                for clip, start_s, end_s in said.values()
+            ]
+
+
+def alone(sound: np.ndarray, start_s: float, end_s: float) -> np.ndarray:
+    """Silence what lies before and after a stretch of a sound."""
+    first = max(round((start_s - BESIDE_S) * SAMPLE_RATE), 0)
+    last = round((end_s + BESIDE_S) * SAMPLE_RATE)
+    result = np.zeros_like(sound)
+    result[first:last] = sound[first:last]
+    return result
+
+
+def window(sound: np.ndarray, start_s: float, end_s: float) -> np.ndarray:
+    """Cut a stretch out of a sound with the margin that clips have."""
+    middle = round((start_s + end_s) / 2 * SAMPLE_RATE)
+    return cut(sound, middle, round((end_s - start_s + 2 * MARGIN_S) * SAMPLE_RATE))
 
 
 def tokens(folder: Path) -> Iterator[Token]:
@@ -50,6 +109,6 @@ def tokens(folder: Path) -> Iterator[Token]:
                 sound = files.load(folder / "clips" / sentence["clip"])
             first = round((start_s - BESIDE_S) * SAMPLE_RATE)
             last = round((start_s + length_s + BESIDE_S) * SAMPLE_RATE)
-            alone = prepare(sound[max(first, 0) : last], aligned=True)
+            cut_out = align(sound[max(first, 0) : last], CLIP_S)
             middle = round((start_s + length_s / 2) * SAMPLE_RATE)
-            yield Token(word, sentence["speaker"], alone, cut(sound, middle, SAMPLE_RATE))
+            yield Token(word, sentence["speaker"], cut_out, cut(sound, middle, SAMPLE_RATE))

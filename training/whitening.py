@@ -4,7 +4,8 @@
 
 SPEECHOCEAN is the folder of speechocean762 (see speechocean.py), each CALL a recording of phone
 calls. Written is assets/whitening/, one file a backbone: how the vectors of a word vary, and the
-background, vectors of windows of running speech, half of them from the one and half from the other.
+background, vectors of windows of running speech, half of them from the one and half from the other:
+windows of a second for words, longer ones for phrases.
 No recording and no word is written.
 """
 
@@ -13,12 +14,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from speechocean import tokens
+from speechocean import SHORTEST_PHRASE_S, phrases, tokens, window
 
 from tapword.audio import files
+from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.segmenter import Segmenter
 from tapword.spotter import presets
 from tapword.spotter.encoder import CLIPS_AT_ONCE, group_lengths
+from tapword.spotter.lengths import MAX_S
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, vector_kind
 
@@ -26,8 +29,8 @@ SOURCE = "speechocean762 (J. Zhang et al., CC BY 4.0), words that are said three
 ASSETS = Path(__file__).parent.parent / "src" / "tapword" / "assets"
 # How often a word must be said, and how often it is taken.
 LEAST, MOST = 3, 12
-# Windows of the background, from either source.
-WINDOWS = 500
+# Windows of the background, from either source: of a second, and longer.
+WINDOWS, PHRASES = 500, 300
 
 
 def main(speechocean: str, *calls: str) -> None:
@@ -37,6 +40,12 @@ def main(speechocean: str, *calls: str) -> None:
     among = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
     heard = [window for call in calls for window in windows(call)]
     background = among + [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
+    # A generator of their own: the windows from before stay the same.
+    apart = np.random.default_rng(1)
+    longer = list(phrases(Path(speechocean), apart))
+    longer = [longer[row] for row in apart.choice(len(longer), PHRASES, replace=False)]
+    found = [stretch for call in calls for stretch in stretches(call, apart)]
+    longer += [found[row] for row in apart.choice(len(found), PHRASES, replace=False)]
     counts = collections.Counter(one.word for one in said)
     taken: collections.Counter[str] = collections.Counter()
     chosen = []
@@ -59,7 +68,7 @@ def main(speechocean: str, *calls: str) -> None:
             [part] = spotter.encoder.parts
             about = vector_kind(*part, align=preset.align) | {"source": SOURCE}
             made = Whitening.fit(encode(spotter, clips), words, group_lengths(*part), about)
-            made.keep_background(encode(spotter, background))
+            made.keep_background(encode(spotter, background), encode(spotter, longer))
             path = ASSETS / "whitening" / f"{spotter.backbones[0].name}.safetensors"
             made.save(path)
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {made.within}", flush=True)
@@ -74,10 +83,24 @@ def windows(path: str) -> list[np.ndarray]:
     return found
 
 
+def stretches(path: str, rng: np.random.Generator) -> list[np.ndarray]:
+    """Stretches of a recording around what is loud in it, of any length that a phrase may have."""
+    segmenter, found = Segmenter(), []
+    sound = np.concatenate(list(files.blocks(path)))
+    segmenter.hear(sound)
+    for one in segmenter.windows():
+        if one.loud:
+            length_s = float(np.exp(rng.uniform(np.log(SHORTEST_PHRASE_S), np.log(MAX_S))))
+            start_s = one.centre / SAMPLE_RATE - length_s * float(rng.uniform(0.2, 0.8))
+            found.append(window(sound, start_s, start_s + length_s))
+    return found
+
+
 def encode(spotter: Spotter, clips: list[np.ndarray]) -> np.ndarray:
     """Vectors (n, D) of clips that are prepared already."""
     parts = [clips[i : i + CLIPS_AT_ONCE] for i in range(0, len(clips), CLIPS_AT_ONCE)]
-    return np.concatenate([spotter.encoder.encode(part) for part in parts])
+    vectors = np.concatenate([spotter.encoder.encode(part) for part in parts])
+    return spotter.encoder.split(vectors)[0]
 
 
 if __name__ == "__main__":

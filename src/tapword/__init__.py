@@ -7,7 +7,8 @@
 """
 
 from tapword.errors import InputError, MissingExtra, ModelFileError, TapwordError
-from tapword.listening.detector import Detector, Event
+from tapword.listening.decider import Event
+from tapword.listening.detector import Detector
 from tapword.spotter.spotter import Prediction, Spotter, load
 from tapword.version import __version__
 

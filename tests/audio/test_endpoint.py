@@ -59,7 +59,8 @@ def test_margins_end_where_the_recording_does():
             "too quiet for the noise",
         ),
         (recording((0.8, hum(0.07))), "too short"),
-        (recording((0.5, hum(2.8)), seconds=4.5), "too long: 2.8 s"),
+        (recording((0.5, hum(3.3)), seconds=4.8), "too long: 3.3 s"),
+        (recording((0.4, hum(0.4)), (1.6, hum(0.4))), "more than one word"),
         (recording((0.0, hum(0.5))), "cut off"),
         (recording((2.1, hum(0.5))), "cut off"),
         (np.clip(recording((0.8, hum(0.5, level=2.0))), -1, 1), "clipped"),
@@ -76,10 +77,11 @@ def test_one_sample_at_full_scale_is_not_clipping():
     assert sound.max() >= SETTINGS.clipped and examine(sound).problem is None
 
 
-def test_a_stop_inside_a_word_is_bridged_and_a_longer_gap_is_not():
-    near = examine(recording((0.6, hum(0.3)), (1.1, hum(0.3))))
-    assert near.end_s - near.start_s == pytest.approx(0.8, abs=0.06)
-    far = examine(recording((0.6, hum(0.3)), (1.3, hum(0.3, level=0.05))))
+def test_a_pause_inside_a_phrase_is_bridged_and_a_longer_one_is_not():
+    for start_s in (1.1, 1.3):
+        near = examine(recording((0.6, hum(0.3)), (start_s, hum(0.3))))
+        assert near.end_s - near.start_s == pytest.approx(start_s - 0.3, abs=0.06)
+    far = examine(recording((0.6, hum(0.3)), (1.7, hum(0.3, level=0.03))))
     assert far.end_s - far.start_s == pytest.approx(0.3, abs=0.06)
 
 

@@ -45,9 +45,9 @@ static void give_number(long number)
 
 int main(void)
 {
-    static float clip[TAPWORD_CLIP], vector[TAPWORD_DIM], scores[TAPWORD_MAX_WORDS];
+    static float clip[TAPWORD_LONGEST], vector[TAPWORD_DIM], scores[TAPWORD_MAX_WORDS];
     const float *frames[TAPWORD_BLOCKS];
-    size_t counts[TAPWORD_BLOCKS], n, b;
+    size_t counts[TAPWORD_BLOCKS], n, b, length;
     float *audio, *mel;
     int order;
     tapword_start(&model);
@@ -55,8 +55,10 @@ int main(void)
         switch (order) {
         case 'a': /* align */
             n = take_count();
-            give_number(tapword_align(&model, take(n), n, clip));
-            give(clip, sizeof clip);
+            length = 0;
+            give_number(tapword_align(&model, take(n), n, clip, &length));
+            give_number((long)length);
+            give(clip, length * sizeof *clip);
             break;
         case 'm': /* log-mel energies */
             n = take_count();
@@ -82,7 +84,8 @@ int main(void)
             give_number(tapword_forget(&model, take_word()));
             break;
         case 's': /* scores and decisions */
-            give_number(tapword_scores(&model, take(TAPWORD_DIM), scores));
+            length = take_count();
+            give_number(tapword_scores(&model, take(TAPWORD_DIM), length, scores));
             give_number((long)model.words);
             give(scores, model.words * sizeof *scores);
             give_number(tapword_decide(&model, scores, 0));

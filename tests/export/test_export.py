@@ -18,6 +18,7 @@ from tapword.audio import files
 from tapword.audio.align import align, fill
 from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import log_mel
+from tapword.backbones.sessions import open_session
 from tapword.errors import InputError
 from tapword.export.c import header as c_header
 from tapword.export.c.reduced import reduced
@@ -29,7 +30,9 @@ from tapword.export.onnx.check import Runner, compare
 from tapword.export.onnx.graph import Graph
 from tapword.export.onnx.quantize import quantize
 from tapword.registry import build
+from tapword.spotter.encoder import group_lengths, prepare
 from tapword.spotter.thresholds import said as said_word
+from tapword.spotter.whitening import Whitening, vector_kind
 from tests.conftest import ROOT, shared
 
 WORDS = ("lamp", "music", "door", "right")
@@ -48,9 +51,33 @@ def taught(words=WORDS, count: int = 3, **parts) -> Spotter:
     return spotter
 
 
+def phrase(*words: str, take: int = 0, before: int = 0, after: int = 0) -> np.ndarray:
+    """Give clips of words one after the other, 0.05 s apart, with silence around them."""
+    pause = np.zeros(800, dtype=np.float32)
+    clips = [clips_of(word, take, take + 1)[0] for word in words]
+    said = [part for clip in clips for part in (clip, pause)][:-1]
+    return np.pad(np.concatenate(said), (before, after))
+
+
+LIGHT, MUSIC = ("kitchen", "light", "up"), ("music", "stop")
+
+
+def with_phrases() -> Spotter:
+    """Teach words, a phrase of 1.7 s and one of 1.2 s."""
+    spotter = taught()
+    for said in (LIGHT, MUSIC):
+        spotter.learn_many([phrase(*said, take=take) for take in range(3)], [" ".join(said)] * 3)
+    return spotter
+
+
 @pytest.fixture(scope="module")
 def small() -> Spotter:
     return taught()
+
+
+@pytest.fixture(scope="module")
+def phrases() -> Spotter:
+    return with_phrases()
 
 
 def run(graph: Graph, given: dict[str, np.ndarray], output: str) -> np.ndarray:
@@ -82,7 +109,7 @@ def sounds(seed: int) -> list[np.ndarray]:
     """Noise of uneven loudness, of several lengths; some begin with silence."""
     rng = np.random.default_rng(seed)
     made = []
-    for n in (1_600, 7_999, 16_000, 40_001):
+    for n in (1_600, 7_999, 16_000, 40_001, 79_999):
         envelope = np.repeat(rng.random(n // 400 + 1) ** rng.integers(1, 7), 400)[:n]
         clip = (envelope * rng.standard_normal(n)).astype(np.float32)
         clip[: rng.integers(n)] *= rng.integers(2)
@@ -90,21 +117,68 @@ def sounds(seed: int) -> list[np.ndarray]:
     return made
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_graph_aligns_as_audio_does(seed):
-    for clip in sounds(seed):
-        graph = Graph()
-        given = run(graph, {"audio": clip}, onnx_frames.align(graph, "audio"))
-        np.testing.assert_array_equal(given, align(clip, 1.0))
+def steady(*parts: tuple[int, float]) -> np.ndarray:
+    """Give a clip of so many samples each at a level of its own."""
+    return np.concatenate([np.full(n, level, dtype=np.float32) for n, level in parts])
 
 
-def test_the_graph_aligns_sounds_at_the_edges():
-    for place in (slice(0, 300), slice(29_700, 30_000), slice(0, 30_000)):
-        clip = np.zeros(30_000, dtype=np.float32)
-        clip[place] = 0.5
-        graph = Graph()
-        given = run(graph, {"audio": clip}, onnx_frames.align(graph, "audio"))
-        np.testing.assert_array_equal(given, align(clip, 1.0))
+def spoken() -> list[np.ndarray]:
+    """Give words, phrases and longer sounds: tight and in silence, each also in noise."""
+    rng = np.random.default_rng(0)
+    clips = [
+        phrase(*words, take=take, before=before, after=after)
+        for words in (("door",), ("lamp", "fan"), MUSIC, LIGHT, (*LIGHT, *MUSIC), LIGHT * 2)
+        for take, before, after in ((5, 0, 0), (9, 12_345, 9_000))
+    ]
+    noises = [0.01 * rng.standard_normal(len(clip), dtype=np.float32) for clip in clips]
+    return [*clips, *(clip + noise for clip, noise in zip(clips, noises, strict=True))]
+
+
+def recordings() -> list[np.ndarray]:
+    """Give what is spoken, and sounds by which a step more or less decides."""
+    edges = [
+        steady((300, 0.5), (29_700, 0)),
+        steady((29_700, 0), (300, 0.5)),
+        steady((30_000, 0.5)),
+        steady((30_000, 0)),
+        # Of 3 s, and of one step more; of 1 s, and of one step less. Three steps on either side
+        # of a sound count as its own.
+        steady((8_000, 0), (48_000 - 960, 0.5), (8_000, 0)),
+        steady((8_000, 0), (48_000 - 959, 0.5), (8_000, 0)),
+        steady((16_000, 0), (6_000, 0.5), (9_040, 0.2), (16_000, 0)),
+        steady((16_000, 0), (6_000, 0.5), (8_880, 0.2), (16_000, 0)),
+    ]
+    # Where a quiet beginning is silence hangs on which step is the first above the quietest tenth.
+    edges.append(steady((23 * 160, 0.001), (100 * 160, 0.004), (77 * 160, 0.1)))
+    # The longest pause that is part of a sound, and one that ends it; the louder side is taken.
+    for steps in (55, 56):
+        for levels in ((0.5, 0.4), (0.4, 0.5)):
+            sides = [(17_600, level) for level in levels]
+            edges.append(steady(sides[0], (160 * steps, 0), sides[1]))
+    return spoken() + edges + [clip for seed in range(5) for clip in sounds(seed)]
+
+
+def prepared(clip: np.ndarray) -> np.ndarray | None:
+    """Give what a model hears of a clip; None for more than 3 s of sound."""
+    try:
+        return prepare(clip, aligned=True)
+    except InputError:
+        return None
+
+
+def test_the_graph_cuts_clips_as_the_encoder_does():
+    graph, seen = Graph(), set()
+    cut, refused = onnx_frames.cut(graph, "audio")
+    outputs = {"cut": (cut, ["m"]), "refused": (graph.cast(refused, np.float32), [1])}
+    session = open_session(graph.model({"audio": ["n"]}, outputs, {}).SerializeToString())
+    for clip in recordings():
+        wanted = prepared(clip)
+        given, refuses = session.run(None, {"audio": clip})
+        assert refuses == (wanted is None)
+        if wanted is not None:
+            np.testing.assert_array_equal(given, wanted)
+        seen.add(None if wanted is None else len(wanted) > 16_000)
+    assert seen == {None, True, False}
 
 
 def test_the_graph_gives_the_same_log_mel_energies():
@@ -119,7 +193,7 @@ def test_the_graph_gives_the_same_log_mel_energies():
     "name",
     (
         *("avg", "avgmax", "max", "mix:alpha=0.3", "tap", "tap:R=1", "tap:R=2", "tsdp", "tstp"),
-        *("middle", "middle:n=20", "middle:n=7"),
+        *("middle", "middle:n=20", "middle:n=7", "middle:n=7,second=8", "middle:n=20,second=8"),
     ),
 )
 @pytest.mark.parametrize("t", [1, 8, 13])
@@ -164,6 +238,22 @@ def test_real_recordings_score_as_the_model_scores_them(small):
     seen = compare(small, content, [files.read(path) for path in paths], None)
     assert seen.clips == len(paths) > 5
     assert seen.difference < 1e-3
+
+
+def test_phrases_score_as_the_model_scores_them(small, phrases):
+    clips = [clip for clip in spoken() if prepared(clip) is not None]
+    too_long = phrase(*LIGHT * 2)
+    for spotter in (small, phrases):
+        content = onnx_file.build(spotter).SerializeToString()
+        assert compare(spotter, content, clips, None).difference < 1e-5
+        assert np.isnan(Runner(content).scores(too_long)).all()
+        with pytest.raises(InputError, match="of sound without a pause"):
+            spotter.predict(too_long)
+    runner, thresholds = Runner(content), phrases.thresholds()
+    for said in (LIGHT, MUSIC):
+        scores = runner.scores(phrase(*said, take=9))
+        best = runner.words[scores.argmax()]
+        assert best == " ".join(said) and scores.max() >= thresholds[best]
 
 
 def test_onnxruntime_alone_runs_the_file(small, tmp_path):
@@ -212,8 +302,9 @@ def test_negatives_are_columns_behind_the_words():
 def test_eight_bits_are_smaller_and_nearly_as_good(small):
     model = onnx_file.build(small)
     content = quantize(model, [clip for word in WORDS for clip in clips_of(word, 3, 5)])
-    # Of what is left, most is the background, in 8 bits already.
-    assert len(content) < 0.7 * len(model.SerializeToString())
+    # Windows of running speech are in 8 bits already, a byte for each number.
+    windows = small.background.words.vectors.size + small.background.phrases.vectors.size
+    assert len(content) - windows < 0.5 * (model.ByteSize() - windows)
     words = [word for word in WORDS for _ in range(3)]
     clips = [clip for word in WORDS for clip in clips_of(word, 10, 13)]
     seen = compare(small, content, clips, words)
@@ -296,36 +387,54 @@ def counted(array: np.ndarray) -> list:
     return [np.uint32(len(array)), array.astype(np.float32)]
 
 
-def test_the_header_hears_as_the_model(tmp_path):
-    small = taught()
-    device = Device(small, tmp_path)
-    [backbone], dim = small.backbones, small.learner.dim
-    clips = [clips_of("door", 9, 10)[0], np.pad(clips_of("lamp", 9, 10)[0], (21_000, 777))]
-    for clip in clips:
-        aligned = align(clip, 1.0)
+def test_the_header_hears_as_the_model(tmp_path, phrases):
+    device = Device(phrases, tmp_path)
+    [backbone], dim = phrases.backbones, phrases.learner.dim
+    clips = [
+        clips_of("door", 9, 10)[0],
+        np.pad(clips_of("lamp", 9, 10)[0], (21_000, 777)),
+        phrase(*LIGHT, take=9, before=7_000, after=20_001),
+        phrase(*MUSIC, take=9),
+        phrase("window", "door", take=9),
+    ]
+    vectors = phrases.vectors(clips)
+    bare, _ = phrases.encoder.split(vectors)
+    for clip, x in zip(clips, bare, strict=True):
+        aligned = prepare(clip, aligned=True)
         device.order("a", *counted(clip))
         device.order("m", *counted(aligned))
         blocks = backbone.frames(aligned)
         device.order("v", *[part for block in blocks for part in counted(block)])
-    noises = [clip for seed in range(5) for clip in sounds(seed)]
-    for clip in noises:
+        device.order("s", np.uint32(len(aligned)), x)
+    others = recordings()
+    for clip in others:
         device.order("a", *counted(clip))
-    device.order("a", *counted(np.zeros(300 * 160 + 1)))
+    device.order("a", *counted(np.zeros(500 * 160 + 1)))
     device.order("z")
     device.run()
-    for clip in clips:
-        assert device.number() == 0
-        np.testing.assert_array_equal(device.take(16_000), align(clip, 1.0))
-        mel = log_mel(np.pad(align(clip, 1.0), 8_000))
-        assert device.number() == len(mel) == 198
+
+    def aligned_as(wanted: np.ndarray | None) -> None:
+        assert device.number() == (-7 if wanted is None else 0)
+        given = device.take(device.number())
+        np.testing.assert_array_equal(given, [] if wanted is None else wanted)
+
+    for clip, x, scores in zip(clips, bare, phrases.score_vectors(vectors), strict=True):
+        aligned_as(prepare(clip, aligned=True))
+        mel = log_mel(np.pad(prepare(clip, aligned=True), 8_000))
+        assert device.number() == len(mel)
         np.testing.assert_allclose(device.take(mel.size).reshape(mel.shape), mel, atol=1e-4)
-        wanted = small.vectors([clip])[0]
-        np.testing.assert_allclose(device.take(dim), wanted, rtol=1e-3, atol=1e-4)
-    for clip in noises:
+        np.testing.assert_allclose(device.take(dim), x, rtol=1e-3, atol=1e-4)
         assert device.number() == 0
-        np.testing.assert_array_equal(device.take(16_000), align(clip, 1.0))
+        given = device.take(device.number())
+        np.testing.assert_allclose(given, list(scores.words.values()), atol=1e-5)
+        best, said = device.number(), said_word(scores, phrases.thresholds())
+        decided = device.number()
+        assert list(scores.words)[best] == max(scores.words, key=scores.words.__getitem__)
+        assert (list(scores.words)[decided] if decided >= 0 else None) == said
+    for clip in others:
+        aligned_as(prepared(clip))
     assert device.number() == -4
-    device.take(16_000)
+    assert device.number() == 0
     assert device.number() == device.header.ram_bytes
     assert device.number() == device.header.flash_bytes
 
@@ -354,7 +463,7 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
 
     def ask() -> None:
         for x in asked:
-            device.order("s", x)
+            device.order("s", np.uint32(16_000), x)
 
     def answered() -> None:
         wanted = spotter.learner.scores(asked)
@@ -417,6 +526,42 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     assert not np.frombuffer(device.answer[device.place :], "<f4").any(), "all is forgotten"
 
 
+@pytest.mark.parametrize(("aligned", "longer"), [(True, True), (True, False), (False, True)])
+def test_clips_are_measured_by_windows_of_their_length(tmp_path, aligned, longer):
+    rng = np.random.default_rng(0)
+    plain = Spotter(backbone="logmel", pooling="middle:n=3", learner="ncm", align=aligned)
+    [backbone], [pooling] = plain.encoder.backbones, plain.encoder.poolings
+    words = [word for word in WORDS for _ in range(8)]
+    clips = [clip for word in WORDS for clip in clips_of(word, stop=8)]
+    X, _ = plain.encoder.split(plain.vectors(clips))
+    about = vector_kind(backbone, pooling, aligned) | {"source": "a test"}
+    whitening = Whitening.fit(X, words, group_lengths(backbone, pooling), about)
+    windows = [X[rng.integers(len(X), size=150)] + rng.standard_normal((150, X.shape[1]))] * 2
+    windows[1] = windows[1] + 3
+    whitening.keep_background(*windows if longer else windows[:1])
+    spotter = Spotter(
+        backbone=backbone,
+        pooling=pooling,
+        learner="cosine:prior=shipped",
+        align=aligned,
+        whitening=[whitening],
+    )
+    spotter.learn_many(clips, words)
+    asked = [clips_of("lamp", 9, 10)[0], phrase(*MUSIC, take=9), phrase(*LIGHT, take=9)]
+    content = onnx_file.build(spotter).SerializeToString()
+    assert compare(spotter, content, asked, None).difference < 1e-5
+    device = Device(spotter, tmp_path)
+    vectors = spotter.vectors(asked)
+    for clip, x in zip(asked, spotter.encoder.split(vectors)[0], strict=True):
+        device.order("s", np.uint32(len(spotter.encoder.prepare(clip))), x)
+    device.run()
+    for scores in spotter.score_vectors(vectors):
+        assert device.number() == 0
+        given = device.take(device.number())
+        np.testing.assert_allclose(given, list(scores.words.values()), atol=1e-5)
+        device.number(), device.number()
+
+
 def test_the_device_rejects_as_the_model(tmp_path):
     words = ('say "a*/b\\n??/', "Küche 厨房 🏠")
     spotter = Spotter()
@@ -432,8 +577,8 @@ def test_the_device_rejects_as_the_model(tmp_path):
             for at in (0, 9)
         ]
     )
-    for x in vectors:
-        device.order("s", x)
+    for x in spotter.encoder.split(vectors)[0]:
+        device.order("s", np.uint32(16_000), x)
     device.order("n")
     device.order("f", nearest)
     device.order("n")
@@ -460,7 +605,11 @@ def test_the_device_rejects_as_the_model(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "pooling", ["avg", "max", "middle:n=7", "middle:n=301", "tap:R=5", "tsdp", "tstp"]
+    "pooling",
+    [
+        *("avg", "max", "middle:n=7", "middle:n=301", "middle:n=7,second=90"),
+        *("tap:R=5", "tsdp", "tstp"),
+    ],
 )
 def test_the_header_pools_as_the_pooling_does(tmp_path, pooling):
     spotter = taught(backbone="logmel", pooling=pooling, learner="ncm")
@@ -539,6 +688,11 @@ def test_the_python_that_is_shown_runs(small, tmp_path):
         [sys.executable, "-c", example("python")], cwd=tmp_path, capture_output=True, check=True
     )
     assert done.stdout.startswith(b"lamp 0.")
+    soundfile.write(tmp_path / "new.wav", phrase(*LIGHT * 2), 16_000)
+    done = subprocess.run(
+        [sys.executable, "-c", example("python")], cwd=tmp_path, capture_output=True, check=True
+    )
+    assert done.stdout == b"- nan\n", "more than 3 s of sound"
 
 
 def test_the_c_that_is_shown_compiles(tmp_path):

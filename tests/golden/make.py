@@ -36,14 +36,14 @@ def main(folder: Path) -> None:
         for word in ("lamp", "music", "door"):
             spotter.learn_many(clips[word][: TAUGHT[word]], [word] * TAUGHT[word])
         vectors = spotter.vectors([clips[word][7] for word in NEGATIVES])
-        for word, vector in zip(NEGATIVES, vectors, strict=True):
+        for word, vector in zip(NEGATIVES, spotter.encoder.split(vectors)[0], strict=True):
             spotter.learner.learn_one(vector, word, negative=True)
         spotter.learn_many(clips["fan"][:2], ["fan"] * 2)
         if spotter.has_thresholds:
             spotter.set_sensitivity(0.625, "lamp")
         spotter.save(folder / f"{name}.tap")
         vectors = spotter.vectors(asked)
-        words, negatives = spotter.learner.all_scores(vectors)
+        words, negatives = spotter.learner.all_scores(spotter.encoder.split(vectors)[0])
         scores = np.empty((len(asked), len(spotter.learner.rows)))
         negative = np.array([row.negative for row in spotter.learner.rows])
         scores[:, ~negative], scores[:, negative] = words, negatives

@@ -9,7 +9,7 @@ import pytest
 from tapword import Detector, InputError, Spotter
 from tapword.audio import files
 from tapword.audio.align import align
-from tapword.listening.detector import Candidate, Decider, replay
+from tapword.listening.decider import Candidate, Decider, replay
 from tapword.listening.segmenter import SEARCH, Segmenter
 from tapword.spotter import presets
 from tapword.spotter.encoder import group_lengths

@@ -2,8 +2,10 @@
 
 import pytest
 
-from tapword.listening.detector import CLOSE_SCORE, Candidate
+from tapword.listening.decider import Candidate
+from tapword.listening.detector import CLOSE_SCORE
 from tapword.listening.near import NearMisses
+from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import Scores
 from tests.sounds import RATE
 
@@ -16,6 +18,7 @@ class Listening:
 
     thresholds = THRESHOLDS
     observe = None
+    spotter = Spotter()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tapword import Detector, Spotter
 from tapword.assets import CLIPS
 from tapword.audio import files as audio
 from tapword.errors import InputError
-from tapword.listening.detector import Candidate
+from tapword.listening.decider import Candidate
 from tapword.research.report.stream_page import stream_page
 from tapword.research.stream_eval import (
     Listening,

@@ -12,7 +12,7 @@ import pytest
 import tapword
 from tapword.audio.endpoint import LOST, SETTINGS
 from tapword.errors import InputError
-from tapword.listening.detector import Candidate, Event
+from tapword.listening.decider import Candidate, Event
 from tapword.spotter import teaching
 from tapword.spotter.thresholds import Scores
 from tests.conftest import tone

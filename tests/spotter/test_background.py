@@ -6,7 +6,7 @@ import pytest
 from tapword import Spotter
 from tapword.assets import CLIPS
 from tapword.errors import InputError
-from tapword.spotter.background import NEAREST, SHARE, Background
+from tapword.spotter.background import NEAREST, SHARE, Windows
 from tapword.spotter.whitening import Whitening, shipped
 from tests.conftest import tone
 
@@ -22,29 +22,31 @@ def test_a_level_is_half_the_mean_of_the_three_nearest(rng):
         sorted(x @ v / np.linalg.norm(x) / np.linalg.norm(v) for v in vectors)[-NEAREST:] for x in X
     ]
     wanted = SHARE * np.mean(cosines, axis=1)
-    np.testing.assert_allclose(Background(vectors).level(X), wanted, rtol=1e-5)
-    np.testing.assert_allclose(Background(3 * vectors).level(7 * X), wanted, rtol=1e-5)
+    np.testing.assert_allclose(Windows(vectors).level(X), wanted, rtol=1e-5)
+    np.testing.assert_allclose(Windows(3 * vectors).level(7 * X), wanted, rtol=1e-5)
 
 
 def test_a_window_is_no_neighbour_of_itself(rng):
     vectors = rng.normal(size=(50, 8))
-    background = Background(vectors)
-    others = Background(np.delete(vectors, 7, axis=0))
-    assert background.levels[7] == pytest.approx(others.level(vectors[7:8])[0], rel=1e-5)
+    windows = Windows(vectors)
+    others = Windows(np.delete(vectors, 7, axis=0))
+    assert windows.levels[7] == pytest.approx(others.level(vectors[7:8])[0], rel=1e-5)
 
 
 def test_a_score_is_the_cosine_less_what_running_speech_has_of_it():
     spotter = Spotter()
     for word in ("lamp", "music"):
         spotter.learn_many(clips(word)[:3], [word] * 3)
-    vectors = spotter.vectors(clips("lamp")[3:5])
+    asked = spotter.vectors(clips("lamp")[3:5])
+    vectors, seconds = spotter.encoder.split(asked)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     taught = {
-        word: spotter.vectors(clips(word)[:3], learning=True).mean(axis=0) for word in spotter.words
+        word: spotter.encoder.split(spotter.vectors(clips(word)[:3], learning=True))[0].mean(axis=0)
+        for word in spotter.words
     }
-    level = spotter.background.level(vectors)
+    level = spotter.background.level(vectors, seconds)
     own = spotter.learner.scores(vectors)
-    for row, scores in enumerate(spotter.score_vectors(vectors)):
+    for row, scores in enumerate(spotter.score_vectors(asked)):
         wanted = unit[row] @ taught["lamp"] / np.linalg.norm(taught["lamp"]) - level[row]
         assert scores.words["lamp"] == pytest.approx(wanted, abs=1e-4)
         behind = scores.words["lamp"] - scores.words["music"]
@@ -84,5 +86,5 @@ def test_a_background_goes_with_its_whitening(tmp_path, rng):
     kept = again.background / np.linalg.norm(again.background, axis=1, keepdims=True)
     whitened = again(X) / np.linalg.norm(again(X), axis=1, keepdims=True)
     assert np.einsum("nd,nd->n", kept, whitened).min() > 0.999
-    with pytest.raises(InputError, match="background does not fit"):
+    with pytest.raises(InputError, match="windows do not fit"):
         Whitening(found.about, found.mean, found.maps, found.within, found.background[:, 1:])

@@ -53,6 +53,7 @@ PARTS = {
     "rows": None,
     "sensitivity": 0.5,
     "sensitivities": {},
+    "lengths": {},
     "revision": "0",
 }
 

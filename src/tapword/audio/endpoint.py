@@ -37,18 +37,22 @@ class Settings:
     offset_db: float = 5.0
     # In digital silence everything stands out: look no further below the loudest frame.
     range_db: float = 35.0
-    # Shorter sounds are clicks; shorter pauses belong to the word.
+    # Shorter sounds are clicks; shorter pauses belong to the word. Between voices pauses up to the
+    # third are part of a phrase, as for `align.extent`.
     click_ms: float = 60
     gap_ms: float = 250
+    pause_ms: float = 500
     # Every word has a vowel, of so much voicing for so long; water, clatter and keys have none.
     voicing: float = 0.65
     voiced_ms: float = 50
     # What is kept around a word; a word nearer than the second to the recording's edge is cut off.
     margin_ms: float = 200
     edge_ms: float = 30
-    # Shortest and longest speech that is one word; its lowest level, and over the background.
+    # Shortest and longest speech that is one word or phrase; its lowest level, and over the
+    # background. Other speech in the take that is no more than this weaker was meant as well.
     short_s: float = 0.1
-    long_s: float = 2.5
+    long_s: float = 3.0
+    second_db: float = 10.0
     quiet_db: float = -50.0
     snr_db: float = 10.0
     # Samples from here on are at the top of the scale; this share of them spoils a word.
@@ -125,7 +129,9 @@ def examine(audio: np.ndarray) -> Take:
         reason = "no speech was heard: say the word aloud; is this the right microphone?"
         return Take(reason, audio[:0], 0.0, 0.0, SILENCE_DB, 0.0)
     # Of several, the word is the one with the most energy.
-    start, end = max(spans, key=lambda span: _power(levels[slice(*span)]).sum())
+    energies = [_power(levels[slice(*span)]).sum() for span in spans]
+    start, end = spans[int(np.argmax(energies))]
+    twice = len(spans) > 1 and np.sort(energies)[-2] > max(energies) * _power(-SETTINGS.second_db)
     level_db = float(decibels(_power(levels[start:end]).mean()))
     # The median: a door that falls shut before the word is not the background.
     around = np.concatenate([levels[:start], levels[end:]])
@@ -137,14 +143,23 @@ def examine(audio: np.ndarray) -> Take:
     take = Take(None, clip, first / SAMPLE_RATE, last / SAMPLE_RATE, level_db, snr_db)
     clipped = float(np.mean(np.abs(audio[first:last]) >= SETTINGS.clipped))
     edge_s = min(first, len(audio) - last) / SAMPLE_RATE
-    return take._replace(problem=_problem(take, clipped, edge_s))
+    return take._replace(problem=_problem(take, clipped, edge_s, twice))
 
 
-def _problem(take: Take, clipped: float, edge_s: float) -> str | None:
-    """Say what is wrong with a take, given its share of clipped samples and distance to an edge."""
+def _problem(take: Take, clipped: float, edge_s: float, twice: bool) -> str | None:
+    """Say what is wrong with a take.
+
+    It is given its share of clipped samples, its distance to an edge, and whether there was more
+    speech.
+    """
     length_s = take.end_s - take.start_s
     if length_s > SETTINGS.long_s:
-        return f"too long: {length_s:.1f} s of speech; say the one word, then be silent"
+        return (
+            f"too long: {length_s:.1f} s of speech, at most {SETTINGS.long_s:g} s are one word or "
+            "phrase; say it once, then be silent"
+        )
+    if twice:
+        return "more than one word was heard: say it once and without a long pause"
     if clipped > SETTINGS.clipped_share:
         return "clipped: speak more softly, move back, or turn the microphone's gain down"
     if edge_s < SETTINGS.edge_ms / 1000:
@@ -271,12 +286,19 @@ def speech(levels: np.ndarray, voicing: np.ndarray) -> list[tuple[int, int]]:
             start = spans.pop()[0]
         spans.append((start, end))
     voiced = voicing > SETTINGS.voicing
-    return [span for span in spans if _ms(voiced[slice(*span)].sum()) >= SETTINGS.voiced_ms]
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if _ms(voiced[start:end].sum()) < SETTINGS.voiced_ms:
+            continue
+        if found and _ms(start - found[-1][1]) <= SETTINGS.pause_ms:
+            start = found.pop()[0]
+        found.append((start, end))
+    return found
 
 
 def _ms(n_frames: int) -> int:
     return n_frames * SETTINGS.hop_ms
 
 
-def _power(levels: np.ndarray) -> np.ndarray:
-    return 10 ** (levels / 10)
+def _power(levels: np.ndarray | float) -> np.ndarray:
+    return 10 ** (np.asarray(levels) / 10)

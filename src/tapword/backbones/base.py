@@ -56,6 +56,10 @@ class Backbone(Part, ABC):
         Samples of the shortest clip that gives a frame.
     max_batch
         Clips of one length that pass the network together, at most.
+    hop, edge
+        Of a backbone whose frames see little of the clip, so that a stream can be heard in pieces:
+        samples in which every block goes on by whole frames, and samples at either end of a sound
+        whose frames would be others if more were heard there. None where a frame sees all.
     """
 
     sample_rate = 16_000
@@ -67,6 +71,8 @@ class Backbone(Part, ABC):
     located_by: ClassVar[str | None] = None
     shortest = 1
     max_batch = 32
+    hop: ClassVar[int | None] = None
+    edge: ClassVar[int] = 0
 
     def frames(self, audio: np.ndarray) -> list[np.ndarray]:
         """Frames of a clip (n,), float32 mono in [-1, 1]: a block (t_i, d_i) float32 per layer."""

@@ -91,6 +91,8 @@ class SpeechEmbedding(Backbone):
     """
 
     machine_arguments = ("weights", "threads")
+    hop = 1280
+    edge = PAD
 
     layers: str | tuple[str, ...] = "emb"
     weights: str | None = None

@@ -8,7 +8,7 @@ from rich.table import Table
 from tapword.cli.app import RESEARCH, command, command_line, option
 from tapword.cli.console import cell, err, out, print_json, progress_steps
 from tapword.cli.options import Backbones, Model, Output, PerHour, Refractory
-from tapword.listening.detector import REFRACTORY_S
+from tapword.listening.decider import REFRACTORY_S
 from tapword.research import stream_eval
 from tapword.research.records import as_json
 from tapword.research.report.stream_page import STREAM_WRITERS

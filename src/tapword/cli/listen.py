@@ -36,7 +36,8 @@ from tapword.cli.options import (
 from tapword.cli.record import METER_DB
 from tapword.errors import InputError
 from tapword.listening import calibration
-from tapword.listening.detector import REFRACTORY_S, Detector, Event
+from tapword.listening.decider import REFRACTORY_S, Event
+from tapword.listening.detector import Detector
 from tapword.listening.near import NearMiss, NearMisses
 from tapword.spotter import modelfile
 from tapword.spotter.spotter import Spotter

@@ -9,7 +9,7 @@ from tapword.cli.console import out
 from tapword.cli.export import header_of, onnx_of
 from tapword.cli.options import HOME, SIZES, Backbones
 from tapword.errors import InputError, MissingExtra
-from tapword.listening.detector import REFRACTORY_S
+from tapword.listening.decider import REFRACTORY_S
 from tapword.serve.wyoming.settings import read_clients
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
 from tapword.text import printable

@@ -201,17 +201,20 @@ def _extract(
     with progress_bar(quiet) as progress:
         task = progress.add_task("listening", total=len(paths))
         for start in range(0, len(paths), CLIPS_AT_ONCE):
-            clips, kept = [], []
+            clips, prepared, kept = [], [], []
             for path in paths[start : start + CLIPS_AT_ONCE]:
                 try:
-                    clips.append(audio_files.read(path))
-                    kept.append(path)
+                    clip = audio_files.read(path)
+                    prepared.append(spotter.prepare(path))
                 except InputError as error:
                     if not skip_bad:
                         raise
                     _say_skipped(str(error))
+                else:
+                    clips.append(clip)
+                    kept.append(path)
             if kept:
-                yield kept, clips, spotter.vectors(clips, learning=learning)
+                yield kept, clips, spotter.encoder.encode(prepared, learning)
             progress.advance(task, min(CLIPS_AT_ONCE, len(paths) - start))
 
 
@@ -310,6 +313,7 @@ def _teach(pupil: Pupil, clips: list[tuple[Path, str]], skip_bad: bool, quiet: b
     vectors: list[np.ndarray] = []
     # Recording -> the first file that holds it.
     first: dict[bytes, Path] = {}
+    remarked: dict[str, list[str]] = {}
     given = [path for path, _ in clips]
     for files, heard, found in _extract(pupil.listener, given, skip_bad, quiet, learning=True):
         paths.extend(files)
@@ -319,6 +323,11 @@ def _teach(pupil: Pupil, clips: list[tuple[Path, str]], skip_bad: bool, quiet: b
             if word_of[same] != word_of[path]:
                 names = f'"{word_of[same]}" and "{word_of[path]}"'
                 warn(f"{same} and {path} are one recording, taught as {names}")
+            if pupil.listener.encoder.preparation.align:
+                for remark in teaching.remarks(clip):
+                    remarked.setdefault(remark, []).append(str(path))
+    for remark, files_with in remarked.items():
+        warn(f"{remark}: {listed(files_with)}")
     if not paths:
         raise InputError(NOTHING)
     pupil.learn(np.concatenate(vectors), [word_of[path] for path in paths], list(map(str, paths)))

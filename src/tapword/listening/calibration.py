@@ -7,7 +7,8 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.listening.detector import REFRACTORY_S, Candidate, Detector, Event, replay
+from tapword.listening.decider import REFRACTORY_S, Candidate, Event, replay
+from tapword.listening.detector import Detector
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, Tail, sensitivity_for
 
@@ -85,8 +86,9 @@ def calibrate(
     share = sound_hours / (sound_hours + SHIPPED_HOURS)
     wanted = dict(usual)
     for word, found in scores.items():
-        # Every sound may be nearer to the word's negatives than to the word.
-        if len(found):
+        # Every sound may be nearer to the word's negatives than to the word; and of a phrase only
+        # the likeliest stretches are scored, which have another tail.
+        if len(found) and not spotter.length_of(word).is_phrase:
             wanted[word] += share * (Tail.of(found).threshold(each) - usual[word])
     start = dict(wanted)
     while len(alarms := replay(candidates, wanted, refractory_s)) > false_alarms_per_hour * hours:

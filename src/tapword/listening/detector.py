@@ -1,115 +1,30 @@
 """Chunks in, events out: words said in a stream of sound. Knows nothing of microphones."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE, as_float, check_peak
 from tapword.errors import InputError
+from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
+from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window
+from tapword.spotter.lengths import CLIP_S, MARGIN_S
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, check_rate, said
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, nearly
 
-# One event at most in this time, unless somebody says otherwise.
-REFRACTORY_S = 0.4
 # A score this close to its threshold is nearly a word: windows beside it are looked at too
 # (docs/listening.md says what that brings).
 CLOSE_SCORE = 0.2
-# A word that scores so much higher in the next window was not whole in the one before
-# (docs/listening.md says what that brings).
-RISE_SCORE = 0.15
+# A stretch is scored as a clip if by the frames of the stream a phrase comes so close to its
+# threshold: what is heard around it differs (docs/listening.md).
+STRETCH_SCORE = 0.1
+# An event waits for a longer word that may hold it, until so much silence follows it, or for so
+# long beyond the end of such a word.
+SILENCE_S, LATE_S = 0.2, 0.5
 # A chunk is heard in pieces no longer than this, so that memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE
-
-
-class Event(NamedTuple):
-    """A word that was heard: where in the stream, in seconds since its start, and how surely."""
-
-    word: str
-    start_s: float
-    end_s: float
-    score: float
-
-
-class Candidate(NamedTuple):
-    """A stretch of the stream that was scored.
-
-    Attributes
-    ----------
-    centre
-        Of its sound, in samples since the stream's start.
-    start_s, end_s
-        What an event of it is said to last.
-    scores
-        Of the words and their negatives.
-    """
-
-    centre: int
-    start_s: float
-    end_s: float
-    scores: Scores
-
-
-class Decider:
-    """Candidates in order -> events: one an utterance, at most, and the pause after it.
-
-    Parameters
-    ----------
-    refractory_s
-        One event at most in this time, and for one centre.
-    """
-
-    def __init__(self, refractory_s: float = REFRACTORY_S):
-        if not 0 <= refractory_s < math.inf:
-            raise InputError(f"the refractory time must be 0 s or more, got {refractory_s!r}")
-        self.refractory_s = refractory_s
-        self._last: Candidate | None = None
-        self._word: str | None = None
-
-    def pausing(self, centre: int) -> bool:
-        """Whether a sound comes too soon after the last event to be one."""
-        if self._last is None:
-            return False
-        apart = centre - self._last.centre
-        return apart <= 0 or apart < self.refractory_s * SAMPLE_RATE
-
-    def _repeats(self, candidate: Candidate, word: str) -> bool:
-        """Whether a candidate is the last event's utterance, seen through another window.
-
-        Two utterances need at least as much sound as lies between their centres.
-        """
-        last = self._last
-        if last is None or candidate.start_s >= last.end_s or candidate.end_s <= last.start_s:
-            return False
-        sound_s = max(candidate.end_s, last.end_s) - min(candidate.start_s, last.start_s)
-        if sound_s * SAMPLE_RATE < candidate.centre - last.centre:
-            return True
-        rise = candidate.scores.words[word] - last.scores.words.get(word, math.inf)
-        return word == self._word and rise >= RISE_SCORE
-
-    def __call__(self, candidate: Candidate, thresholds: Mapping[str, float]) -> Event | None:
-        """Event of a candidate at these thresholds, if it is one."""
-        word = None if self.pausing(candidate.centre) else said(candidate.scores, thresholds)
-        if word is None:
-            return None
-        repeats = self._repeats(candidate, word)
-        self._last, self._word = candidate, word
-        if repeats:
-            return None
-        return Event(word, candidate.start_s, candidate.end_s, candidate.scores.words[word])
-
-
-def replay(
-    candidates: Iterable[Candidate],
-    thresholds: Mapping[str, float],
-    refractory_s: float = REFRACTORY_S,
-) -> list[Event]:
-    """Events that a detector with these thresholds would have given."""
-    decide = Decider(refractory_s)
-    events = (decide(candidate, thresholds) for candidate in candidates)
-    return [event for event in events if event is not None]
 
 
 class Detector:
@@ -126,7 +41,7 @@ class Detector:
     sensitivities
         Word -> sensitivity, and None -> that of all other words, instead of the spotter's own.
     refractory_s
-        One event at most in this time.
+        One event at most in this time; phrases and other words each for themselves.
     observe
         Called with every candidate. While somebody observes, every window is scored in full: those
         that come in the pause after an event, and those beside a word, too.
@@ -136,7 +51,8 @@ class Detector:
     Attributes
     ----------
     scores
-        Word -> score of the last window; empty before, in silence and in noise.
+        Word -> score of the last window or stretch that was scored for it; empty before, in silence
+        and in noise.
 
     Examples
     --------
@@ -190,15 +106,22 @@ class Detector:
     def reset(self) -> None:
         """Start anew: nothing that was heard before matters to what comes."""
         self._segmenter = Segmenter(self.search)
+        self._heard = 0
         self._begin()
 
     def gap(self, seconds: float = 0.0) -> None:
         """Note that sound was lost, `seconds` of it if known: what comes does not follow on it."""
         self._segmenter.gap(seconds)
+        self._heard += round(seconds * SAMPLE_RATE)
+        # What was heard before is still to be given.
+        waiting = self._settled()
         self._begin()
+        self._overlaps = waiting
 
     def _begin(self) -> None:
         self._decide = Decider(self.refractory_s)
+        self._overlaps = Overlaps()
+        self._phrases: Phrases | None = None
         self.scores: dict[str, float] = {}
 
     def __call__(self, chunk: np.ndarray) -> list[Event]:
@@ -208,45 +131,120 @@ class Detector:
         """
         chunk = _check(chunk)
         events: list[Event] = []
-        for start in range(0, len(chunk), PIECE_SAMPLES):
-            self._segmenter.hear(chunk[start : start + PIECE_SAMPLES])
-            for window in self._segmenter.windows():
-                event = self._judge(window)
-                if event is not None:
-                    events.append(event)
+        while len(chunk):
+            piece = chunk[: self._next()]
+            chunk = chunk[len(piece) :]
+            events += self._hear(piece)
         return events
 
     def flush(self) -> list[Event]:
         """Hear a moment of silence, for words at the very end of a stream."""
-        return self(np.zeros(self._segmenter.flush_samples, dtype=np.float32))
+        samples = self._segmenter.flush_samples
+        if self._phrases is not None:
+            samples += self._phrases.step
+        events = self(np.zeros(samples, dtype=np.float32))
+        return events + self._ready(self._settled())
 
-    def _judge(self, window: Window) -> Event | None:
+    def _settled(self) -> Overlaps:
+        """Give the events that wait, with a phrase of which no more will come."""
+        event = self._decide.settle()
+        if event is not None:
+            self._overlaps.take(event, phrase=True)
+        return self._overlaps
+
+    def _ready(
+        self, overlaps: Overlaps, now_s: float = math.inf, longest_s: float = 0.0
+    ) -> list[Event]:
+        """Events that need not wait any more, of words that are not forgotten since."""
+        known = self.spotter.learner.words
+        return [event for event in overlaps.given(now_s, longest_s) if event.word in known]
+
+    def _next(self) -> int:
+        """Say how many samples to hear at once: where phrases are taught, to the next look."""
+        if self.spotter.longest_s() <= CLIP_S:
+            if self._phrases is not None:
+                self._settled()
+            self._phrases = None
+        elif self._phrases is None or not self._phrases.serves(self.spotter):
+            self._phrases = Phrases(self.spotter, self._heard)
+        return PIECE_SAMPLES if self._phrases is None else self._phrases.missing
+
+    def _hear(self, piece: np.ndarray) -> list[Event]:
+        self._segmenter.hear(piece)
+        self._heard += len(piece)
+        stepped = False
+        if self._phrases is not None:
+            stepped = len(piece) == self._phrases.missing
+            self._phrases.hear(piece)
+        for window in self._segmenter.windows():
+            self._judge(window)
+        if self._phrases is None:
+            return self._ready(self._overlaps)
+        if not stepped:
+            return []
+        event = self._look_for_phrases(self._phrases)
+        if event is not None:
+            self._overlaps.take(event, phrase=True)
+        self._overlaps.cover(self._decide.phrase)
+        if event is not None or self._segmenter.quiet(SILENCE_S):
+            return self._ready(self._overlaps)
+        longest_s = self.spotter.longest_s() - 2 * MARGIN_S
+        return self._ready(self._overlaps, self._heard / SAMPLE_RATE - LATE_S, longest_s)
+
+    def _judge(self, window: Window) -> None:
         if not window.loud:
             self.scores = {}
-            return None
+            return
         if self.observe is None and self._decide.pausing(window.centre):
-            return None
+            return
+        words = self.spotter.short_words()
+        if not words and self.spotter.words:
+            return
         thresholds = self.thresholds
         exact = self.observe is not None
         scores = self.spotter.score_window(window.clip, None if exact else thresholds)
         self.scores = dict(scores.words) if scores else {}
         if scores is None:
-            return None
+            return
+        scores = scores.of(words)
         candidate = Candidate(window.centre, window.start_s, window.end_s, scores)
         event = self._decide(candidate, thresholds)
         # An observer may judge by other thresholds, at which it is no word.
-        if not window.beside and (event is None or exact) and _nearly(scores, thresholds):
+        if (
+            not window.beside
+            and (event is None or exact)
+            and nearly(scores, thresholds, CLOSE_SCORE)
+        ):
             self._segmenter.look_beside(window)
+        if event is not None:
+            self._overlaps.take(event, phrase=False)
+        if self.observe is not None:
+            self.observe(candidate)
+
+    def _look_for_phrases(self, phrases: Phrases) -> Event | None:
+        """Give a phrase that has ended, if there is one."""
+        if self._segmenter.quiet(CLIP_S):
+            self.scores = {}
+            return self._decide.settle()
+        thresholds = self.thresholds
+        stretch = phrases.best(thresholds)
+        exact = self.observe is not None
+        if stretch is None or (not exact and stretch.margin < -STRETCH_SCORE):
+            return self._decide.settle()
+        scores = self.spotter.score_window(stretch.clip, None if exact else thresholds)
+        if scores is None:
+            self.scores = {}
+            return self._decide.settle()
+        scores = scores.of(stretch.words)
+        self.scores = self.scores | scores.words
+        margin = round(MARGIN_S * SAMPLE_RATE)
+        start, end = stretch.start + margin, stretch.start + len(stretch.clip) - margin
+        seconds = start / SAMPLE_RATE, end / SAMPLE_RATE
+        candidate = Candidate((start + end) // 2, *seconds, scores, True, stretch.over)
+        event = self._decide(candidate, thresholds)
         if self.observe is not None:
             self.observe(candidate)
         return event
-
-
-def _nearly(scores: Scores, thresholds: Mapping[str, float]) -> bool:
-    """Whether a word comes close to its threshold, or reaches it."""
-    return (
-        said(scores, {word: score - CLOSE_SCORE for word, score in thresholds.items()}) is not None
-    )
 
 
 def _check(chunk: np.ndarray) -> np.ndarray:

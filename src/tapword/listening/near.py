@@ -3,11 +3,13 @@
 from typing import NamedTuple
 
 from tapword.audio.files import SAMPLE_RATE
-from tapword.listening.detector import CLOSE_SCORE, Candidate, Detector
+from tapword.listening.decider import Candidate
+from tapword.listening.detector import CLOSE_SCORE, Detector
 from tapword.spotter.thresholds import said
 
-# Windows are scored up to a second after their sound, and the best of a second is wanted.
-SETTLED_S = 2.0
+# A word may turn out to lie in a phrase, or the next window to be better: until so much later than
+# the longest word lasts.
+SETTLED_S = 1.0
 
 
 class NearMiss(NamedTuple):
@@ -50,10 +52,11 @@ class NearMisses:
         if said(scores, thresholds) is not None:
             # What is beside a word is like it.
             self._said_at = at
-            if at - self._best_at < SAMPLE_RATE:
+            inside = candidate.start_s <= self._best_at / SAMPLE_RATE <= candidate.end_s
+            if inside or at - self._best_at < SAMPLE_RATE:
                 self._best = None
             return
-        _, start_s, end_s, _ = candidate
+        start_s, end_s = candidate.start_s, candidate.end_s
         taken = scores.taken()
         best = max(
             (
@@ -73,7 +76,8 @@ class NearMisses:
 
     def since(self, now_s: float) -> list[NearMiss]:
         """Give those found since the last time that nothing can replace any more."""
-        if now_s - self._best_at / SAMPLE_RATE > SETTLED_S:
+        settled_s = self._detector.spotter.longest_s() + SETTLED_S
+        if now_s - self._best_at / SAMPLE_RATE > settled_s:
             self._settle()
         found, self._found = self._found, []
         return found

@@ -15,7 +15,7 @@ import numpy as np
 from tapword.audio.align import HOP, REACH, centring, cut, decibels, energies
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.spotter.encoder import CLIP_S
+from tapword.spotter.lengths import CLIP_S
 
 WINDOW = round(CLIP_S * SAMPLE_RATE)
 STEPS_PER_S = SAMPLE_RATE // HOP
@@ -180,6 +180,11 @@ class Segmenter:
                 if self._crowded(centre):
                     yield from [self._window(centre, steps) for steps in self._beside]
 
+    def quiet(self, seconds: float) -> bool:
+        """Whether nothing stood out from the noise in the last seconds."""
+        last = self._energy[-round(seconds * STEPS_PER_S) :]
+        return not len(last) or not self._loud(last)
+
     def look_beside(self, window: Window) -> None:
         """Give the windows beside one too, if it is in a crowd, once they were heard."""
         self._unclear.append(window.centre)
@@ -200,9 +205,14 @@ class Segmenter:
             self._first + centre * HOP,
             start_s,
             end_s,
-            _level_db(middle) >= max(self._floor_db + self.search.gate_db, self.search.silence_db),
+            self._loud(middle),
             bool(beside),
         )
+
+    def _loud(self, energy: np.ndarray) -> bool:
+        """Whether steps with these energies (t,) stand out from the noise."""
+        least = max(self._floor_db + self.search.gate_db, self.search.silence_db)
+        return _level_db(energy) >= least
 
     def _follow_floor(self, point: int) -> None:
         around = self._energy[max(0, point - 5) : point + 5]

@@ -56,6 +56,13 @@ class Pooling(Part, ABC):
         """Return this pooling for clips of `n_frames`: another one where it `needs_length`."""
         return self
 
+    def stretched(self, second: int) -> Self:
+        """Return this pooling for clips of any length, of which a second has `second` frames.
+
+        Another one only where frames are taken by their place.
+        """
+        return self
+
     def reduce_tensor(self, frames: Any) -> Any:
         """Pool torch frames (b, t, d) float32 on their device, where `on_device` says so.
 

@@ -1,4 +1,7 @@
-"""MIDDLE: the frames around the middle of a clip, in their order."""
+"""MIDDLE: the frames around the middle of a clip, or spread over a long one, in their order."""
+
+import dataclasses
+from typing import Self
 
 import numpy as np
 
@@ -12,6 +15,9 @@ class Middle(Pooling):
     ----------
     n
         How many frames.
+    second
+        Frames of one second. A clip of more is cut into n equal parts, and the middle of each is
+        taken: however fast a phrase is said, the same parts of it meet. None: never.
 
     Notes
     -----
@@ -20,14 +26,21 @@ class Middle(Pooling):
 
     Examples
     --------
-    >>> Middle(n=2).pool(np.array([[1.0], [2.0], [3.0], [4.0]]))
-    array([2., 3.], dtype=float32)
+    >>> frames = np.arange(8.0)[:, None]
+    >>> Middle(n=2).pool(frames), Middle(n=2, second=4).pool(frames)
+    (array([3., 4.], dtype=float32), array([2., 6.], dtype=float32))
     """
 
     n: int = 6
+    second: int | None = None
 
     def __post_init__(self) -> None:
         self._require_whole("n", 1, MOST_FRAMES)
+        self._require_whole("second", 1, MOST_FRAMES, none=True)
+
+    def stretched(self, second: int) -> Self:
+        """Return this pooling for clips of any length, of which a second has so many frames."""
+        return dataclasses.replace(self, second=second) if self.second is None else self
 
     def dim(self, d: int) -> int:
         """Length of the vector: n * d."""
@@ -35,6 +48,9 @@ class Middle(Pooling):
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
         b, t, _ = frames.shape
-        start = (t - self.n) // 2
-        window = np.clip(np.arange(start, start + self.n), 0, t - 1)
+        if self.second is not None and t > self.second:
+            window = (2 * np.arange(self.n) + 1) * t // (2 * self.n)
+        else:
+            start = (t - self.n) // 2
+            window = np.clip(np.arange(start, start + self.n), 0, t - 1)
         return frames[:, window].reshape(b, -1)

@@ -26,7 +26,8 @@ from tapword.errors import InputError
 from tapword.files import PathLike, write_whole
 from tapword.poolings.base import Pooling
 from tapword.research.datasets.base import Clip, Dataset
-from tapword.spotter.encoder import CLIP_S, PLAIN, Preparation, block_poolings, pool_audio, prepare
+from tapword.spotter.encoder import PLAIN, Preparation, block_poolings, pool_audio, prepare
+from tapword.spotter.lengths import CLIP_S, MAX_S
 
 # Clips of one file: an interrupted run loses the work of so many at most.
 SHARD = 128
@@ -261,7 +262,7 @@ def shard_vectors(
         except InputError:
             if strict:
                 raise
-    fixed = [block_poolings(pooling, backbone) for pooling in poolings]
+    fixed = [block_poolings(pooling, backbone, preparation.align) for pooling in poolings]
     vectors = pool_audio(backbone, fixed, prepared, learning, learning and preparation.augment)
     return vectors, np.array(kept, dtype=np.int64)
 
@@ -279,7 +280,8 @@ def cache_key(
         LAYOUT,
         shard,
         CLIP_S,
-        preparation.align,
+        # Aligned clips are as long as their speech.
+        MAX_S if preparation.align else False,
         split == "train" and preparation.augment,
         dataset.fingerprint(),
         split,

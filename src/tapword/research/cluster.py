@@ -16,7 +16,7 @@ import logging
 import os
 import socket
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
@@ -35,6 +35,7 @@ from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, ShardVectors, Stored, shard_vectors
 from tapword.research.datasets.base import Clip, Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoder, Preparation
+from tapword.spotter.lengths import Length, lengths_of
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening
 from tapword.version import __version__
@@ -50,6 +51,18 @@ CONNECT_S = 5.0
 State = tuple[dict[str, int], dict[str, np.ndarray]]
 # Path of a clip, and its word.
 LabelledClip = tuple[str, str]
+
+
+class Outcome(NamedTuple):
+    """What became of a batch: words of the clips that were used, messages of bad ones, noise.
+
+    `lengths` says of each word how long its clips are.
+    """
+
+    words: list[str]
+    bad: list[str]
+    noise: list[str]
+    lengths: dict[str, Length]
 
 
 @dataclass(frozen=True)
@@ -226,8 +239,8 @@ class Cluster:
         skipped: Callable[[str], None] | None,
         progress: Callable[[int], None] | None,
         noise: Callable[[list[str]], None] | None,
-    ) -> Iterator[tuple[list[str], Any]]:
-        """Words of the clips that were used and the promise of what they taught, in order."""
+    ) -> Iterator[tuple[Outcome, Any]]:
+        """Give what became of clips, and the promise of what they taught, in order."""
         encoder, done = spotter.encoder, 0
         parcel = pack(
             encoder.preparation,
@@ -250,33 +263,40 @@ class Cluster:
                     skipped(message)
             if noise and outcome.noise:
                 noise(outcome.noise)
-            yield outcome.words, result
+            yield outcome, result
             done += len(batch)
             if progress:
                 progress(done)
 
-    def _merged(self, batches: Iterator[tuple[list[str], Any]], spotter: Spotter) -> Lesson:
+    def _merged(self, batches: Iterator[tuple[Outcome, Any]], spotter: Spotter) -> Lesson:
         """Add up statistics: some at a time on the workers, their sums here."""
         total, merging = fresh(spotter.learner), self._task(merge)
         parcel = pack(learners=[total])
-        clips, waiting = 0, None
+        waiting = None
+        counts: Counter[str] = Counter()
+        lengths: dict[str, Length] = {}
         while group := list(itertools.islice(batches, self.tasks.fan)):
-            clips += sum(len(words) for words, _ in group)
+            for outcome, _ in group:
+                more = Counter(outcome.words)
+                for word, length in outcome.lengths.items():
+                    before = lengths.get(word, Length())
+                    lengths[word] = before.joined(counts[word], length, more[word])
+                counts += more
             # The sum before is added here while the workers make this one.
-            before, waiting = waiting, merging.remote(parcel, *(state for _, state in group))
-            if before is not None:
-                add(total, self._get(before))
+            made, waiting = waiting, merging.remote(parcel, *(state for _, state in group))
+            if made is not None:
+                add(total, self._get(made))
         if waiting is not None:
             add(total, self._get(waiting))
-        return Lesson(clips, lambda taught: taught.learner.merge(total))
+        return Lesson(counts.total(), lambda taught: taught.add(total, lengths))
 
-    def _kept(self, batches: Iterator[tuple[list[str], Any]], file: IO[bytes]) -> Lesson:
+    def _kept(self, batches: Iterator[tuple[Outcome, Any]], file: IO[bytes]) -> Lesson:
         """Write vectors to a file, to be taught in order."""
         taught = []
-        for words, result in batches:
-            if words:
+        for outcome, result in batches:
+            if outcome.words:
                 np.save(file, self._get(result))
-                taught.append(words)
+                taught.append(outcome.words)
 
         def teach(spotter: Spotter) -> None:
             file.seek(0)
@@ -350,14 +370,6 @@ def _require_reachable(address: str) -> None:
 
 
 # What runs in the worker processes.
-
-
-class Outcome(NamedTuple):
-    """What became of a batch: words of the clips that were used, messages of bad ones, noise."""
-
-    words: list[str]
-    bad: list[str]
-    noise: list[str]
 
 
 @dataclass(frozen=True)
@@ -473,7 +485,9 @@ def learn(
     with settled(parcel) as parts:
         learner = fresh(parts["learners"][0])
         if outcome.words:
-            learner.learn_many(vectors, outcome.words)
+            # After the last number is how long a clip is, where they are aligned.
+            dim = vectors.shape[1] - parcel.preparation.align
+            learner.learn_many(vectors[:, :dim], outcome.words)
     return outcome, (learner.words, learner.state())
 
 
@@ -510,7 +524,12 @@ def encode(
             noise = encoder.is_noise(vectors)
     words = [word for (_, word), left_out in zip(used, noise, strict=True) if not left_out]
     noisy = [path for (path, _), left_out in zip(used, noise, strict=True) if left_out]
-    return Outcome(words, list(bad.values()), noisy), vectors[~noise]
+    vectors = vectors[~noise]
+    lengths: dict[str, Length] = {}
+    if len(vectors):
+        _, seconds = encoder.split(vectors)
+        lengths = lengths_of(words, seconds)
+    return Outcome(words, list(bad.values()), noisy, lengths), vectors
 
 
 def merge(parcel: Parcel, *states: State) -> State:

@@ -148,7 +148,7 @@ def _load(encoder: Encoder, stored: Mapping[Key, Stored]) -> tuple[Split, int]:
         for name in ("train", "test")
     )
     joined = [join([one.vectors for one in part], encoder.whitenings) for part in (train, test)]
-    level = encoder.background.level(joined[1]) if encoder.background else None
+    level = encoder.background.words.level(joined[1]) if encoder.background else None
     split = Split(joined[0], train[0].words, joined[1], test[0].words, test[0].speakers, level)
     # The same clips may be to learn from and to name.
     same = train[0].words == test[0].words

@@ -8,7 +8,7 @@ import bisect
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,7 +20,8 @@ from tapword.audio.microphone import CHUNK_S
 from tapword.errors import InputError
 from tapword.files import PathLike, obstacle
 from tapword.listening.calibration import poisson_interval
-from tapword.listening.detector import REFRACTORY_S, Candidate, Decider, Detector
+from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
+from tapword.listening.detector import Detector
 from tapword.research import metrics
 from tapword.research.datasets.base import word_folders
 from tapword.research.records import Environment
@@ -233,6 +234,9 @@ class Listening:
         Of the negatives, without the clips.
     seconds, detector_s
         Length of the stream, and the time the detector took for it.
+    told
+        Event -> when the detector gave it, of those it gave: a word may wait for a phrase that
+        holds it.
     """
 
     observed: Sequence[Observed]
@@ -241,17 +245,26 @@ class Listening:
     seconds: float
     detector_s: float
     refractory_s: float = REFRACTORY_S
+    told: Mapping[Event, float] = field(default_factory=dict)
 
     def events(self, thresholds: Mapping[str, float]) -> list[EventRecord]:
         """Say which candidates become events, and what each event is worth."""
-        decide = Decider(self.refractory_s)
+        decide, overlaps = Decider(self.refractory_s), Overlaps()
+        told: dict[Event, float] = {}
+        for candidate, now_s in self.observed:
+            event = decide(candidate, thresholds)
+            if event is not None:
+                overlaps.take(event, candidate.phrase)
+                told[event] = self.told.get(event, now_s)
+            if candidate.phrase:
+                overlaps.cover(decide.phrase)
+        if (event := decide.settle()) is not None:
+            overlaps.take(event, phrase=True)
+            told[event] = self.told.get(event, self.seconds)
         result: list[EventRecord] = []
         hit: set[int] = set()
-        for candidate, told_s in self.observed:
-            event = decide(candidate, thresholds)
-            if event is None:
-                continue
-            clip = self._clip_of(candidate)
+        for event in overlaps.given():
+            clip = self._clip_of(event)
             kind: Kind
             if clip is None:
                 kind = "false alarm"
@@ -260,7 +273,7 @@ class Listening:
             else:
                 kind = "repeat" if clip in hit else "hit"
                 hit.add(clip)
-            result.append(EventRecord(kind, **event._asdict(), told_s=told_s, clip=clip))
+            result.append(EventRecord(kind, **event._asdict(), told_s=told[event], clip=clip))
         return result
 
     def report(
@@ -347,9 +360,9 @@ class Listening:
                 result.append(DetPoint(middle + move, *rates))
         return result
 
-    def _clip_of(self, candidate: Candidate) -> int | None:
-        """Give the number of the clip that a candidate's middle lies in, or near enough to."""
-        middle_s = (candidate.start_s + candidate.end_s) / 2
+    def _clip_of(self, found: Candidate | Event) -> int | None:
+        """Give the number of the clip that the middle of what was found lies in, or near enough."""
+        middle_s = (found.start_s + found.end_s) / 2
         begun = bisect.bisect_right(
             self.placed, middle_s + TOLERANCE_S, key=lambda clip: clip.start_s
         )
@@ -367,16 +380,18 @@ def miss_rate_at(det: Iterable[DetPoint], false_alarms_per_hour: float) -> float
 def _listen(detector: Detector, stream: StreamMix, progress: Progress | None) -> Listening:
     """Observe the detector over the whole stream."""
     observed: list[Observed] = []
+    told: dict[Event, float] = {}
     source, spent_s = Source(iter(stream)), 0.0
     detector.observe = lambda candidate: observed.append(
         Observed(candidate, source.taken / SAMPLE_RATE)
     )
     while len(chunk := source.take(round(CHUNK_S * SAMPLE_RATE))):
         begin = time.perf_counter()
-        detector(chunk)
+        events = detector(chunk)
         spent_s += time.perf_counter() - begin
+        told |= dict.fromkeys(events, source.taken / SAMPLE_RATE)
         if progress and source.taken % (60 * SAMPLE_RATE) < len(chunk):
             progress("listening, s", int(stream.negative_s), int(stream.total_s))
     detector.flush()
     hours, seconds = stream.negative_s / 3600, stream.samples / SAMPLE_RATE
-    return Listening(observed, stream.placed, hours, seconds, spent_s, detector.refractory_s)
+    return Listening(observed, stream.placed, hours, seconds, spent_s, detector.refractory_s, told)

@@ -12,14 +12,15 @@ import numpy as np
 
 from tapword.learners.base import Learner
 from tapword.learners.cosine import Cosine
+from tapword.spotter.lengths import CLIP_S
 
 # How many windows are the nearest: a choice, so that no single one decides. How much of their
 # cosine is taken off a word's: training/background.py prints what other shares would give.
 NEAREST, SHARE = 3, 0.5
 
 
-class Background:
-    """Windows of running speech as an encoder's vectors.
+class Windows:
+    """Windows of running speech as vectors.
 
     Parameters
     ----------
@@ -28,8 +29,7 @@ class Background:
 
     Examples
     --------
-    >>> background = Background(np.eye(4))
-    >>> background.level(np.array([[2.0, 0.0, 0.0, 0.0]])).round(3)
+    >>> Windows(np.eye(4)).level(np.array([[2.0, 0.0, 0.0, 0.0]])).round(3)
     array([0.167], dtype=float32)
     """
 
@@ -50,6 +50,33 @@ class Background:
         cosines = self.vectors @ self.vectors.T
         np.fill_diagonal(cosines, -1.0)
         return _level(cosines)
+
+
+class Background:
+    """Running speech in windows of a second, for words, and in longer ones, for phrases.
+
+    Parameters
+    ----------
+    words, phrases
+        Shapes (n, D) and (m, D), as for `Windows`. Without the second, phrases are measured as
+        words are.
+    """
+
+    def __init__(self, words: np.ndarray, phrases: np.ndarray | None = None):
+        self.words = Windows(words)
+        self.phrases = self.words if phrases is None else Windows(phrases)
+
+    def first(self, dim: int) -> "Background":
+        """Give the same windows by the first `dim` numbers of their vectors."""
+        return Background(self.words.vectors[:, :dim], self.phrases.vectors[:, :dim])
+
+    def level(self, X: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """Give what is taken off the cosines of vectors (n, D) of sounds so long (n,): (n,)."""
+        result, long = np.empty(len(X), dtype=np.float32), seconds > CLIP_S
+        for rows, windows in ((~long, self.words), (long, self.phrases)):
+            if rows.any():
+                result[rows] = windows.level(X[rows])
+        return result
 
 
 def measured(learner: Learner) -> Cosine | None:

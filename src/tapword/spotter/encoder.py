@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapword import registry
-from tapword.audio.align import align, fill
+from tapword.audio.align import align, cut, extent, fill
 from tapword.audio.augment import N_COPIES, augmented
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
@@ -15,10 +15,9 @@ from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.spotter import whitening as whitening_room
 from tapword.spotter.background import Background
+from tapword.spotter.lengths import CLIP_S, MARGIN_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
 
-# Shorter clips are filled with silence, so that a word's vector does not hang on the trimming.
-CLIP_S = 1.0
 # Clips that pass a backbone together, wherever there are many: their vectors are then the same.
 CLIPS_AT_ONCE = 32
 # Clips whose augmented copies pass a backbone together; their frames lie in memory at once.
@@ -41,7 +40,8 @@ class Preparation(NamedTuple):
     Attributes
     ----------
     align
-        Centre each clip on its speech and keep that second alone; otherwise take it as it is.
+        Cut each clip around its speech, or to the second around its middle where that is short;
+        otherwise take it as it is.
     augment
         Teach each clip as the mean of itself and its augmented copies.
     """
@@ -104,21 +104,38 @@ class Encoder:
         return prepare(clip, self.preparation.align)
 
     def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> np.ndarray:
-        """Turn prepared clips (n,) float32 into vectors (n, D)."""
+        """Turn prepared clips (n,) float32 into vectors: (n, D), or (n, D + 1) of aligned clips.
+
+        The number after the last is how many seconds such a clip is long: `split` takes it off.
+        """
         augment = learning and self.preparation.augment
         blocks = [
             pool_audio(backbone, [poolings], clips, learning, augment)[0]
             for backbone, poolings in zip(self.backbones, self._block_poolings, strict=True)
         ]
-        return join(blocks, self.whitenings)
+        vectors = join(blocks, self.whitenings)
+        if not self.preparation.align:
+            return vectors
+        lengths = np.array([len(clip) for clip in clips], dtype=np.float32) / SAMPLE_RATE
+        return np.hstack([vectors, lengths[:, None]])
+
+    def split(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Take what `encode` gave apart: vectors (n, D), and seconds of sound (n,)."""
+        if not self.preparation.align:
+            return vectors, np.full(len(vectors), CLIP_S, dtype=np.float32)
+        return vectors[:, :-1], vectors[:, -1]
 
     def encode_first(self, clip: np.ndarray) -> np.ndarray:
         """Turn a prepared clip (n,) into the first backbone's part of its vector (D_1,)."""
-        [block] = pool_audio(self.backbones[0], [self._block_poolings[0]], [clip], False)
+        return self.pool_first([self.backbones[0].frames(clip)])[0]
+
+    def pool_first(self, clips: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+        """Turn the first backbone's frames of clips into its part of their vectors (n, D_1)."""
+        vectors = pool_clips(self._block_poolings[0], clips, learning=False)
         if not self.whitenings:
-            return block[0]
+            return vectors
         factor = whitening_room.weights(self.whitenings)[0]
-        return self.whitenings[0](block)[0] * np.float32(factor)
+        return self.whitenings[0](vectors) * np.float32(factor)
 
     def is_noise(self, vectors: np.ndarray) -> np.ndarray:
         """Say of vectors (n, D) which are of noise alone, (n,) bool; none that is not whitened is.
@@ -148,7 +165,7 @@ class Encoder:
         """The same windows by the first backbone's part of their vectors."""
         if self.background is None:
             return None
-        return Background(self.background.vectors[:, : len(self.whitenings[0].mean)])
+        return self.background.first(len(self.whitenings[0].mean))
 
     def dim(self) -> int:
         """Numbers per vector."""
@@ -170,7 +187,10 @@ class Encoder:
     @functools.cached_property
     def _block_poolings(self) -> list[list[Pooling]]:
         """Pooling of each block of each backbone."""
-        return list(map(block_poolings, self.poolings, self.backbones))
+        return [
+            block_poolings(pooling, backbone, self.preparation.align)
+            for backbone, pooling in self.parts
+        ]
 
     def _choose(self, whitening: str | Sequence[Whitening]) -> list[Whitening]:
         if whitening == "none":
@@ -199,23 +219,43 @@ class Encoder:
 @functools.lru_cache(maxsize=3)
 def _background(whitenings: tuple[Whitening, ...]) -> Background | None:
     """Give the background of whitenings: made once for all encoders that have them."""
-    vectors = whitening_room.join_backgrounds(whitenings) if whitenings else None
-    return None if vectors is None else Background(vectors)
+    if not whitenings:
+        return None
+    words = whitening_room.join_windows(whitenings, [one.background for one in whitenings])
+    phrases = whitening_room.join_windows(whitenings, [one.phrases for one in whitenings])
+    return None if words is None else Background(words, phrases)
 
 
 def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:
-    """Bring a clip (n,) to the length that backbones expect; where asked, centred on its speech."""
-    return align(clip, CLIP_S) if aligned else fill(clip, CLIP_S)
+    """Bring a clip (n,) to the length that backbones expect; where asked, cut around its speech."""
+    if not aligned:
+        return fill(clip, CLIP_S)
+    start, end = extent(clip)
+    seconds = (end - start) / SAMPLE_RATE
+    if seconds < CLIP_S or len(clip) <= CLIP_S * SAMPLE_RATE:
+        return align(clip, CLIP_S)
+    if seconds > MAX_S:
+        raise InputError(
+            f"{seconds:.2f} s of sound without a pause: a word or phrase lasts {MAX_S:g} s at "
+            "most; `tapword listen` finds words in longer recordings"
+        )
+    return cut(clip, (start + end) // 2, end - start + round(2 * MARGIN_S * SAMPLE_RATE))
 
 
-def block_poolings(pooling: Pooling, backbone: Backbone) -> list[Pooling]:
-    """Pooling of each block; those of fixed length take a 1 s clip's number of frames."""
+def block_poolings(pooling: Pooling, backbone: Backbone, align: bool = False) -> list[Pooling]:
+    """Pooling of each block, for clips that are `align`ed or not.
+
+    Those that hang on the number of frames are told that of a 1 s clip.
+    """
     poolings = list(pooling.each(len(backbone.dims)))
-    if not any(part.needs_length for part in poolings):
+    asked = align and any(part.stretched(1) is not part for part in poolings)
+    if not asked and not any(part.needs_length for part in poolings):
         return poolings
-    second = np.zeros(backbone.sample_rate, dtype=np.float32)
-    blocks = zip(poolings, backbone.frames(second), strict=True)
-    return [part.fixed(len(block)) for part, block in blocks]
+    second = backbone.frames(np.zeros(backbone.sample_rate, dtype=np.float32))
+    poolings = [part.fixed(len(block)) for part, block in zip(poolings, second, strict=True)]
+    if not align:
+        return poolings
+    return [part.stretched(len(block)) for part, block in zip(poolings, second, strict=True)]
 
 
 def group_lengths(backbone: Backbone, pooling: Pooling) -> list[int]:

@@ -7,6 +7,7 @@
 | words, negatives | word -> how many samples were taught as it, and as not it |
 | rows | [word, whether negative] of each row of the arrays, where there are negatives |
 | sensitivity, sensitivities | from 0 to 1, of all words; word -> its own |
+| lengths | word -> its `lengths.Length`; words that are not named have samples of 1 s |
 | backbones, poolings, learner | parts with their arguments, backbones with their weights' hash |
 | align, augment, whitening | what is done to clips, and hashes of what whitens their vectors |
 | dim | numbers per vector |
@@ -17,6 +18,7 @@ Where weights lie, on the disk or on a hub, and how many threads run never come 
 """
 
 import json
+import math
 import re
 from typing import Any
 
@@ -26,6 +28,7 @@ from tapword.errors import InputError, ModelFileError
 from tapword.files import PathLike
 from tapword.learners.base import Learner, Row
 from tapword.registry import MOST
+from tapword.spotter.lengths import LONGEST_S
 from tapword.spotter.thresholds import SENSITIVITY
 from tapword.spotter.words import clean_word
 
@@ -35,6 +38,8 @@ SEALED = 2
 # Far more than any model has: numbers per vector (the square root of a covariance of 1,280 numbers
 # has 819,840), backbones, characters of a text.
 MOST_DIM, MOST_PARTS, MOST_TEXT = 2**24, 16, 1000
+# Logarithm of the longest sample, with room for rounding.
+MOST_LENGTH = math.log(LONGEST_S) + 0.01
 # What a message shows of what a file says.
 SHOWN = 300
 
@@ -87,7 +92,7 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
         if header["format"] == 1:
             header = _from_format_1(header)
         absent: dict[str, Any] = {"negatives": {}, "rows": None, "dim": None}
-        absent |= {"sensitivity": SENSITIVITY, "sensitivities": {}}
+        absent |= {"sensitivity": SENSITIVITY, "sensitivities": {}, "lengths": {}}
         # Earlier versions kept thresholds, of scores that are no more.
         header = absent | {key: header[key] for key in header if key != "calibrated"}
         for word in header["words"]:
@@ -114,6 +119,15 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
             raise ModelFileError(
                 f"{path} is damaged: a sensitivity of {shown(value)}, which goes from 0 to 1"
             )
+    lengths = header["lengths"]
+    if not isinstance(lengths, dict) or not lengths.keys() <= header["words"].keys():
+        raise ModelFileError(f"{path} is damaged: lengths that are not of its words")
+    for word, pair in lengths.items():
+        right = isinstance(pair, list) and len(pair) == 2 and all(map(_is_length, pair))
+        # So many numbers between 0 and the longest are spread no wider.
+        most = MOST_LENGTH, header["words"][word] * MOST_LENGTH**2 / 4 + 0.01
+        if not right or pair[0] > most[0] or pair[1] > most[1]:
+            raise ModelFileError(f"{path} is damaged: samples of length {shown(pair)}")
     for parts in (header.get("backbones"), header.get("poolings"), [header.get("learner")]):
         if (
             not isinstance(parts, list)
@@ -124,9 +138,14 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
                 f"{path} names parts that cannot be made: {shown(parts)} should be 1 to "
                 f"{MOST_PARTS} names with arguments"
             )
-    for key in header.keys() - {"words", "negatives", "rows", "sensitivities"}:
+    for key in header.keys() - {"words", "negatives", "rows", "sensitivities", "lengths"}:
         _check_plain(path, [key, header[key]])
     return header
+
+
+def _is_length(value: Any) -> bool:
+    """Whether a number can be of the lengths of samples."""
+    return type(value) in (int, float) and 0 <= value <= MOST
 
 
 def make_learner(path: PathLike, header: dict[str, Any]) -> Learner:

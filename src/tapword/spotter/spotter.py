@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -17,12 +18,12 @@ from tapword.backbones.base import Backbone, other_weights
 from tapword.errors import InputError, ModelFileError
 from tapword.files import PathLike
 from tapword.learners.base import Learner
-from tapword.learners.cosine import Cosine
 from tapword.poolings.base import Pooling
 from tapword.spotter import header as headers
 from tapword.spotter import modelfile, presets
 from tapword.spotter.background import Background, measured, shift, unit
 from tapword.spotter.encoder import REST_SCORE, Encoder, Preparation
+from tapword.spotter.lengths import CLIP_S, Length, lengths_of
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
     SENSITIVITY,
@@ -30,6 +31,7 @@ from tapword.spotter.thresholds import (
     Tail,
     check_rate,
     check_sensitivity,
+    nearly,
     rate_factor,
     said,
 )
@@ -76,8 +78,9 @@ class Spotter:
         Preset instead of parts: "small", "medium" or "large". Parts that are not named are those of
         "small", as `presets.fill_in` has it.
     align
-        Centre each clip on its speech and listen to that second alone; otherwise a clip is taken
-        as it is. None: as the preset has it, where backbone and pooling are the preset's.
+        Cut each clip around its speech, or to the second around its middle where that is short;
+        otherwise a clip is taken as it is. None: as the preset has it, where backbone and pooling
+        are the preset's.
     augment
         Teach each clip as the mean of itself and augmented copies: words are missed less in noise,
         and one sample is worth more. None: as for `align`.
@@ -93,6 +96,8 @@ class Spotter:
     sensitivity, sensitivities
         From 0 to 1, how readily words are heard; and word -> its own, where it has one. They are
         kept in the file; `set_sensitivity` changes them.
+    lengths
+        Word -> how long its samples are, for those that were not all of one second.
 
     Examples
     --------
@@ -140,6 +145,7 @@ class Spotter:
         self.encoder = Encoder(chosen.backbones, chosen.poolings, preparation, whitening)
         self.sensitivity = SENSITIVITY
         self.sensitivities: dict[str, float] = {}
+        self.lengths: dict[str, Length] = {}
         self._tails: tuple[np.ndarray, list[Tail]] | None = None
         self._generation = 0
         self._revision: str | None = None
@@ -173,8 +179,7 @@ class Spotter:
 
         `audio` is a sound file, or samples (n,), float in [-1, 1] or int16, at `sample_rate`.
         """
-        word = clean_word(word)
-        self.learner.learn_one(self.vectors([audio], sample_rate, learning=True)[0], word)
+        self.learn_vectors(self.vectors([audio], sample_rate, learning=True), [word])
 
     def learn_many(
         self, audios: Sequence[Audio], words: Sequence[str], sample_rate: int = SAMPLE_RATE
@@ -188,8 +193,57 @@ class Spotter:
             self.learn_vectors(self.vectors(audios, sample_rate, learning=True), words)
 
     def learn_vectors(self, vectors: np.ndarray, words: Sequence[str]) -> None:
-        """Learn vectors (n, D) that `vectors` gave."""
-        self.learner.learn_many(vectors, [clean_word(word) for word in words])
+        """Learn vectors that `vectors` gave, one for each of `words`."""
+        words = [clean_word(word) for word in words]
+        vectors, seconds = self.encoder.split(vectors)
+        before = self.words
+        if len(words) == 1:
+            self.learner.learn_one(vectors[0], words[0])
+        else:
+            self.learner.learn_many(vectors, words)
+        self._add_lengths(lengths_of(words, seconds), before, Counter(words))
+
+    def _add_lengths(
+        self, new: Mapping[str, Length], before: Mapping[str, int], more: Mapping[str, int]
+    ) -> None:
+        """Note how long further samples of words are, of which there were so many before."""
+        lengths = dict(self.lengths)
+        for word, length in new.items():
+            joined = self.length_of(word).joined(before.get(word, 0), length, more[word])
+            if joined != Length():
+                lengths[word] = joined
+        # Another dict: a copy of this spotter may have the old one.
+        self.lengths = lengths
+
+    def length_of(self, word: str) -> Length:
+        """How long the samples of a word are."""
+        return self.lengths.get(word, Length())
+
+    def short_words(self) -> list[str]:
+        """List the words that are looked for in windows of one second."""
+        spans = self._spans()
+        return [word for word in self.learner.words if word not in spans]
+
+    def phrases_of(self, seconds: float) -> list[str]:
+        """List the phrases that are looked for in windows of a stream that are so long."""
+        spans = self._spans().items()
+        return [word for word, (shortest, longest) in spans if shortest <= seconds <= longest]
+
+    def longest_s(self) -> float:
+        """How long a window of a stream has to be for the longest word."""
+        return max((longest for _, longest in self._spans().values()), default=CLIP_S)
+
+    def _spans(self) -> dict[str, tuple[float, float]]:
+        """Phrase -> seconds between which it is looked for.
+
+        There are none where the first backbone cannot hear a stream in pieces, or scores are not
+        measured against running speech.
+        """
+        if self.backbones[0].hop is None or not self.has_thresholds:
+            return {}
+        counts = self.learner.words
+        found = self.lengths.items()
+        return {word: length.span(counts[word]) for word, length in found if length.is_phrase}
 
     def unlearn_vectors(
         self,
@@ -198,16 +252,32 @@ class Spotter:
         negative: bool = False,
         scattered: bool = True,
     ) -> None:
-        """Take vectors (n, D) out that were learned, as if they had never been.
+        """Take vectors out that were learned, as if they had never been.
 
         As words, or where `negative` as negatives; `scattered` is as for `Learner.unlearn_one`. The
         last sample of a word takes the word along.
         """
-        for vector, word in zip(vectors, map(clean_word, words), strict=True):
+        vectors, seconds = self.encoder.split(vectors)
+        rows = zip(vectors, seconds, map(clean_word, words), strict=True)
+        for vector, length_s, word in rows:
+            before = self.words
             self.learner.unlearn_one(vector, word, negative, scattered)
             if word not in self.learner.words:
                 self.sensitivities.pop(word, None)
+            if not negative:
+                self._part_length(word, before[word], Length.of(length_s[None]))
         self._forgot = True
+
+    def _part_length(self, word: str, before: int, gone: Length) -> None:
+        """Note that one of a word's samples is gone, and how long it was."""
+        length = self.length_of(word).parted(before, gone, 1)
+        if length == Length():
+            self._drop_length(word)
+        else:
+            self.lengths = self.lengths | {word: length}
+
+    def _drop_length(self, word: str) -> None:
+        self.lengths = {other: x for other, x in self.lengths.items() if other != word}
 
     def part(self, word: str) -> Self:
         """Copy that knows one word alone; `merge` gives it back where it was forgotten."""
@@ -215,6 +285,7 @@ class Spotter:
         made = copy.copy(self)
         made.learner = self.learner.part(word)
         made.sensitivities = {word: self.sensitivity_of(word)}
+        made.lengths = {word: self.length_of(word)}
         return made
 
     def reject(self, audio: Audio, sample_rate: int = SAMPLE_RATE) -> str | None:
@@ -230,11 +301,12 @@ class Spotter:
         return self.reject_vector(self.vectors([clip])[0], taught)
 
     def reject_vector(self, vector: np.ndarray, taught: np.ndarray) -> str:
-        """Learn a negative from a sound's vector (D,) and its vector for learning (D,)."""
+        """Learn a negative from a sound's vector and its vector for learning, as of `vectors`."""
         [scores] = self.score_vectors(vector[None])
         # What it is taken for now: a word it was rejected as before may be nearer still.
         candidates = scores.taken() or scores.words
         word = max(candidates, key=lambda name: candidates[name])
+        [taught], _ = self.encoder.split(taught[None])
         self.learner.learn_one(taught, word, negative=True)
         return word
 
@@ -243,6 +315,7 @@ class Spotter:
         word = clean_word(word)
         self.learner.forget(word)
         self.sensitivities.pop(word, None)
+        self._drop_length(word)
         self._forgot = True
 
     def rename(self, old: str, new: str) -> None:
@@ -252,6 +325,8 @@ class Spotter:
         self._forgot = True
         if old in self.sensitivities:
             self.sensitivities[new] = self.sensitivities.pop(old)
+        if old in self.lengths:
+            self.lengths = {new if word == old else word: x for word, x in self.lengths.items()}
 
     def merge(self, other: "Spotter") -> None:
         """Add what another spotter of the same parts was taught.
@@ -261,15 +336,23 @@ class Spotter:
         self.require_same_parts(other)
         theirs = {word: other.sensitivity_of(word) for word in other.words}
         both = {w: min(theirs[w], self.sensitivity_of(w)) for w in self.words if w in theirs}
-        self.learner.merge(other.learner)
+        self.add(other.learner, other.lengths)
         for word, value in (theirs | both).items():
             if value != self.sensitivity_of(word):
                 self.sensitivities[word] = value
+
+    def add(self, learner: Learner, lengths: Mapping[str, Length]) -> None:
+        """Add what another learner of the same kind was taught, and how long its samples were."""
+        before = self.words
+        self.learner.merge(learner)
+        found = {word: lengths.get(word, Length()) for word in learner.words}
+        self._add_lengths(found, before, learner.words)
 
     def replace_by(self, other: "Spotter") -> None:
         """Know what another spotter knows, instead of what this one was taught."""
         self.encoder, self.learner = other.encoder, other.learner
         self.sensitivity, self.sensitivities = other.sensitivity, other.sensitivities
+        self.lengths = other.lengths
         self._forgot = True
 
     # Recognising.
@@ -317,7 +400,7 @@ class Spotter:
         closed: bool = False,
         thresholds: Mapping[str, float] | None = None,
     ) -> list[Prediction]:
-        """Predictions of vectors (n, D) that `vectors` gave."""
+        """Predictions of vectors that `vectors` gave."""
         scores = self.score_vectors(vectors)
         if not self.words:
             return [Prediction(None, None, {})] * len(scores)
@@ -339,11 +422,12 @@ class Spotter:
         return result
 
     def score_vectors(self, vectors: np.ndarray) -> list[Scores]:
-        """Scores of vectors (n, D) that `vectors` gave."""
+        """Scores of vectors that `vectors` gave."""
+        vectors, seconds = self.encoder.split(vectors)
         words, negatives = self.learner.all_scores(vectors)
         learner, background = measured(self.learner), self.background
         if learner is not None and background is not None and words.size:
-            level = background.level(vectors)
+            level = background.level(vectors, seconds)
             more = shift(learner, vectors, words, level)[:, None]
             words, negatives = words + more, negatives + more
         pairs = zip(words, negatives, strict=True)
@@ -352,44 +436,43 @@ class Spotter:
     def score_window(
         self, clip: np.ndarray, thresholds: Mapping[str, float] | None = None
     ) -> Scores | None:
-        """Scores of a clip (16000,) that is aligned already; None for noise alone.
+        """Scores of a clip (n,) that is aligned already; None for noise alone.
 
         Scores below the `thresholds` need not be exact: where there are several backbones, the
         first proposes, and if no word would reach its threshold even with most of what the others
         could add, they are not run and its scores stand for all.
         """
-        learner = measured(self.learner)
-        several = len(self.backbones) > 1 and self.words
-        if several and thresholds is not None and learner is not None:
+        if len(self.backbones) > 1 and self.words and thresholds is not None:
             first = self.encoder.encode_first(clip)
             if self.encoder.is_noise(first[None])[0]:
                 return None
-            proposed = self._propose(first, learner, thresholds)
-            if proposed is not None:
+            proposed = self.propose(first, len(clip) / SAMPLE_RATE)
+            if proposed is not None and not nearly(proposed, thresholds, REST_SCORE):
                 return proposed
         vectors = self.encoder.encode([clip])
         if self.encoder.is_noise(vectors)[0]:
             return None
         return self.score_vectors(vectors)[0]
 
-    def _propose(
-        self, first: np.ndarray, learner: Cosine, thresholds: Mapping[str, float]
-    ) -> Scores | None:
-        """Scores by the first backbone's part of a vector (D_1,), if no word can be the answer.
+    def propose(self, first: np.ndarray, seconds: float) -> Scores | None:
+        """Scores by the first backbone's part of a vector (D_1,) of a sound so long.
 
-        None where the other backbones have to be run.
+        None where scores are not measured against running speech.
         """
         background = self.encoder.first_background
-        if background is None:
+        if measured(self.learner) is None or background is None:
             return None
-        directions = unit(learner.directions()[:, : len(first)])
-        scores = directions @ unit(first[None])[0] - background.level(first[None])
+        level = background.level(first[None], np.array([seconds]))
+        return self.first_scores(first[None], level)[0]
+
+    def first_scores(self, first: np.ndarray, level: np.ndarray | float) -> list[Scores]:
+        """Scores by the first backbone's part of vectors (n, D_1), less a level (n,)."""
+        learner = measured(self.learner)
+        assert learner is not None
+        directions = unit(learner.directions()[:, : first.shape[1]])
+        scores = unit(first) @ directions.T - np.reshape(level, (-1, 1))
         negative = np.array([row.negative for row in learner.rows], dtype=bool)
-        named = self._named(scores[~negative], scores[negative])
-        for word, score in named.words.items():
-            if word in thresholds and score >= thresholds[word] - REST_SCORE:
-                return None
-        return named
+        return [self._named(one[~negative], one[negative]) for one in scores]
 
     def _named(self, words: np.ndarray, negatives: np.ndarray) -> Scores:
         return Scores(
@@ -425,7 +508,12 @@ class Spotter:
         directions = learner.directions()
         # A learner gives the same directions until it learns something.
         if self._tails is None or self._tails[0] is not directions:
-            self._tails = directions, list(map(Tail.of, background.scores(directions).T))
+            found = []
+            for row, direction in zip(learner.rows, directions, strict=True):
+                phrase = self.length_of(row.word).is_phrase
+                windows = background.phrases if phrase else background.words
+                found.append(Tail.of(windows.scores(direction[None])[:, 0]))
+            self._tails = directions, found
         rows = zip(learner.rows, self._tails[1], strict=True)
         return {row.word: tail for row, tail in rows if not row.negative}
 
@@ -471,9 +559,23 @@ class Spotter:
     def vectors(
         self, audios: Sequence[Audio], sample_rate: int = SAMPLE_RATE, learning: bool = False
     ) -> np.ndarray:
-        """Encode clips as vectors (n, D): every block of every backbone, side by side."""
-        clips = [self.encoder.prepare(files.load(audio, sample_rate)) for audio in audios]
+        """Encode clips as vectors, one a row: every block of every backbone, side by side.
+
+        Where clips are aligned, the number after the last says how long each is: see
+        `Encoder.encode`.
+        """
+        clips = [self.prepare(audio, sample_rate) for audio in audios]
         return self.encoder.encode(clips, learning)
+
+    def prepare(self, audio: Audio, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
+        """Read a clip and bring it to what `Encoder.encode` takes."""
+        clip = files.load(audio, sample_rate)
+        try:
+            return self.encoder.prepare(clip)
+        except InputError as error:
+            if isinstance(audio, np.ndarray):
+                raise
+            raise InputError(f"{audio}: {error}") from error
 
     # In files.
 
@@ -560,6 +662,7 @@ class Spotter:
         spotter._generation = header.get("generation", 0)
         spotter.sensitivity = float(header["sensitivity"])
         spotter.sensitivities = {word: float(x) for word, x in header["sensitivities"].items()}
+        spotter.lengths = {word: Length(*map(float, x)) for word, x in header["lengths"].items()}
         parts = spotter._parts()
         if parts["whitening"] != (header.get("whitening") or []):
             raise ModelFileError(
@@ -615,6 +718,7 @@ class Spotter:
             "rows": learner.rows if learner.negatives else None,
             "sensitivity": self.sensitivity,
             "sensitivities": self.sensitivities,
+            "lengths": self.lengths,
         }
         header = modelfile.write(path, header, learner.state(), self._forgot)
         self._generation, self._revision = header["generation"], header["revision"]

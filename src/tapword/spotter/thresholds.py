@@ -1,7 +1,7 @@
 """What counts as said: scores against thresholds, and how many false alarms a threshold allows."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,13 @@ class Scores(NamedTuple):
     words: dict[str, float]
     negatives: dict[str, float]
 
+    def of(self, words: Sequence[str]) -> "Scores":
+        """Scores of some of the words alone."""
+        return Scores(
+            {word: self.words[word] for word in words},
+            {word: score for word, score in self.negatives.items() if word in words},
+        )
+
     def taken(self) -> dict[str, float]:
         """Scores of the words that the clip is not closer to a negative of."""
         return {
@@ -59,6 +66,11 @@ def said(scores: Scores, thresholds: Mapping[str, float]) -> str | None:
         if word in thresholds and score >= thresholds[word]
     }
     return max(found, key=lambda word: found[word], default=None)
+
+
+def nearly(scores: Scores, thresholds: Mapping[str, float], by: float) -> bool:
+    """Whether a word's score is below its threshold by no more than this, or reaches it."""
+    return said(scores, {word: score - by for word, score in thresholds.items()}) is not None
 
 
 def check_rate(false_alarms_per_hour: float) -> float:

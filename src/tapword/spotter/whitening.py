@@ -46,9 +46,10 @@ class Whitening:
         Upper triangles of the blocks' whitening matrices, packed by rows, float16.
     within
         Shape (G,): squared distance of a group's vectors from their word's mean, on average.
-    background
+    background, phrases
         Whitened vectors (n, D) of windows of running speech, int8, of any scale: see
-        `background.Background`. None where there are none.
+        `background.Background`. The first are of a second each, the others longer. None where there
+        are none.
 
     Attributes
     ----------
@@ -64,21 +65,24 @@ class Whitening:
         maps: np.ndarray,
         within: np.ndarray,
         background: np.ndarray | None = None,
+        phrases: np.ndarray | None = None,
     ):
         self.about = about
         self.mean = mean
         self.maps = maps
         self.within = within
         self.background = background
+        self.phrases = phrases
         groups, block = about["groups"], about["block"]
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(mean), len(maps), len(within)) != wanted:
             raise InputError("a whitening's arrays do not fit its groups")
-        if background is not None and (
-            background.shape[1:] != mean.shape or len(background) < LEAST_WINDOWS
-        ):
-            raise InputError("a whitening's background does not fit its groups, or is too small")
+        for windows in (background, phrases):
+            if windows is not None and (
+                windows.shape[1:] != mean.shape or len(windows) < LEAST_WINDOWS
+            ):
+                raise InputError("a whitening's windows do not fit its groups, or are too few")
         self.blocks: list[list[tuple[slice, np.ndarray]]] = []
         start = 0
         for group in _groups(groups, block):
@@ -169,16 +173,16 @@ class Whitening:
         made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
         return made
 
-    def keep_background(self, X: np.ndarray) -> None:
-        """Take vectors (n, D) of windows of running speech for the background."""
-        Z = self(X)
-        self.background = np.rint(Z * (127 / np.abs(Z).max())).astype(np.int8)
+    def keep_background(self, X: np.ndarray, phrases: np.ndarray | None = None) -> None:
+        """Take vectors (n, D) of windows of running speech for the background, and longer ones."""
+        self.background = _packed(self(X))
+        self.phrases = None if phrases is None else _packed(self(phrases))
 
     def save(self, path: PathLike) -> None:
         """Write the whitening; `load` reads it."""
         arrays = {"mean": self.mean, "maps": self.maps, "within": self.within}
-        if self.background is not None:
-            arrays["background"] = self.background
+        kept = {"background": self.background, "phrases": self.phrases}
+        arrays |= {name: windows for name, windows in kept.items() if windows is not None}
         about = json.dumps(self.about, ensure_ascii=False)
         write(path, safetensors.numpy.save(arrays, {KEY: about}))
 
@@ -238,16 +242,28 @@ def join(blocks: Sequence[np.ndarray], whitenings: Sequence[Whitening]) -> np.nd
     return np.hstack([one(block) * np.float32(weight) for one, block, weight in weighed])
 
 
-def join_backgrounds(whitenings: Sequence[Whitening]) -> np.ndarray | None:
-    """Put the backgrounds of several backbones side by side, as `join` puts vectors: (n, D).
+def join_windows(
+    whitenings: Sequence[Whitening], windows: Sequence[np.ndarray | None]
+) -> np.ndarray | None:
+    """Put windows of running speech of several backbones side by side, as `join` puts vectors.
 
-    None where one of them has none, or other windows: rows are of the same ones in each.
+    Parameters
+    ----------
+    whitenings
+        Of the backbones.
+    windows
+        Of each, its `background` or its `phrases`: rows are of the same windows in each.
+
+    Returns
+    -------
+    np.ndarray or None
+        Shape (n, D). None where one of them has none, or others.
     """
     parts: list[np.ndarray] = []
-    for one, weight in zip(whitenings, weights(whitenings), strict=True):
-        if one.background is None or (parts and len(one.background) != len(parts[0])):
+    for one, rows, weight in zip(whitenings, windows, weights(whitenings), strict=True):
+        if rows is None or (parts and len(rows) != len(parts[0])):
             return None
-        rows = one.background.astype(np.float32)
+        rows = rows.astype(np.float32)
         length = weight * np.sqrt(len(one.within))
         parts.append(rows * (length / np.linalg.norm(rows, axis=1, keepdims=True)))
     return np.hstack(parts)
@@ -258,6 +274,11 @@ def weights(whitenings: Sequence[Whitening]) -> list[float]:
     dim = sum(len(one.mean) for one in whitenings)
     within = sum(float(one.within.mean()) for one in whitenings)
     return [float(np.sqrt(dim / within / len(one.within))) for one in whitenings]
+
+
+def _packed(Z: np.ndarray) -> np.ndarray:
+    """Bring numbers to 8 bits."""
+    return np.rint(Z * (127 / np.abs(Z).max())).astype(np.int8)
 
 
 def _means(X: np.ndarray, index: np.ndarray) -> np.ndarray:

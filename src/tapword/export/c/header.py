@@ -11,8 +11,8 @@ from tapword.audio import align
 from tapword.backbones import logmel
 from tapword.errors import InputError
 from tapword.export.c.tables import Tables, quote
+from tapword.export.onnx import frames
 from tapword.export.onnx.file import require_words, thresholds
-from tapword.export.onnx.frames import CLIP, exported
 from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
@@ -26,8 +26,8 @@ from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import weights
 from tapword.version import __version__
 
-# Longest recording that is aligned, in steps of 10 ms: 3 s.
-MAX_STEPS = 300
+# Longest recording that is aligned, in steps of 10 ms: 5 s, a long phrase with a second around it.
+MAX_STEPS = 500
 # Room for a word's name, unless a longer one is taught already.
 NAME_BYTES = 64
 # Stands before a word's name where its negatives are meant: TAPWORD_NOT.
@@ -37,14 +37,15 @@ MOMENT, DEVIATION, LARGEST, MIDDLE = range(4)
 # Samples are counted in 32 bits there.
 MOST_SAMPLES = 2**32 - 1
 
-# Pooling -> its kind and its number: moments, or frames.
-POOLINGS: dict[str, Callable[[Any], tuple[int, int]]] = {
-    "avg": lambda pooling: (MOMENT, 1),
-    "max": lambda pooling: (LARGEST, 1),
-    "middle": lambda pooling: (MIDDLE, pooling.n),
-    "tap": lambda pooling: (MOMENT, pooling.R),
-    "tsdp": lambda pooling: (DEVIATION, 2),
-    "tstp": lambda pooling: (MOMENT, 2),
+# Pooling -> its kind; its number, of moments or of frames; and from how many frames on these are
+# spread over a clip, 0 for never.
+POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
+    "avg": lambda pooling: (MOMENT, 1, 0),
+    "max": lambda pooling: (LARGEST, 1, 0),
+    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.second or 0),
+    "tap": lambda pooling: (MOMENT, pooling.R, 0),
+    "tsdp": lambda pooling: (DEVIATION, 2, 0),
+    "tstp": lambda pooling: (MOMENT, 2, 0),
 }
 # Learner -> what its rule in C is told by #define.
 RULES: dict[str, Callable[[Any], dict[str, Any]]] = {
@@ -98,7 +99,8 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
             f"word count as one more); got {max_words}"
         )
     files, settings = _rule(learner)
-    poolings = [_pooling(part) for part in block_poolings(spotter.encoder.poolings[0], backbone)]
+    [pooling], aligned = spotter.encoder.poolings, spotter.encoder.preparation.align
+    poolings = [_pooling(part) for part in block_poolings(pooling, backbone, aligned)]
     room = max([NAME_BYTES, *(len(_name(row).encode()) + 1 for row in learner.rows)])
     settings |= _settings(spotter, poolings) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
     tables = Tables()
@@ -108,7 +110,7 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
     _add_taught(tables, spotter, room)
     settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
     outside = "Nothing is outside: the one block's frames are what tapword_log_mel gives."
-    if exported(backbone).has_network:
+    if frames.exported(backbone).has_network:
         widths = ", ".join(f"block {i}: {width} numbers" for i, width in enumerate(backbone.dims))
         outside = _template("outside.txt").rstrip().replace("@blocks@", widths)
     ram = _ram(settings)
@@ -147,31 +149,42 @@ def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
     return ["solve.h", rule] if learner.keeps_scatter else [rule], settings
 
 
-def _pooling(pooling: Pooling) -> tuple[int, int]:
-    """Kind and number of a pooling as the C code knows it."""
+def _pooling(pooling: Pooling) -> tuple[int, int, int]:
+    """Kind and numbers of a pooling as the C code knows it."""
     if pooling.name not in POOLINGS:
         known = ", ".join(sorted([*POOLINGS, "blocks"]))
         raise InputError(f"pooling {pooling.name} cannot be exported to C; {known} can")
     return POOLINGS[pooling.name](pooling)
 
 
-def _settings(spotter: Spotter, poolings: list[tuple[int, int]]) -> dict[str, Any]:
+def _settings(spotter: Spotter, poolings: list[tuple[int, int, int]]) -> dict[str, Any]:
     """Give what the C code is told by #define, beside the rule's own."""
     learner, [backbone] = spotter.learner, spotter.backbones
-    state, pad = learner.state(), exported(backbone).padding
+    state, pad = learner.state(), frames.exported(backbone).padding
     known = list(thresholds(spotter).values())
+    longest = frames.MAX + 2 * frames.MARGIN
     return {
         "NOT": quote(NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
         "REACH": align.REACH,
         "MAX_STEPS": MAX_STEPS,
+        "SMOOTH": align.SMOOTH,
+        "PAUSE": align.PAUSE,
+        "SILENCE": frames.SILENCE,
+        "DEEPEST": frames.DEEPEST,
+        "ABOVE": frames.ABOVE,
+        "NOTHING": frames.NOTHING,
+        "LEAST": frames.LEAST,
         "PAD": pad,
-        "CLIP": CLIP,
+        "CLIP": frames.CLIP,
+        "MAX_SOUND": frames.MAX,
+        "MARGIN": frames.MARGIN,
+        "LONGEST": longest,
         "WINDOW": logmel.WINDOW,
         "STEP": logmel.STEP,
         "FFT": logmel.FFT,
-        "MEL_FRAMES": 1 + (CLIP + 2 * pad - logmel.WINDOW) // logmel.STEP,
+        "MEL_FRAMES": 1 + (longest + 2 * pad - logmel.WINDOW) // logmel.STEP,
         "BANDS": logmel.BANDS,
         "FLOOR": f"{logmel.FLOOR}f",
         "CONSTANT": repr(float(CONSTANT)),
@@ -180,7 +193,7 @@ def _settings(spotter: Spotter, poolings: list[tuple[int, int]]) -> dict[str, An
         "DEVIATION": DEVIATION,
         "LARGEST": LARGEST,
         "MIDDLE": MIDDLE,
-        "MOMENTS": max([1, *(order for kind, order in poolings if kind in (MOMENT, DEVIATION))]),
+        "MOMENTS": max([1, *(n for kind, n, _ in poolings if kind in (MOMENT, DEVIATION))]),
         "DIM": learner.dim,
         "LARGEST_SQUARE": repr(base.LARGEST**2),
         "WORDS": len(learner.rows),
@@ -214,10 +227,19 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     if spotter.background is None:
         return {"WINDOWS": 0}
     [whitening] = spotter.encoder.whitenings
-    rows = np.asarray(whitening.background, dtype=np.int8)
+    words, phrases = np.asarray(whitening.background, dtype=np.int8), whitening.phrases
+    # Where clips are not cut around their sound, none is measured as a phrase.
+    if phrases is None or not spotter.encoder.preparation.align:
+        phrases = words[:0]
+    rows = np.concatenate([words, phrases])
     tables.add("tapword_background", rows, np.int8)
     tables.add("tapword_background_lengths", np.linalg.norm(rows.astype(np.float64), axis=1))
-    return {"WINDOWS": len(rows), "NEAREST": NEAREST, "SHARE": f"{SHARE}f"}
+    return {
+        "WINDOWS": len(words),
+        "LONG_WINDOWS": len(phrases),
+        "NEAREST": NEAREST,
+        "SHARE": f"{SHARE}f",
+    }
 
 
 def _add_mel(tables: Tables) -> None:
@@ -249,7 +271,7 @@ def _ram(settings: dict[str, Any]) -> int:
     """Bytes of the structure in interface.h, where a double is aligned to 8 bytes."""
     dim, words, scatter = settings["DIM"], settings["MAX_WORDS"], settings["SCATTER"]
     factor = settings["FACTOR"] if scatter else 0
-    work = max(2 * (settings["MAX_STEPS"] + 1), settings["FFT"], factor)
+    work = max(3 * (settings["MAX_STEPS"] + 1), settings["FFT"], factor)
     doubles = work + (3 * dim + 2 * words if scatter else 0)
     floats = words * (2 + dim) + (words * dim + scatter if scatter else 0)
     size = 8 * doubles + 4 * (3 + floats) + words * settings["NAME_BYTES"]

@@ -5,6 +5,7 @@
 #define TAPWORD_BAD_AUDIO (-4)  /* no samples, or more than TAPWORD_MAX_STEPS * TAPWORD_HOP */
 #define TAPWORD_UNKNOWN (-5)    /* no such word */
 #define TAPWORD_DEPENDENT (-6)  /* the features are too nearly dependent to be solved for */
+#define TAPWORD_TOO_LONG (-7)   /* more than TAPWORD_MAX_SOUND samples of sound: no phrase */
 
 /* TAPWORD_NOT stands before a word's name where its negatives are meant: sounds that were taken for
    the word and are not it. */
@@ -17,7 +18,7 @@ typedef struct {
     double factors[TAPWORD_MAX_WORDS], biases[TAPWORD_MAX_WORDS];
 #endif
     union {
-        double sums[2][TAPWORD_MAX_STEPS + 1];
+        double sums[3][TAPWORD_MAX_STEPS + 1];
         float wave[2][TAPWORD_FFT];
 #if TAPWORD_SCATTER
         double factor[TAPWORD_FACTOR];
@@ -37,11 +38,14 @@ typedef struct {
 /* Begin with the words that were taught before the export. */
 void tapword_start(tapword *t);
 
-/* Cut out the second around the middle of the loudest sound: n samples, float in [-1, 1] at
-   16 kHz. Models with TAPWORD_ALIGN take this second alone. 0 or TAPWORD_BAD_AUDIO. */
-int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_CLIP]);
+/* Cut n samples, float in [-1, 1] at 16 kHz, around their loudest sound: the second around its
+   middle, or the whole of a sound of TAPWORD_CLIP samples and more. `length` says how many samples
+   the clip has. Models with TAPWORD_ALIGN take such clips alone. 0, TAPWORD_BAD_AUDIO or
+   TAPWORD_TOO_LONG. */
+int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_LONGEST],
+                  size_t *length);
 
-/* How many log-mel frames a clip of n samples gives: TAPWORD_MEL_FRAMES for one of 1 s. */
+/* How many log-mel frames a clip of n samples gives: TAPWORD_MEL_FRAMES for TAPWORD_LONGEST. */
 size_t tapword_mel_frames(size_t n);
 
 /* Log-mel energies (frames, 32) of a clip, silence around it included; the number of frames. */
@@ -62,9 +66,10 @@ int tapword_forget(tapword *t, const char *word);
 /* Number of a word, or TAPWORD_UNKNOWN. */
 int tapword_find(const tapword *t, const char *word);
 
-/* Score a vector for each of t->words words; the first call after a change solves for the
-   weights. 0 or TAPWORD_DEPENDENT. */
-int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAPWORD_MAX_WORDS]);
+/* Score a vector, of a clip of `length` samples, for each of t->words words; the first call after
+   a change solves for the weights. 0 or TAPWORD_DEPENDENT. */
+int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
+                   float scores[TAPWORD_MAX_WORDS]);
 
 /* Best word by its scores; with reject, TAPWORD_UNKNOWN where no word reaches its threshold and
    scores higher than its negatives. */

@@ -1,7 +1,9 @@
 /* The rule of ncm: minus the squared distance to each word's mean. */
-int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAPWORD_MAX_WORDS])
+int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
+                   float scores[TAPWORD_MAX_WORDS])
 {
     size_t k, d;
+    (void)length;
     for (k = 0; k < t->words; k++) {
         double sum = 0.0;
         for (d = 0; d < TAPWORD_DIM; d++) {

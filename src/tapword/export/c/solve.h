@@ -150,24 +150,27 @@ static float tapword_cosine(const float *x, const float *y)
     return (float)(product / (sqrt(one * other) + 1e-24));
 }
 
-/* What the nearest windows of running speech take off a cosine. */
-static float tapword_level(const float *x)
+/* What the nearest windows of running speech take off a cosine: those of a second, or the longer
+   ones behind them. */
+static float tapword_level(const float *x, size_t length)
 {
+    int is_long = TAPWORD_LONG_WINDOWS > 0 && length > TAPWORD_CLIP;
+    size_t row = is_long ? TAPWORD_WINDOWS : 0, d, i;
+    size_t end = is_long ? TAPWORD_WINDOWS + TAPWORD_LONG_WINDOWS : TAPWORD_WINDOWS;
     float nearest[TAPWORD_NEAREST], sum = 0.0f;
-    double length = 0.0;
-    size_t row, d, i;
+    double squares = 0.0;
     for (d = 0; d < TAPWORD_DIM; d++) {
-        length += (double)x[d] * (double)x[d];
+        squares += (double)x[d] * (double)x[d];
     }
     for (i = 0; i < TAPWORD_NEAREST; i++) {
         nearest[i] = -1.0f;
     }
-    for (row = 0; row < TAPWORD_WINDOWS; row++) {
+    for (; row < end; row++) {
         float cosine = 0.0f;
         for (d = 0; d < TAPWORD_DIM; d++) {
             cosine += x[d] * (float)tapword_background[row][d];
         }
-        cosine /= (float)sqrt(length + 1e-24) * tapword_background_lengths[row];
+        cosine /= (float)sqrt(squares + 1e-24) * tapword_background_lengths[row];
         for (i = 0; i < TAPWORD_NEAREST; i++) {
             if (cosine > nearest[i]) {
                 float other = nearest[i];
@@ -183,7 +186,7 @@ static float tapword_level(const float *x)
 }
 
 /* The best word's score becomes its cosine less that level; the others stay as far behind it. */
-static void tapword_measure(const tapword *t, const float *vector, float *scores)
+static void tapword_measure(const tapword *t, const float *vector, size_t length, float *scores)
 {
     int best = tapword_decide(t, scores, 0);
     float more;
@@ -191,14 +194,15 @@ static void tapword_measure(const tapword *t, const float *vector, float *scores
     if (best < 0) {
         return;
     }
-    more = tapword_cosine(vector, t->means[best]) - tapword_level(vector) - scores[best];
+    more = tapword_cosine(vector, t->means[best]) - tapword_level(vector, length) - scores[best];
     for (k = 0; k < t->words; k++) {
         scores[k] += more;
     }
 }
 #endif
 
-int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAPWORD_MAX_WORDS])
+int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
+                   float scores[TAPWORD_MAX_WORDS])
 {
     size_t k, d;
     if (!t->solved && t->words > 0 && !tapword_rule(t)) {
@@ -213,7 +217,9 @@ int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], float scores[TAP
         scores[k] = (float)(t->biases[k] + t->factors[k] * sum);
     }
 #if TAPWORD_WINDOWS
-    tapword_measure(t, vector, scores);
+    tapword_measure(t, vector, length, scores);
+#else
+    (void)length;
 #endif
     return 0;
 }

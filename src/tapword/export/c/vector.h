@@ -31,15 +31,19 @@ static void tapword_moments(const float *x, size_t t, size_t width, size_t order
     }
 }
 
-static float *tapword_pool(size_t kind, size_t order, size_t width, const float *x, size_t t,
+static float *tapword_pool(const uint16_t *pooling, size_t width, const float *x, size_t t,
                            float *out)
 {
-    size_t j, i, r;
+    size_t kind = pooling[0], order = pooling[1], second = pooling[2], j, i, r;
     if (kind == TAPWORD_MIDDLE) {
         for (i = 0; i < order; i++) {
             /* The frame (t - order) / 2 + i, rounded downwards; the first and last are repeated. */
             size_t place = (t + order) / 2 + i, frame = place > order ? place - order : 0;
             frame = frame < t ? frame : t - 1;
+            if (second > 0 && t > second) {
+                /* A clip of more frames than a second: the middle of each of `order` parts. */
+                frame = (2 * i + 1) * t / (2 * order);
+            }
             memcpy(out + i * width, x + frame * width, width * sizeof *out);
         }
         return out + order * width;
@@ -117,8 +121,7 @@ void tapword_vector(const float *const frames[TAPWORD_BLOCKS], const size_t coun
     float *out = vector;
     size_t b;
     for (b = 0; b < TAPWORD_BLOCKS; b++) {
-        out = tapword_pool(tapword_poolings[b][0], tapword_poolings[b][1], tapword_widths[b],
-                           frames[b], counts[b], out);
+        out = tapword_pool(tapword_poolings[b], tapword_widths[b], frames[b], counts[b], out);
     }
 #if TAPWORD_WHITENING
     tapword_whiten(vector);

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
+import numpy as np
+
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.export.onnx.frames import align, exported, fill, log_mel
+from tapword.export.onnx.frames import CLIP, cut, exported, fill, log_mel
 from tapword.export.onnx.graph import Graph
 from tapword.export.onnx.scores import measure, pool, score, whiten
 from tapword.spotter.background import measured
@@ -22,17 +24,19 @@ def build(spotter: Spotter) -> Any:
     -------
     onnx.ModelProto
         Input `audio` (samples,) float32 at 16 kHz; output `scores`, one for each of the words that
-        the metadata lists, then one for each word that has negatives.
+        the metadata lists, then one for each word that has negatives. Where clips are aligned, all
+        are NaN for sound that is longer than a phrase can be.
     """
     require_words(spotter)
     encoder, rows = spotter.encoder, spotter.learner.rows
     graph = Graph()
-    clip = (align if encoder.preparation.align else fill)(graph, "audio")
+    align = encoder.preparation.align
+    clip, refused = cut(graph, "audio") if align else (fill(graph, "audio"), None)
     vectors = []
     for backbone, pooling in encoder.parts:
         written = exported(backbone)
         blocks = written.blocks(graph, log_mel(graph, clip, written.padding))
-        parts = zip(block_poolings(pooling, backbone), blocks, strict=True)
+        parts = zip(block_poolings(pooling, backbone, align), blocks, strict=True)
         pooled = [pool(graph, part, block) for part, block in parts]
         vectors.append(graph.add("Concat", *pooled, axis=1))
     if encoder.whitenings:
@@ -43,7 +47,10 @@ def build(spotter: Spotter) -> Any:
     scores = score(graph, spotter.learner, order, vector)
     learner, background = measured(spotter.learner), spotter.background
     if learner is not None and background is not None:
-        scores = measure(graph, learner, background, order, vector, scores)
+        long = graph.add("Greater", graph.length(clip), graph.ints(CLIP)) if align else None
+        scores = measure(graph, learner, background, order, vector, scores, long)
+    if refused is not None:
+        scores = graph.add("Where", refused, graph.floats(np.nan), scores)
     # What a program that runs the file needs to know beside the scores.
     about = {
         "tapword": __version__,
@@ -51,7 +58,7 @@ def build(spotter: Spotter) -> Any:
         "words": list(spotter.words),
         "negatives": list(spotter.negatives),
         "thresholds": thresholds(spotter),
-        "align": "the file aligns the clip itself" if encoder.preparation.align else "none",
+        "align": "the file aligns the clip itself" if align else "none",
         "parts": f"{encoder!r} -> {spotter.learner.spec}",
     }
     texts = {key: json.dumps(value, ensure_ascii=False) for key, value in about.items()}

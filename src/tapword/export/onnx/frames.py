@@ -1,4 +1,4 @@
-"""Audio -> frames as ONNX nodes: the second around the speech, log-mel energies, the backbone."""
+"""Audio -> frames as ONNX nodes: the clip around its sound, log-mel energies, the backbone."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,17 +6,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapword.audio.align import HOP, REACH
+from tapword.audio.align import (
+    ABOVE_DB,
+    DEEPEST_DB,
+    HOP,
+    LEAST_DB,
+    NOTHING_DB,
+    PAUSE,
+    REACH,
+    SMOOTH,
+)
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones import logmel, speech_embedding
 from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import BANDS
 from tapword.errors import InputError
 from tapword.export.onnx.graph import Graph
-from tapword.spotter.encoder import CLIP_S
+from tapword.spotter.lengths import CLIP_S, MARGIN_S, MAX_S
 
-# Samples of the second that an aligned clip is cut to.
-CLIP = round(CLIP_S * SAMPLE_RATE)
+# In samples: the second around a short sound; where longer sound begins, what is left on either
+# side of it, and where it ends.
+CLIP, MARGIN, MAX = (round(s * SAMPLE_RATE) for s in (CLIP_S, MARGIN_S, MAX_S))
+# Ratios of power: levels are compared without taking logarithms. Then the power of silence.
+DEEPEST, ABOVE, LEAST = (10 ** (db / 10) for db in (-DEEPEST_DB, ABOVE_DB, -LEAST_DB))
+NOTHING = 10 ** (NOTHING_DB / 10)
+SILENCE = 1e-10
 
 
 def fill(graph: Graph, audio: str) -> str:
@@ -26,12 +40,82 @@ def fill(graph: Graph, audio: str) -> str:
     return graph.add("Pad", audio, graph.add("Concat", graph.ints(0), missing, axis=0))
 
 
-def align(graph: Graph, audio: str) -> str:
-    """Cut out 1 s around the middle of the loudest sound: (n,) -> (16000,), as `audio.align`."""
-    rest = graph.add("Mod", graph.add("Neg", graph.length(audio)), graph.ints(HOP))
+def cut(graph: Graph, audio: str) -> tuple[str, str]:
+    """Cut a clip (n,) around its sound, as `spotter.encoder.prepare` does.
+
+    Returns
+    -------
+    tuple of str
+        The clip (m,); and whether the sound is longer than a phrase can be, (1,) bool.
+    """
+    samples = graph.length(audio)
+    rest = graph.add("Mod", graph.add("Neg", samples), graph.ints(HOP))
     audio = graph.add("Pad", audio, graph.add("Concat", graph.ints(0), rest, axis=0))
     exact = graph.cast(graph.reshape(audio, -1, HOP), np.float64)
     energy = graph.sum(graph.add("Mul", exact, exact), axis=1, keep=False)
+    first, behind = _extent(graph, energy)
+    first, behind = (graph.add("Mul", step, graph.ints(HOP)) for step in (first, behind))
+    behind = graph.add("Min", behind, samples)
+    extent = graph.add("Sub", behind, first)
+    short = graph.add("Less", extent, graph.ints(CLIP))
+    short = graph.add("Or", short, _at_most(graph, samples, graph.ints(CLIP)))
+    # However long a sound is, the network hears no more of it than of a phrase.
+    length = graph.add("Min", extent, graph.ints(MAX))
+    length = graph.add("Add", length, graph.ints(2 * MARGIN))
+    length = graph.add("Where", short, graph.ints(CLIP), length)
+    middle = graph.add("Div", graph.add("Add", first, behind), graph.ints(2))
+    centre = graph.add("Mul", _centre(graph, energy), graph.ints(HOP))
+    middle = graph.add("Where", short, centre, middle)
+    # Half a second of silence on either side is more than any clip takes of it.
+    start = graph.add("Sub", middle, graph.add("Div", length, graph.ints(2)))
+    start = graph.add("Add", start, graph.ints(CLIP // 2))
+    padded = graph.add("Pad", audio, graph.ints(CLIP // 2, CLIP // 2))
+    clip = graph.slice(padded, start, graph.add("Add", start, length))
+    return clip, graph.add("Greater", extent, graph.ints(MAX))
+
+
+def _extent(graph: Graph, energy: str) -> tuple[str, str]:
+    """Where the loudest sound begins, and the step behind it, each (1,): see `audio.align`."""
+    count = graph.length(energy)
+    points = graph.points(count)
+    power = _between(graph, _sums(graph, energy), points, SMOOTH // 2, SMOOTH // 2 + 1)
+    power = graph.add("Div", power, graph.constant(SMOOTH * HOP, np.float64))
+    power = graph.add("Add", power, graph.constant(SILENCE, np.float64))
+    most = graph.add("ReduceMax", power, axes=[0])
+    some = graph.add("Greater", power, graph.constant(NOTHING, np.float64))
+    some = graph.sum(graph.cast(some, np.int64), axis=0)
+    tenth = graph.add("Sub", graph.add("Div", some, graph.ints(10)), some)
+    tenth = graph.add("Add", graph.add("Add", tenth, count), graph.ints(1))
+    tenth = graph.add("Min", tenth, count)
+    quiet = graph.add("TopK", power, tenth, unused=1, axis=0, largest=0)
+    quiet = graph.add("ReduceMax", quiet, axes=[0])
+
+    def times(value: str, ratio: float) -> str:
+        return graph.add("Mul", value, graph.constant(ratio, np.float64))
+
+    least = graph.add("Min", times(quiet, ABOVE), times(most, LEAST))
+    least = graph.add("Max", least, times(most, DEEPEST))
+    sounding = graph.add("Not", graph.add("Less", power, least))
+    sums = _sums(graph, graph.cast(sounding, np.float64))
+
+    def alone(before: int, after: int) -> str:
+        found = _between(graph, sums, points, before, after)
+        only = graph.add("Equal", found, graph.constant(1.0, np.float64))
+        return graph.add("And", sounding, only)
+
+    # A step that sounds ends the sound where none does within a pause behind it.
+    loudest = graph.add("ArgMax", power, axis=0, keepdims=1)
+    begins = graph.add("And", alone(PAUSE, 1), _at_most(graph, points, loudest))
+    ends = graph.add("And", alone(0, PAUSE + 1), _at_most(graph, loudest, points))
+    first = graph.add("Where", begins, points, graph.constant(0))
+    last = graph.add("Where", ends, points, count)
+    first = graph.add("ReduceMax", first, axes=[0], keepdims=1)
+    last = graph.add("ReduceMin", last, axes=[0], keepdims=1)
+    return first, graph.add("Add", last, graph.ints(1))
+
+
+def _centre(graph: Graph, energy: str) -> str:
+    """Point between steps around which a short sound lies, (1,): see `audio.align.align`."""
     around, offsets = _centring(graph, energy)
     loudest = graph.add("ArgMax", around, axis=0, keepdims=1)
     # Where the walk of `audio.align` ends is the first point from the loudest on that does not
@@ -45,11 +129,7 @@ def align(graph: Graph, audio: str) -> str:
     behind = graph.add("Add", points, graph.constant(1))
     left = graph.add("Where", graph.add("And", before, pulls), behind, graph.constant(0))
     left = graph.add("ReduceMax", left, axes=[0], keepdims=1)
-    middle = graph.add("Where", graph.add("Gather", pulls, loudest), right, left)
-    start = graph.add("Mul", middle, graph.ints(HOP))
-    padded = graph.add("Pad", audio, graph.ints(CLIP // 2, CLIP // 2))
-    cut = graph.slice(padded, start, graph.add("Add", start, graph.ints(CLIP)))
-    return graph.reshape(cut, CLIP)
+    return graph.add("Where", graph.add("Gather", pulls, loudest), right, left)
 
 
 def _centring(graph: Graph, energy: str) -> tuple[str, str]:
@@ -59,21 +139,33 @@ def _centring(graph: Graph, energy: str) -> tuple[str, str]:
     steps = graph.cast(graph.points(count), np.float64)
     half = graph.constant(0.5, np.float64)
     moment = graph.add("Mul", energy, graph.add("Add", steps, half))
-    reach = graph.ints(REACH)
-    first = graph.add("Max", graph.add("Sub", points, reach), graph.ints(0))
-    last = graph.add("Min", graph.add("Add", points, reach), count)
-
-    def between(values: str) -> str:
-        sums = graph.add("CumSum", values, graph.constant(0))
-        sums = graph.add("Concat", graph.constant([0.0], np.float64), sums, axis=0)
-        return graph.add("Sub", graph.add("Gather", sums, last), graph.add("Gather", sums, first))
-
-    around, moments = between(energy), between(moment)
+    around, moments = (
+        _between(graph, _sums(graph, values), points, REACH, REACH) for values in (energy, moment)
+    )
     zero, one = (graph.constant(value, np.float64) for value in (0.0, 1.0))
     loud = graph.add("Greater", around, zero)
     centres = graph.add("Div", moments, graph.add("Where", loud, around, one))
     offsets = graph.add("Sub", centres, graph.cast(points, np.float64))
     return around, graph.add("Where", loud, offsets, zero)
+
+
+def _sums(graph: Graph, values: str) -> str:
+    """Sum up what lies before each point: (t,) -> (t + 1,) float64."""
+    sums = graph.add("CumSum", values, graph.constant(0))
+    return graph.add("Concat", graph.constant([0.0], np.float64), sums, axis=0)
+
+
+def _between(graph: Graph, sums: str, points: str, before: int, after: int) -> str:
+    """Sum up what lies from so many steps before each of some points to so many after it."""
+    end = graph.add("Sub", graph.length(sums), graph.ints(1))
+    first = graph.add("Max", graph.add("Sub", points, graph.ints(before)), graph.ints(0))
+    last = graph.add("Min", graph.add("Add", points, graph.ints(after)), end)
+    return graph.add("Sub", graph.add("Gather", sums, last), graph.add("Gather", sums, first))
+
+
+def _at_most(graph: Graph, one: str, other: str) -> str:
+    """Say whether whole numbers are at most as large as others."""
+    return graph.add("Not", graph.add("Greater", one, other))
 
 
 def log_mel(graph: Graph, audio: str, pad: int) -> str:

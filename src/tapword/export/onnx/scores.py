@@ -11,7 +11,7 @@ from tapword.learners.base import Learner
 from tapword.learners.cosine import Cosine
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter.background import NEAREST, SHARE, Background
+from tapword.spotter.background import NEAREST, SHARE, Background, Windows
 from tapword.spotter.whitening import Whitening
 
 
@@ -48,13 +48,18 @@ def _moments(graph: Graph, frames: str, order: int) -> list[str]:
     return result
 
 
-def _middle(graph: Graph, frames: str, n: int) -> str:
+def _middle(graph: Graph, frames: str, n: int, second: int | None) -> str:
     count = graph.length(frames)
     # Whole-number division rounds towards 0 in ONNX, downwards in Python: keep it positive.
     start = graph.add("Div", graph.add("Add", count, graph.ints(n)), graph.ints(2))
     window = graph.add("Add", start, graph.constant(np.arange(-n, 0)))
     last = graph.add("Sub", count, graph.ints(1))
     window = graph.add("Min", graph.add("Max", window, graph.ints(0)), last)
+    if second is not None:
+        spread = graph.add("Mul", graph.constant(2 * np.arange(n) + 1), count)
+        spread = graph.add("Div", spread, graph.ints(2 * n))
+        longer = graph.add("Greater", count, graph.ints(second))
+        window = graph.add("Where", longer, spread, window)
     return graph.reshape(graph.add("Gather", frames, window), 1, -1)
 
 
@@ -73,7 +78,7 @@ POOLINGS: dict[str, Callable[[Graph, str, Any], list[str]]] = {
     "avg": lambda graph, frames, _: _moments(graph, frames, 1),
     "avgmax": lambda graph, frames, _: [*_moments(graph, frames, 1), _largest(graph, frames)],
     "max": lambda graph, frames, _: [_largest(graph, frames)],
-    "middle": lambda graph, frames, pooling: [_middle(graph, frames, pooling.n)],
+    "middle": lambda graph, frames, pooling: [_middle(graph, frames, pooling.n, pooling.second)],
     "mix": lambda graph, frames, pooling: [_mix(graph, frames, pooling.alpha)],
     "tap": lambda graph, frames, pooling: _moments(graph, frames, pooling.R),
     "tsdp": lambda graph, frames, _: _moments(graph, frames, 2)[1:],
@@ -113,22 +118,19 @@ def measure(
     order: list[int],
     vector: str,
     scores: str,
+    long: str | None,
 ) -> str:
     """Scores (K,) measured against the background, as `background.shift` does it.
 
-    `order` are the learner's rows in the order of the `scores`, words before negatives.
+    `order` are the learner's rows in the order of the `scores`, words before negatives. `long`,
+    (1,) bool, says whether the clip is longer than a second; None where that is not asked.
     """
     words = [row for row in order if not learner.rows[row].negative]
     length = graph.add("Max", graph.add("ReduceL2", vector, axes=[1]), graph.floats(1e-12))
     turned = graph.add("Div", vector, length)
-    # Whole numbers of 8 bits, as shipped: the file stays small.
-    rows = np.rint(background.vectors * (127 / np.abs(background.vectors).max()))
-    windows = graph.cast(graph.constant(rows.T, np.int8), np.float32)
-    near = graph.add("MatMul", turned, windows)
-    near = graph.add("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
-    nearest = graph.add("TopK", near, graph.ints(NEAREST), unused=1)
-    level = graph.add("ReduceMean", nearest, axes=[0, 1], keepdims=0)
-    level = graph.add("Mul", level, graph.floats(SHARE))
+    level = _level(graph, background.words, turned)
+    if long is not None and background.phrases is not background.words:
+        level = graph.add("Where", long, _level(graph, background.phrases, turned), level)
     cosines = graph.add("MatMul", turned, graph.floats(learner.directions()[words].T))
     own = graph.slice(scores, graph.ints(0), graph.ints(len(words)))
     best = graph.add("ReduceMax", own, axes=[0])
@@ -137,6 +139,17 @@ def measure(
     cosine = graph.add("ReduceMax", cosine, axes=[0])
     more = graph.add("Sub", graph.add("Sub", cosine, level), best)
     return graph.add("Add", scores, more)
+
+
+def _level(graph: Graph, windows: Windows, turned: str) -> str:
+    """Give what windows of running speech take off the cosines of a vector (1, D) of length 1."""
+    # Whole numbers of 8 bits, as shipped: the file stays small.
+    rows = np.rint(windows.vectors * (127 / np.abs(windows.vectors).max()))
+    near = graph.add("MatMul", turned, graph.cast(graph.constant(rows.T, np.int8), np.float32))
+    near = graph.add("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
+    nearest = graph.add("TopK", near, graph.ints(NEAREST), unused=1)
+    level = graph.add("ReduceMean", nearest, axes=[0, 1], keepdims=0)
+    return graph.add("Mul", level, graph.floats(SHARE))
 
 
 def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:

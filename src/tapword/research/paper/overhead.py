@@ -16,7 +16,8 @@ from tapword.research.paper import published as paper
 from tapword.research.paper.bench import Bench
 from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced, mean
 from tapword.research.paper.context import Context, Table
-from tapword.spotter.encoder import CLIP_S, block_poolings, pool_clips
+from tapword.spotter.encoder import block_poolings, pool_clips
+from tapword.spotter.lengths import CLIP_S
 
 # Each step but learning, which changes the learner, is timed so often and the best time counts.
 REPEATS = 3

@@ -14,7 +14,8 @@ import numpy as np
 from tapword.audio.endpoint import Endpointer, examine
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.errors import InputError
-from tapword.listening.detector import Detector, Event
+from tapword.listening.decider import Event
+from tapword.listening.detector import Detector
 from tapword.listening.near import NearMisses
 from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits

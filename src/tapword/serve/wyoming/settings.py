@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapword.errors import InputError
-from tapword.listening.detector import REFRACTORY_S, Decider
+from tapword.listening.decider import REFRACTORY_S, Decider
 from tapword.serve.network import ip_address
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,

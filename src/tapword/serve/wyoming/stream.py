@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
-from tapword.listening.detector import Detector, Event
+from tapword.listening.decider import Event
+from tapword.listening.detector import Detector
 from tapword.listening.near import NearMiss, NearMisses
 from tapword.serve.wyoming.followed_model import FollowedModel
 from tapword.serve.wyoming.settings import Settings

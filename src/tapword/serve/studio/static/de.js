@@ -207,7 +207,8 @@ export default {
   studio: [
     [/^no speech was heard: say the word aloud; is this the right microphone\?$/, 'es war keine Sprache zu hören: Sagen Sie das Wort laut; ist es das richtige Mikrofon?'],
     [/^no speech was heard in the last (\d+) s; say it again$/, 'in den letzten $1 s war keine Sprache zu hören; sagen Sie es noch einmal'],
-    [/^too long: ([\d.]+) s of speech; say the one word, then be silent$/, 'zu lang: $1 s Sprache; sagen Sie das eine Wort, dann schweigen Sie'],
+    [/^too long: ([\d.]+) s of speech, at most ([\d.]+) s are one word or phrase; say it once, then be silent$/, 'zu lang: $1 s Sprache, höchstens $2 s sind ein Wort oder Satz; sagen Sie es einmal, dann schweigen Sie'],
+    [/^more than one word was heard: say it once and without a long pause$/, 'mehr als ein Wort war zu hören: sagen Sie es einmal und ohne lange Pause'],
     [/^clipped: speak more softly, move back, or turn the microphone's gain down$/, 'übersteuert: Sprechen Sie leiser, gehen Sie zurück, oder stellen Sie das Mikrofon leiser'],
     [/^cut off: wait for the sign, say the word, then stay silent for a moment$/, 'abgeschnitten: Warten Sie auf das Zeichen, sagen Sie das Wort, und schweigen Sie dann einen Moment'],
     [/^too quiet: speak up, come closer, or turn the microphone's gain up$/, 'zu leise: Sprechen Sie lauter, kommen Sie näher, oder stellen Sie das Mikrofon lauter'],

@@ -206,7 +206,8 @@ export default {
   studio: [
     [/^no speech was heard: say the word aloud; is this the right microphone\?$/, 'aucune parole entendue : dites le mot à voix haute ; est-ce le bon microphone ?'],
     [/^no speech was heard in the last (\d+) s; say it again$/, 'aucune parole entendue dans les $1 dernières secondes ; redites-le'],
-    [/^too long: ([\d.]+) s of speech; say the one word, then be silent$/, 'trop long : $1 s de parole ; dites le seul mot, puis taisez-vous'],
+    [/^too long: ([\d.]+) s of speech, at most ([\d.]+) s are one word or phrase; say it once, then be silent$/, 'trop long : $1 s de parole, un mot ou une phrase dure $2 s au plus ; dites-le une fois, puis taisez-vous'],
+    [/^more than one word was heard: say it once and without a long pause$/, 'plusieurs mots ont été entendus : dites-le une fois, sans longue pause'],
     [/^clipped: speak more softly, move back, or turn the microphone's gain down$/, 'saturé : parlez plus doucement, reculez, ou baissez le microphone'],
     [/^cut off: wait for the sign, say the word, then stay silent for a moment$/, 'coupé : attendez le signe, dites le mot, puis taisez-vous un instant'],
     [/^too quiet: speak up, come closer, or turn the microphone's gain up$/, 'trop faible : parlez plus fort, approchez-vous, ou montez le microphone'],

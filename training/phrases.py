@@ -1,0 +1,102 @@
+"""Measure how high phrases score in running speech: thresholds follow the line of words'.
+
+    python training/phrases.py SIZE SPEECHOCEAN MINUTES CALL
+
+SIZE is a preset; SPEECHOCEAN and CALL are what training/whitening.py takes. Phrases that several
+people of speechocean762 say are taught by up to five of them and looked for in the first MINUTES of
+the call, by the frames of the stream, in every stretch of a length that they may have. Printed is
+how far beyond its tail's place a phrase's scores reach, in the tail's widths, at several rates of
+alarms, and the line through these.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from background import RATES, SAID
+from speechocean import repeated
+from whitening import encode
+
+from tapword import Spotter
+from tapword.audio import files
+from tapword.audio.files import SAMPLE_RATE
+from tapword.listening.phrases import Phrases
+from tapword.listening.segmenter import Segmenter
+from tapword.spotter.background import unit
+from tapword.spotter.lengths import CLIP_S, Length
+from tapword.spotter.thresholds import Tail
+
+# People who teach a phrase, at least and at most.
+LEAST, MOST = 3, 5
+# Alarms that follow each other within this many steps are one.
+APART = 4
+
+
+def main(size: str, speechocean: str, minutes: str, call: str) -> None:
+    """Print all of it."""
+    spotter = Spotter(size=size, augment=False)
+    background = spotter.background
+    assert background is not None
+    means, spans = [], []
+    for clips in repeated(Path(speechocean), LEAST):
+        length = Length.of(np.array([len(clip) for clip in clips[:MOST]]) / SAMPLE_RATE)
+        if length.is_phrase:
+            means.append(encode(spotter, clips[:MOST]).mean(axis=0))
+            spans.append(length.span(len(clips[:MOST])))
+    directions = unit(np.stack(means))
+    place, width = np.array(
+        [Tail.of(column) for column in background.phrases.scores(directions).T]
+    ).T
+    found = highest(spotter, call, 60 * float(minutes), directions, spans)
+    hours = float(minutes) / 60
+    kept = found.max(axis=0) < SAID
+    print(f"{kept.sum()} of {len(kept)} phrases in {hours:.2f} hours, {len(found)} steps of sound")
+    beyond = ((found - place) / width)[:, kept]
+    # Of steps that follow each other only the best counts: the others are the same alarm.
+    peaks = beyond.copy()
+    for step in range(1, APART + 1):
+        peaks[step:] = np.where(beyond[:-step] >= beyond[step:], -np.inf, peaks[step:])
+        peaks[:-step] = np.where(beyond[step:] > beyond[:-step], -np.inf, peaks[:-step])
+    ranked = np.sort(peaks.ravel())[::-1]
+    reached = [ranked[int(rate * hours * kept.sum())] for rate in RATES]
+    print(*(f"{rate:g}: {one:.2f}" for rate, one in zip(RATES, reached, strict=True)))
+    slope, base = np.polyfit(-np.log(RATES), reached, 1)
+    print(f"one an hour {base:.3f}, fewer {slope:.3f}")
+
+
+def highest(
+    spotter: Spotter,
+    call: str,
+    seconds: float,
+    directions: np.ndarray,
+    spans: list[tuple[float, float]],
+) -> np.ndarray:
+    """Highest score of each phrase in the stretches that end in each step of sound: (steps, K)."""
+    background = spotter.background
+    assert background is not None
+    phrases, segmenter = Phrases(spotter, 0), Segmenter()
+    sound = np.concatenate(list(files.blocks(call)))[: round(seconds * SAMPLE_RATE)]
+    rows = []
+    for start in range(0, len(sound) - phrases.step, phrases.step):
+        piece = sound[start : start + phrases.step]
+        segmenter.hear(piece)
+        phrases.hear(piece)
+        list(segmenter.windows())
+        if segmenter.quiet(CLIP_S):
+            continue
+        phrases.make_frames()
+        best = np.full(len(directions), -1.0)
+        for length in phrases.lengths:
+            length_s, (_, vectors) = phrases.seconds(length), phrases.vectors(length)
+            if vectors is None:
+                continue
+            level = background.level(vectors, np.full(len(vectors), length_s))
+            scores = (unit(vectors) @ directions.T - level[:, None]).max(axis=0)
+            fits = [low <= length_s <= high for low, high in spans]
+            best = np.where(fits, np.maximum(best, scores), best)
+        rows.append(best)
+    return np.stack(rows)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
