@@ -129,7 +129,7 @@ class Decider:
                     self._rising = event
                 else:
                     self.phrase = last._replace(end_s=max(last.end_s, event.end_s))
-            # What was not given yet is given now; the next may be over as well, a step later.
+            # One event at a time: if both are due, the second is given in the next step.
             return given or (self.settle() if candidate.over else None)
         if event.score > before.score:
             self._rising = event

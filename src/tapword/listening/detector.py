@@ -18,10 +18,10 @@ from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, nearly
 # (docs/listening.md says what that brings).
 CLOSE_SCORE = 0.2
 # A stretch is scored as a clip if by the frames of the stream a phrase comes so close to its
-# threshold: what is heard around it differs (docs/listening.md).
+# threshold: these see what lies beside it, a clip does not. A choice.
 STRETCH_SCORE = 0.1
-# An event waits for a longer word that may hold it, until so much silence follows it, or for so
-# long beyond the end of such a word.
+# A word waits for a phrase that may hold it, until so much silence follows it, or for so long
+# beyond the end of the longest phrase. Choices: a stretch is scored 0.42 s after its end at most.
 SILENCE_S, LATE_S = 0.2, 0.5
 # A chunk is heard in pieces no longer than this, so that memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE

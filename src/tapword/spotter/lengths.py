@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Sound that is shorter than this is heard as the second around its middle, as long as which it is
-# filled up; longer sound as it is, with so much on either side (docs/phrases.md has the trials).
+# Sound that is shorter than the first is heard as the second around its middle; longer sound as it
+# is, with the other on either side (docs/phrases.md has the trials).
 CLIP_S, MARGIN_S = 1.0, 0.1
-# The longest that can be one word or phrase, and the vector's share of a stream then.
+# The longest sound that can be one word or phrase, and the clip that is made of it.
 MAX_S = 3.0
 LONGEST_S = MAX_S + 2 * MARGIN_S
 
