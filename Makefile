@@ -17,7 +17,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n auto --dist loadgroup -q
+	$(BIN)/pytest -n auto --dist loadfile -q
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -q -m soak
@@ -41,7 +41,7 @@ floors:
 	$(PYTHON) .ci/floors.py > build/floors/constraints.txt
 	$(PYTHON) -m venv build/floors/venv
 	build/floors/venv/bin/pip install --quiet --constraint build/floors/constraints.txt --editable '.[dev]' httpx
-	build/floors/venv/bin/pytest -n auto --dist loadgroup -q -W default::DeprecationWarning
+	build/floors/venv/bin/pytest -n auto --dist loadfile -q -W default::DeprecationWarning
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tapword needs Python 3.11 or later; try: make PYTHON=python3.12")'

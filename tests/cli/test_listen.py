@@ -1,6 +1,7 @@
 """Listening, rejecting and calibrating from the command line."""
 
 import contextlib
+import functools
 import io
 import json
 import sys
@@ -13,6 +14,7 @@ import soxr
 import tapword.cli.listen
 import tapword.spotter.thresholds
 from tapword.assets import CLIPS
+from tapword.audio import microphone
 from tapword.listening import calibration
 from tapword.listening.detector import CLOSE_SCORE, Detector
 from tapword.spotter.spotter import Spotter
@@ -87,7 +89,9 @@ def test_the_microphone_is_heard_until_stopped(model, sound, run, fake, monkeypa
     assert "2 events (lamp 1, music 1)" in error
 
 
-def test_sound_that_was_lost_is_a_gap(model, run, fake):
+def test_sound_that_was_lost_is_a_gap(model, run, fake, monkeypatch):
+    soon = functools.partial(microphone.open_stream, silent_s=1.0)
+    monkeypatch.setattr(microphone, "open_stream", soon)
     sound = padded(clip("lamp", ASKED[0]))
     fake(np.concatenate([sound, silence(1)]))
     assert words(run("listen", model, "--mic", "--json")[1]) == ["lamp"]

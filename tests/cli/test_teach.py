@@ -425,18 +425,40 @@ def every_command():
     return [name for name in typer.main.get_command(app.app).commands]
 
 
-@pytest.mark.parametrize("name", every_command())
-def test_help_is_whole_at_80_columns(name):
-    """Flags are never cut, words such as WORD are shown, and a flag is not called a bool."""
-    command = typer.main.get_command(app.app).commands[name]
+# How wide a terminal is, is asked once a process.
+HELPS = """
+import contextlib, io, json, sys
+from tapword import cli
+
+shown = {}
+for name in sys.argv[1:]:
+    sys.argv = ["tapword", name, "--help"]
+    with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.suppress(SystemExit):
+        cli.main()
+    shown[name] = output.getvalue()
+print(json.dumps(shown))
+"""
+
+
+@pytest.fixture(scope="module")
+def helps():
+    """Help of every command in a terminal of 80 columns."""
     process = subprocess.run(
-        [sys.executable, "-m", "tapword", name, "--help"],
+        [sys.executable, "-c", HELPS, *every_command()],
         capture_output=True,
         text=True,
         check=True,
         env=os.environ | {"COLUMNS": "80", "TERMINAL_WIDTH": "80"},
     )
-    shown = process.stdout
+    return json.loads(process.stdout)
+
+
+@pytest.mark.parametrize("name", every_command())
+def test_help_is_whole_at_80_columns(helps, name):
+    """Flags are never cut, words such as WORD are shown, and a flag is not called a bool."""
+    command = typer.main.get_command(app.app).commands[name]
+    shown = helps[name]
+    assert f"tapword {name}" in shown
     for parameter in command.params:
         for flag in parameter.opts if parameter.param_type_name == "option" else []:
             assert f"{flag} " in shown, f"{flag} is cut"

@@ -43,12 +43,8 @@ from tapword.spotter.encoder import group_lengths
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, vector_kind
 
-pytestmark = [
-    # Two clusters at once would fight for the same cores.
-    pytest.mark.xdist_group("ray"),
-    # Ray leaves sockets and processes of its own to the system when it stops.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+# Ray leaves sockets and processes of its own to the system when it stops.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 WORDS = ("lamp", "music", "oven", "stop", "timer", "window")
 PARTS = ("speech_embedding", "tap:R=2")
 FAST = ["--backbone", "logmel", "--pooling", "tap:R=2"]

@@ -29,8 +29,6 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PHONE = {"width": 390, "height": 844}
 VOICE = "flite-rms"
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture(scope="module")
 def microphone(tmp_path_factory):

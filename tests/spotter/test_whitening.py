@@ -346,7 +346,6 @@ def test_models_of_another_whitening_or_alignment_are_not_merged():
     assert both.words == {"low": 6, "high": 6}
 
 
-@pytest.mark.xdist_group("real_speech")
 def test_the_shipped_whitening_is_of_the_words_it_names(monkeypatch):
     """Words of speechocean762 vary, whitened, as the shipped file says of all of them."""
     root = shared("data", "training", "speechocean762")
