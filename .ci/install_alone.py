@@ -1,8 +1,8 @@
 """Install a wheel with what it declares and nothing else: `install_alone.py WHEEL FOLDER`.
 
-The environment in FOLDER holds the wheel, what its metadata asks for, and what that asks for in turn,
-linked from the environment that runs this: an import that is not declared fails there, as after `pip install`,
-but nothing is downloaded or unpacked.
+The environment in FOLDER holds the wheel, what its metadata asks for, and what that asks for in
+turn, linked from the environment that runs this: an import that is not declared fails there, as after
+`pip install`, but nothing is downloaded or unpacked.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Small computers: all that the package needs has wheels for 64-bit ARM; nothing is compiled.
 
-It is asked of a package registry, which answers the same until a dependency is changed or published: before a
-release, and by `make soak`.
+A package registry is asked, which answers the same until a dependency changes or is published: this
+is run before a release, and by `make soak`.
 """
 
 import json
