@@ -1,8 +1,8 @@
 """Install a wheel with what it declares and nothing else: `install_alone.py WHEEL FOLDER`.
 
 The environment in FOLDER holds the wheel, what its metadata asks for, and what that asks for in
-turn, linked from the environment that runs this: an import that is not declared fails there, as after
-`pip install`, but nothing is downloaded or unpacked.
+turn, linked from the environment that runs this: an import that is not declared fails there, as
+after `pip install`, but nothing is downloaded or unpacked.
 """
 
 import os
@@ -10,44 +10,52 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 
-def wanted(requirements: list[str], found: dict[str, metadata.Distribution], extras=("",)) -> None:
-    """Add to `found` what is required, and what that requires."""
-    for requirement in map(Requirement, requirements):
-        marker = requirement.marker
-        if marker and not any(marker.evaluate({"extra": extra}) for extra in extras):
-            continue
-        one = metadata.distribution(requirement.name)
-        key = f"{one.name} {sorted(requirement.extras)}"
-        if key not in found:
-            found[key] = one
-            wanted(one.requires or [], found, ("", *requirement.extras))
+Found = set[tuple[str, frozenset[str]]]
 
 
-def link(distribution: metadata.Distribution, folder: Path) -> None:
-    """Link the files of a distribution; scripts, which lie elsewhere, are not needed."""
-    for file in distribution.files or []:
-        target = folder / file
-        if ".." not in file.parts and not target.exists():
+def collect(requirements: Iterable[str], extras: Iterable[str], found: Found) -> None:
+    """Add to `found` what is required, by name and extras, and what that requires."""
+    for one in map(Requirement, requirements):
+        asked = one.marker is None or any(one.marker.evaluate({"extra": name}) for name in extras)
+        key = (canonicalize_name(one.name), frozenset(one.extras))
+        if asked and key not in found:
+            found.add(key)
+            collect(metadata.requires(one.name) or [], ("", *one.extras), found)
+
+
+def link(name: str, site: Path) -> None:
+    """Link the files of a package; scripts, which lie elsewhere, are not needed."""
+    for file in metadata.files(name) or []:
+        target = site / file
+        if ".." not in file.parts and file.locate().exists() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             os.link(file.locate(), target)
 
 
-wheel, folder = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-venv.create(folder, clear=True, symlinks=os.name != "nt")
-base = {"base": str(folder), "platbase": str(folder)}
-site = Path(sysconfig.get_path("purelib", "venv", base))
-python = Path(sysconfig.get_path("scripts", "venv", base)) / "python"
-pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-index"]
-subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
-[installed] = metadata.distributions(path=[str(site)])
-found: dict[str, metadata.Distribution] = {}
-wanted(installed.requires or [], found)
-for one in found.values():
-    link(one, site)
-print(f"{wheel.name} with {len(found)} packages that it asks for: {', '.join(sorted(found))}")
+def main(wheel: str, folder: str) -> None:
+    """Make the environment."""
+    venv.create(folder, clear=True, symlinks=os.name != "nt")
+    base = {"base": folder, "platbase": folder}
+    python = Path(sysconfig.get_path("scripts", "venv", base), "python")
+    site = Path(sysconfig.get_path("purelib", "venv", base))
+    pip = [sys.executable, "-m", "pip", "--python", str(python)]
+    subprocess.run([*pip, "install", "--quiet", "--no-index", "--no-deps", wheel], check=True)
+    [installed] = metadata.distributions(path=[str(site)])
+    found: Found = set()
+    collect(installed.requires or [], [""], found)
+    names = sorted({name for name, _ in found})
+    for name in names:
+        link(name, site)
+    subprocess.run([*pip, "check"], check=True)
+    print(f"{Path(wheel).name} and what it asks for: {', '.join(names)}")
+
+
+main(*map(os.path.abspath, sys.argv[1:]))

@@ -1,7 +1,7 @@
 """Small computers: all that the package needs has wheels for 64-bit ARM; nothing is compiled.
 
-A package registry is asked, which answers the same until a dependency changes or is published: this
-is run before a release, and by `make soak`.
+A package registry is asked, which answers the same until a dependency changes or is published: so
+`make soak` asks it. A release is also installed on such a machine.
 """
 
 import json
