@@ -17,7 +17,6 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-
 Found = set[tuple[str, frozenset[str]]]
 
 

@@ -614,6 +614,7 @@ def test_without_a_microphone(open_page):
 
 
 def test_a_browser_that_does_not_resample(microphone, open_page, path):
+    taught(path, "lamp", takes=4)
     speak(microphone, ["lamp"])
     page = open_page(
         script="""
