@@ -20,15 +20,19 @@ NAME = f"tapword-{tapword.__version__}"
 MOST_BYTES = 16_000_000
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """Folder with both, the wheel made from the source distribution, as published."""
+def build(source, target, *options):
     pytest.importorskip("build")
     pytest.importorskip("hatchling")
-    folder = tmp_path_factory.mktemp("built")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [sys.executable, "-m", "build", "--no-isolation", *options, "--outdir", target]
+    done = subprocess.run([*command, source], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Both files, the wheel made from the source distribution, as published."""
+    folder = tmp_path_factory.mktemp("built")
+    build(ROOT, folder)
     wheel, source = sorted(folder.iterdir())
     assert (wheel.name, source.name) == (f"{NAME}-py3-none-any.whl", f"{NAME}.tar.gz")
     return wheel, source
@@ -68,6 +72,20 @@ def test_the_source_holds_what_it_takes_to_build_test_and_read_it(built):
     top = {name.partition("/")[0] for name in names}
     assert top.isdisjoint({".git", ".github", ".venv", "build", "dist", "shared"})
     assert not any(re.search(r"__pycache__|\.\w+_cache/|\.egg-info", name) for name in names)
+
+
+def test_what_the_container_copies_is_enough_to_install_from(built, tmp_path):
+    lines = (ROOT / "contrib" / "Dockerfile").read_text("utf-8")
+    for files, target in re.findall(r"^COPY (.+) /tmp/tapword/(\w*)$", lines, re.MULTILINE):
+        for name in files.split():
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copied = tmp_path / "tapword" / (target or name)
+            copied.parent.mkdir(exist_ok=True)
+            copy(ROOT / name, copied)
+    build(tmp_path / "tapword", tmp_path, "--wheel")
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as ours, zipfile.ZipFile(built[0]) as published:
+        assert set(published.namelist()) <= set(ours.namelist())
 
 
 def test_both_are_small(built):
