@@ -11,15 +11,17 @@ import time
 
 import pytest
 import soundfile
+from rich.progress import Progress
 
 from tapword.cli import action as module
+from tapword.cli import listen
 from tapword.cli.action import Action
 from tapword.errors import InputError
 from tapword.listening.decider import Event
 from tapword.listening.detector import Detector
 from tapword.spotter.spotter import Spotter
 from tests.conftest import ROOT
-from tests.sounds import RATE, samples
+from tests.sounds import RATE, samples, silence
 
 # Whatever is heard: told once it is done, so that a file that is there is whole.
 NOTE = """
@@ -140,7 +142,19 @@ def test_commands_run_beside_each_other_and_too_many_are_dropped(hold, tmp_path,
         assert "no command was started for music: 8 are still running" in capsys.readouterr().err
         (tmp_path / "go").touch()
     assert len(list(tmp_path.glob("*.running"))) == module.AT_ONCE
-    assert "waiting for 8 commands" in capsys.readouterr().err
+
+
+def test_what_takes_long_at_the_end_is_said(tmp_path, hold, monkeypatch, capsys):
+    monkeypatch.setattr(module, "SOON_S", 0.05)
+    # The command ends once it was said that it is waited for.
+    monkeypatch.setattr(module.err, "print", lambda text: (print(text), (tmp_path / "go").touch()))
+    with Action(hold, may_wait=True) as action:
+        action(heard("lamp"))
+    assert capsys.readouterr().out == "waiting for 1 command; Ctrl-C ends what still runs\n"
+    with Action("true", may_wait=True) as action:
+        monkeypatch.setattr(module, "SOON_S", 30)
+        action(heard("lamp"))
+    assert capsys.readouterr().out == ""
 
 
 def test_where_nothing_is_lost_by_it_commands_wait_for_each_other(note, tmp_path, monkeypatch):
@@ -166,6 +180,22 @@ def test_files_and_pipes_start_commands(model, sound, run, pipe, note, tmp_path)
         assert float(end) > float(values["TAPWORD_START"])
         (tmp_path / f"{values['TAPWORD_START']}.told").unlink()
         assert "failed" not in error
+
+
+def test_the_meter_makes_room_for_what_commands_print(model, run, monkeypatch):
+    soundfile.write("room.wav", silence(1.0), RATE)
+    shown = []
+
+    class Meter(Progress):
+        def __init__(self, *columns, disable, **options):
+            shown.append(not disable)
+            super().__init__(*columns, disable=True, **options)
+
+    monkeypatch.setattr(listen, "Progress", Meter)
+    monkeypatch.setattr(type(listen.err), "is_terminal", property(lambda console: True))
+    for given in ([], ["--exec", "true"]):
+        assert run("listen", model, "room.wav", *given)[0] == 0
+    assert shown == [True, False]
 
 
 def test_a_wrong_command_is_one_line_before_anything_is_heard(model, run, pipe):

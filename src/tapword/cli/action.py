@@ -1,6 +1,7 @@
 """What is done when a word is heard: the command of `tapword listen --exec`."""
 
 import contextlib
+import math
 import os
 import re
 import shlex
@@ -22,8 +23,8 @@ from tapword.text import counted
 # So many commands run at a time, by choice: more than a person starts by voice, few enough for a
 # small computer.
 AT_ONCE = 8
-# How often commands are looked at that are waited for.
-LOOK_S = 0.02
+# How often commands are looked at that are waited for, and how long until that is said.
+LOOK_S, SOON_S = 0.02, 0.5
 VALUES: dict[str, Callable[[Event], str]] = {
     "word": lambda event: event.word,
     "score": lambda event: f"{event.score:.2f}",
@@ -106,7 +107,7 @@ class Action:
     ) -> None:
         """Wait for commands that still run; Ctrl-C ends them."""
         try:
-            self.look()
+            self._wait(SOON_S)
             if self._running:
                 number = counted(len(self._running), "command")
                 err.print(f"waiting for {number}; Ctrl-C ends what still runs")
@@ -116,8 +117,10 @@ class Action:
                 _end(one.process)
             self._wait()
 
-    def _wait(self) -> None:
-        while self._running:
+    def _wait(self, at_most_s: float = math.inf) -> None:
+        end = time.monotonic() + at_most_s
+        self.look()
+        while self._running and time.monotonic() < end:
             time.sleep(LOOK_S)
             self.look()
 

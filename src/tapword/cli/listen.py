@@ -119,7 +119,7 @@ def listen(
         stream = microphone.open_stream(device, chunk_s=CHUNK_S)
     else:
         stream = nullcontext(_pipe(rate) if source == "-" else _file(str(source)))
-    with action or nullcontext(), _meter() as meter:
+    with action or nullcontext(), _meter(action is None) as meter:
         bar = meter.add_task("", total=METER_DB[1] - METER_DB[0])
         try:
             with stream as chunks:
@@ -189,14 +189,14 @@ def _pipe(rate: int | None) -> Iterator[Chunk]:
             yield Chunk(samples, False)
 
 
-def _meter() -> Progress:
-    """Level and best word on standard error; nothing where that is not a terminal."""
+def _meter(alone: bool) -> Progress:
+    """Level and best word on standard error, where that is a terminal that is ours alone."""
     return Progress(
         BarColumn(),
         TextColumn("{task.description}", markup=False),
         console=err,
         transient=True,
-        disable=not err.is_terminal,
+        disable=not (alone and err.is_terminal),
         redirect_stdout=False,
     )
 
