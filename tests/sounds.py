@@ -32,3 +32,8 @@ def speech(word, voice):
     sound = padded(clip(word, voice))
     take = endpoint.examine(sound)
     return sound[round(take.start_s * RATE) : round(take.end_s * RATE)]
+
+
+def samples(sound):
+    """Sound as a pipe carries it: 16-bit samples."""
+    return (sound * 32767).astype("<i2").tobytes()

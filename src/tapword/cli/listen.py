@@ -19,6 +19,7 @@ from tapword.audio import microphone
 from tapword.audio.align import decibels
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.audio.microphone import CHUNK_S, Chunk
+from tapword.cli.action import Action
 from tapword.cli.app import TEACH, argument, command, flag, option
 from tapword.cli.console import err, out, print_json, progress_steps
 from tapword.cli.models import sensitivity_change
@@ -71,6 +72,14 @@ def listen(
     near: Annotated[
         bool, flag("--near", "Also show words that were nearly said, with their thresholds.")
     ] = False,
+    exec_: Annotated[
+        str | None,
+        option(
+            "COMMAND",
+            "Run this for every event, with {word}, {score}, {start} and {end} in it replaced.",
+            "--exec",
+        ),
+    ] = None,
     sensitivity: Sensitivities = None,
     threshold: Thresholds = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
@@ -88,6 +97,8 @@ def listen(
     if rate is not None and source != "-":
         raise InputError("--rate goes with -; files and microphones know their own")
     audio_files.check_rate(SAMPLE_RATE if rate is None else rate, "--rate")
+    follows = mic or source == "-"
+    action = None if exec_ is None else Action(exec_, may_wait=not follows)
     modelfile.require_file(model)
     watched = WatchedModel(model, backbones=backbone)
     if not watched.spotter.words:
@@ -100,7 +111,7 @@ def listen(
         refractory_s=refractory,
     )
     misses = NearMisses(detector) if near else None
-    live = watched if mic or source == "-" else None
+    live = watched if follows else None
     counts: Counter[str] = Counter()
     heard_s = 0.0
     stream: AbstractContextManager[Iterator[Chunk]]
@@ -108,7 +119,7 @@ def listen(
         stream = microphone.open_stream(device, chunk_s=CHUNK_S)
     else:
         stream = nullcontext(_pipe(rate) if source == "-" else _file(str(source)))
-    with _meter() as meter:
+    with action or nullcontext(), _meter() as meter:
         bar = meter.add_task("", total=METER_DB[1] - METER_DB[0])
         try:
             with stream as chunks:
@@ -116,12 +127,16 @@ def listen(
                     heard_s += len(chunk) / SAMPLE_RATE
                     counts.update(event.word for event in events)
                     _show_level(meter, bar, chunk, detector)
+                    if action:
+                        action.look()
                     # The last chunk is empty: nothing comes any more.
                     now_s = heard_s if len(chunk) else math.inf
                     found: list[Event | NearMiss] = [*events]
                     found += misses.since(now_s) if misses else []
                     for one in sorted(found, key=lambda one: one.start_s):
                         _show(one, as_json, meter)
+                        if action and isinstance(one, Event):
+                            action(one)
         except KeyboardInterrupt:
             for miss in misses.since(math.inf) if misses else []:
                 _show(miss, as_json, meter)

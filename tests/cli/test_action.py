@@ -1,0 +1,224 @@
+"""Commands that are started when words are heard."""
+
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import soundfile
+
+from tapword.cli import action as module
+from tapword.cli.action import Action
+from tapword.errors import InputError
+from tapword.listening.decider import Event
+from tapword.listening.detector import Detector
+from tapword.spotter.spotter import Spotter
+from tests.conftest import ROOT
+from tests.sounds import RATE, samples
+
+# Whatever is heard: told once it is done, so that a file that is there is whole.
+NOTE = """
+import json, os, sys
+values = {name: value for name, value in os.environ.items() if name.startswith("TAPWORD_")}
+told = json.dumps([sys.argv[1:], values, sys.stdin.read()])
+open(f"{os.getpid()}.part", "w").write(told)
+os.rename(f"{os.getpid()}.part", f"{values['TAPWORD_START']}.told")
+"""
+
+
+@pytest.fixture
+def note(tmp_path, monkeypatch):
+    """A command that writes down what it was told."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "note.py").write_text(NOTE)
+    return f"{shlex.quote(sys.executable)} note.py"
+
+
+@pytest.fixture
+def hold(tmp_path, monkeypatch):
+    """A command that runs until the file `go` is there, or it is ended."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hold.py").write_text(
+        "import os, time\nopen(f'{os.getpid()}.running', 'w').close()\n"
+        "while not os.path.exists('go'):\n    time.sleep(0.01)\n"
+    )
+    return f"{shlex.quote(sys.executable)} hold.py"
+
+
+def told(folder):
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.told"))]
+
+
+def heard(word, start_s=1.0):
+    return Event(word, start_s, start_s + 0.5, 0.51234)
+
+
+def until(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to it"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "word", ["lamp", "turn it on", 'it\'s "mine"', "; touch x", "$(touch x)", "{score}", "a\\b"]
+)
+def test_a_word_stays_inside_its_argument(note, tmp_path, word):
+    with Action(note + " {word} 'is {word}, from {start} to {end}: {score}' {", True) as action:
+        action(heard(word))
+    [[arguments, values, sound]] = told(tmp_path)
+    assert arguments == [word, f"is {word}, from 1.00 to 1.50: 0.51", "{"]
+    assert (
+        values.items()
+        >= {
+            "TAPWORD_WORD": word,
+            "TAPWORD_SCORE": "0.51",
+            "TAPWORD_START": "1.00",
+            "TAPWORD_END": "1.50",
+        }.items()
+    )
+    assert sound == "" and not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("echo 'lamp", "is not a command: No closing quotation"),
+        ("  ", "must be a command, got nothing"),
+        ("echo {words}", "knows {word}, {score}, {start}, {end}, got {words}"),
+        ("echo ${HOME}", "got {HOME}"),
+        ("{word} on", "must name its program"),
+        ("no-such-program {word}", "no program 'no-such-program' was found"),
+        ("sh -c 'echo {word}'", "must not become code"),
+        ("sudo /bin/bash -ec 'echo {word}' bash", "must not become code"),
+        ("python3.12 -c 'print({score})'", "must not become code"),
+    ],
+)
+def test_what_cannot_be_a_command_is_refused_at_once(command, message):
+    with pytest.raises(InputError) as error:
+        Action(command, True)
+    assert message in str(error.value)
+
+
+def test_a_shell_may_be_given_the_word_as_an_argument(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Action("""sh -c 'echo "$1$TAPWORD_WORD" > said' sh {word}""", True) as action:
+        action(heard("$(id)"))
+    assert (tmp_path / "said").read_text() == "$(id)$(id)\n"
+
+
+def test_a_failing_command_is_said_and_the_next_one_runs(note, tmp_path, capsys):
+    with Action("sh -c 'exit 3' {word}", True) as action:
+        action(heard("lamp"))
+        action(heard("music", 2.0))
+    error = capsys.readouterr().err
+    assert "the command for lamp failed: exit status 3" in error
+    assert "the command for music failed: exit status 3" in error
+    with Action("sh -c 'kill -9 $$'", True) as action:
+        action(heard("lamp"))
+    assert "the command for lamp failed: ended by signal 9" in capsys.readouterr().err
+    program = tmp_path / "gone"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    with Action("./gone", True) as action:
+        program.unlink()
+        action(heard("lamp"))
+    assert "the command for lamp could not be started" in capsys.readouterr().err
+
+
+def test_commands_run_beside_each_other_and_too_many_are_dropped(hold, tmp_path, capsys):
+    with Action(hold, may_wait=False) as action:
+        for number in range(module.AT_ONCE):
+            action(heard("lamp", float(number)))
+        until(lambda: len(list(tmp_path.glob("*.running"))) == module.AT_ONCE)
+        action(heard("music"))
+        assert "no command was started for music: 8 are still running" in capsys.readouterr().err
+        (tmp_path / "go").touch()
+    assert len(list(tmp_path.glob("*.running"))) == module.AT_ONCE
+    assert "waiting for 8 commands" in capsys.readouterr().err
+
+
+def test_where_nothing_is_lost_by_it_commands_wait_for_each_other(note, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "AT_ONCE", 1)
+    with Action(note, may_wait=True) as action:
+        for number in range(3):
+            action(heard("lamp", float(number)))
+            assert len(told(tmp_path)) == number
+    assert len(told(tmp_path)) == 3
+
+
+def test_files_and_pipes_start_commands(model, sound, run, pipe, note, tmp_path):
+    soundfile.write("room.wav", sound, RATE)
+    over = Detector(Spotter.load(model))(sound)[0].score + 0.05
+    for source in ("room.wav", "-"):
+        pipe(samples(sound))
+        # A near miss starts nothing.
+        given = [source, "--near", "--threshold", f"lamp={over}", "--exec", note + " {word} {end}"]
+        code, output, error = run("listen", model, *given)
+        assert code == 0 and output.count("lamp") == output.count("music") == 1
+        [[[word, end], values, sound_left]] = told(tmp_path)
+        assert word == values["TAPWORD_WORD"] == "music" and sound_left == ""
+        assert float(end) > float(values["TAPWORD_START"])
+        (tmp_path / f"{values['TAPWORD_START']}.told").unlink()
+        assert "failed" not in error
+
+
+def test_a_wrong_command_is_one_line_before_anything_is_heard(model, run, pipe):
+    pipe(b"")
+    code, output, error = run("listen", model, "-", "--exec", "echo {name}")
+    assert (code, output) == (2, "") and "got {name}" in error and error.count("\n") == 1
+
+
+def test_a_failure_is_said_while_listening_goes_on(model, sound, run, pipe, monkeypatch):
+    said = []
+
+    class Patient(io.BytesIO):
+        """Silence comes after the sound until somebody spoke of a failure."""
+
+        left = 1000
+
+        def read1(self, size):
+            data = super().read1(size)
+            if data or said or not self.left:
+                return data
+            self.left -= 1
+            time.sleep(0.01)
+            return bytes(size)
+
+    pipe(b"")
+    monkeypatch.setattr(sys.stdin, "buffer", Patient(samples(sound)))
+    monkeypatch.setattr(module, "warn", said.append)
+    code, _, error = run("listen", model, "-", "--exec", "sh -c 'exit 4'")
+    assert code == 0 and "2 events" in error and sys.stdin.buffer.left
+    assert said[0] == "the command for lamp failed: exit status 4"
+
+
+def test_ctrl_c_ends_the_listening_and_a_second_one_the_commands(model, sound, hold, tmp_path):
+    listening = subprocess.Popen(
+        [sys.executable, "-m", "tapword", "listen", str(model), "-", "--exec", hold],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        process_group=0,
+    )
+    with listening:
+        listening.stdin.write(samples(sound))
+        listening.stdin.flush()
+        until(lambda: len(list(tmp_path.glob("*.running"))) == 2)
+        # As a terminal does it: to all of the group.
+        os.killpg(listening.pid, signal.SIGINT)
+        assert b"waiting for 2 commands" in listening.stderr.readline()
+        assert listening.poll() is None
+        os.killpg(listening.pid, signal.SIGINT)
+        _, error = listening.communicate(timeout=30)
+    assert listening.returncode == 0
+    assert error.count(b"failed: ended by signal 15") == 2 and b"2 events" in error
+    for path in tmp_path.glob("*.running"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.stem), 0)
