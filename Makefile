@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel floors extras soak bench clean
+.PHONY: demo test lint unit wheel docs floors extras soak bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -34,6 +34,11 @@ wheel: $(VENV)/.dev
 	build/wheel/venv/bin/pip install --quiet build/wheel/*.whl
 	cd build/wheel && venv/bin/tapword demo
 
+# The site in build/site; a broken link, an unknown anchor or a page outside the navigation fails.
+# Not a part of `make test`: what it installs is for it alone, and tests/test_docs.py checks the same links.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 # The tests with the lowest versions that pyproject.toml allows; PYTHON must be the lowest too, or 3.12.
 # The lowest starlette's test client wants httpx, later ones httpx2; old packages warn of what new ones drop.
 floors:
@@ -51,6 +56,10 @@ $(VENV)/.core: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
 
 # What the tests of other backbones, servers and the cluster need; without it they skip. CPU builds are
