@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel floors extras packages axe satellite soak bench clean
+.PHONY: demo test lint unit wheel docs floors extras packages axe satellite soak bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -33,6 +33,11 @@ wheel: $(VENV)/.dev
 	$(BIN)/python .ci/install_alone.py build/wheel/*.whl build/wheel/venv
 	cd build/wheel && venv/bin/tapword demo
 
+# The site in build/site; a broken link, an unknown anchor or a page outside the navigation fails.
+# Not a part of `make test`: what it installs is for it alone, and tests/test_docs.py checks the same links.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 # The tests with the lowest versions that pyproject.toml allows; PYTHON must be the lowest too, or 3.12.
 # The lowest starlette's test client wants httpx, later ones httpx2; old packages warn of what new ones drop.
 floors:
@@ -53,6 +58,10 @@ $(VENV)/.core: pyproject.toml | $(BIN)/pip
 $(VENV)/.dev: pyproject.toml | $(BIN)/pip
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/.core
+
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	touch $@
 
 # What the tests of other backbones, servers and the cluster need; without it they skip. The three
 # can be made at once: make --jobs 3 extras.

@@ -1,6 +1,10 @@
 """What the documentation tells people to write works as it stands."""
 
 import re
+import shlex
+import subprocess
+import sys
+from contextlib import nullcontext
 from xml.etree import ElementTree
 
 import numpy as np
@@ -8,9 +12,16 @@ import pytest
 import soundfile
 
 import tapword
+from tapword import cli
 from tapword.assets import CLIPS
+from tapword.audio import microphone
 from tests import test_contracts
 from tests.conftest import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+# Pages whose commands are run, in this order.
+NEWCOMERS = ("start.md", "teaching.md", "doing.md")
+FENCED = re.DOTALL | re.MULTILINE
 
 
 def test_the_readmes_example(tmp_path, monkeypatch, capsys):
@@ -35,6 +46,51 @@ def test_the_readmes_example(tmp_path, monkeypatch, capsys):
     assert tapword.load("home.tap").words == {"lamp": 6, "music": 6}
 
 
+def shown(text):
+    """Lines that are shown, without frames and without the digits of what was measured.
+
+    They come in no order: what a command started prints when it comes to it.
+    """
+    plain = re.sub(r"[^\x00-\x7f]+", " ", re.sub(r"\d[\d,]*[.,]\d+", "0", text))
+    return {" ".join(line.split()) for line in plain.splitlines() if line.strip()}
+
+
+def test_a_newcomers_pages_show_what_happens(tmp_path, monkeypatch, capfd):
+    """Commands and Python, one page after the other, in the folder of a checkout."""
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(microphone, "open_stream", lambda: nullcontext(recorded("stream.wav")))
+    text = "".join((ROOT / "docs" / page).read_text() for page in NEWCOMERS)
+    commands = []
+    for language, block in re.findall(r"^```(python|console)\n(.*?)^```$", text, FENCED):
+        if language == "python":
+            exec(block, {})
+            continue
+        for command, output in re.findall(r"^\$ ((?:.*\\\n)*.*)\n([^$]*)", block, re.MULTILINE):
+            capfd.readouterr()
+            tell(shlex.split(command.replace("\\\n", "")), monkeypatch)
+            printed, remarked = map(shown, capfd.readouterr())
+            assert printed <= shown(output) <= printed | remarked, command
+            commands.append(command)
+    assert len(commands) > 6 and capfd.readouterr().out == "toggle the lamp\nplay\n"
+
+
+def recorded(path):
+    samples = soundfile.read(path, dtype="float32")[0]
+    return (microphone.Chunk(chunk, False) for chunk in np.array_split(samples, 50))
+
+
+def tell(arguments, monkeypatch):
+    if arguments[0] != "tapword":
+        subprocess.run(arguments, check=True)
+        return
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert not stop.value.code
+
+
 @pytest.mark.parametrize("check", test_contracts.checks("pooling"))
 def test_the_pooling_one_is_told_to_add_keeps_the_contract(check):
     text = (ROOT / "docs" / "adding_parts.md").read_text()
@@ -44,11 +100,32 @@ def test_the_pooling_one_is_told_to_add_keeps_the_contract(check):
     check(names["Median"])
 
 
-def test_links_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)|<img src=\"([^\":]+)\"", page.read_text()):
-            target = "".join(target)
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+def prose(page):
+    """Text of a page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=FENCED)
+
+
+def anchors(page):
+    """What GitHub and the site call the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link, picture in re.findall(r"\]\(([^):\s]+)\)|<img src=\"([^\":]+)\"", prose(page)):
+        path, _, anchor = (link or picture).partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page.name} links to {path}"
+        assert not anchor or anchor in anchors(target), f"{page.name} links to {path}#{anchor}"
+
+
+def test_the_site_has_every_page_once():
+    """Those at the root are called in small letters there; the README makes way for the index."""
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    named = re.findall(r": (\w+\.md)$", nav, re.MULTILINE)
+    pages = [page.name.lower() for page in PAGES if page.name != "README.md"]
+    assert sorted(named) == sorted(pages)
 
 
 def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_moves():
