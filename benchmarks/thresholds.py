@@ -42,8 +42,10 @@ def main() -> None:
     parser.add_argument("arabic")
     parser.add_argument("--negatives", nargs="+", required=True, metavar="FILE")
     parser.add_argument("--size", default="small")
+    parser.add_argument("--backbone", help="instead of a size; tapword_ear, say")
     options = parser.parse_args()
-    spotter = Spotter(size=options.size)
+    parts = {"backbone": options.backbone} if options.backbone else {"size": options.size}
+    spotter = Spotter(**parts)
     english = encode(spotter, "speech_commands", options.speech_commands)
     arabic = encode(spotter, "mswc:language=ar", options.arabic)
     heard = [windows(spotter, path) for path in options.negatives]
@@ -55,21 +57,21 @@ def main() -> None:
             ("Arabic", arabic, np.unique(arabic.words)),
         ):
             if count <= len(known):
-                streams(options.size, name, clips, known, count, draws, heard, hours)
+                streams(parts, name, clips, known, count, draws, heard, hours)
     for count, samples in ((5, 5), (5, 100), (20, 5), (20, 100)):
-        singles(options.size, english, count, samples)
-    own_voices(options.size, arabic)
+        singles(parts, english, count, samples)
+    own_voices(parts, arabic)
     for samples in (3, 5, 10):
-        singles(options.size, arabic, 3, samples, draws=10)
+        singles(parts, arabic, 3, samples, draws=10)
 
 
-def streams(size, name, clips, known, count, draws, heard, hours) -> None:
+def streams(parts, name, clips, known, count, draws, heard, hours) -> None:
     """Print misses and alarms of models of so many words."""
     missed, alarms = [], []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
         words = rng.permutation(known)[:count]
-        model = taught(size, clips, words, CLIPS, rng)
+        model = taught(parts, clips, words, CLIPS, rng)
         missed.append(misses(model, clips, np.isin(clips.words, words) & (clips.split == "test")))
         alarms.append(sum(accepted(model, X).sum() for X in heard) / hours)
     print(
@@ -79,13 +81,13 @@ def streams(size, name, clips, known, count, draws, heard, hours) -> None:
     )
 
 
-def singles(size, clips, count, samples, draws=5) -> None:
+def singles(parts, clips, count, samples, draws=5) -> None:
     """Print misses and other words let in, as single clips."""
     found = []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
         words = rng.permutation(np.unique(clips.words))[:count]
-        model = taught(size, clips, words, samples, rng)
+        model = taught(parts, clips, words, samples, rng)
         known, test = np.isin(clips.words, words), clips.split == "test"
         others = 100 * accepted(model, clips.asked[test & ~known]).mean()
         found.append((misses(model, clips, test & known), others))
@@ -97,7 +99,7 @@ def singles(size, clips, count, samples, draws=5) -> None:
     )
 
 
-def own_voices(size, clips, count=3, takes=3) -> None:
+def own_voices(parts, clips, count=3, takes=3) -> None:
     """Print the same for words taught by the person who is asked, and that person's other words."""
     missed, own, others = [], [], []
     for seed in range(3):
@@ -108,7 +110,7 @@ def own_voices(size, clips, count=3, takes=3) -> None:
             words = rng.permutation(said_by[often > takes])[:count]
             if len(words) < count:
                 continue
-            model, asked = Spotter(size=size), []
+            model, asked = Spotter(**parts), []
             for word in words:
                 rows = rng.permutation(np.flatnonzero(mine & (clips.words == word)))
                 model.learn_vectors(clips.taught[rows[:takes]], [word] * takes)
@@ -126,9 +128,9 @@ def own_voices(size, clips, count=3, takes=3) -> None:
     )
 
 
-def taught(size, clips, words, samples, rng) -> Spotter:
+def taught(parts, clips, words, samples, rng) -> Spotter:
     """Teach a model some training clips of some words."""
-    model = Spotter(size=size)
+    model = Spotter(**parts)
     for word in words:
         fit = np.flatnonzero((clips.words == word) & (clips.split == "train"))
         rows = rng.permutation(fit)[:samples]

@@ -21,7 +21,7 @@ from whitening import encode, windows
 from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.spotter import background as background_room
-from tapword.spotter.background import Background, unit
+from tapword.spotter.background import Windows, unit
 from tapword.spotter.thresholds import Tail
 
 RATES = 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
@@ -40,8 +40,8 @@ def main(size: str, speechocean: str, speech_commands: str, *calls: str) -> None
     heard = encode(spotter, [window for call in calls for window in windows(call)])
     heard = heard[~spotter.encoder.is_noise(heard)]
     said = encode_words(spotter, speechocean)
-    background = spotter.background
-    assert background is not None
+    assert spotter.background is not None
+    background = spotter.background.words
     # Windows of the background itself are not strangers to it.
     heard = heard[(unit(heard) @ background.vectors.T).max(axis=1) < 0.99]
     highest = scores_of(background, directions(said), heard).max(axis=0)
@@ -56,7 +56,7 @@ def main(size: str, speechocean: str, speech_commands: str, *calls: str) -> None
     clips = encode_clips(spotter, speech_commands)
     for share in SHARES:
         background_room.SHARE = share
-        changed = Background(background.vectors)
+        changed = Windows(background.vectors)
         base, slope = fit(changed, said, heard, hours)
         missed = []
         for found in clips.values():
@@ -68,7 +68,7 @@ def main(size: str, speechocean: str, speech_commands: str, *calls: str) -> None
 
 
 def fit(
-    background: Background, said: dict[str, np.ndarray], heard: np.ndarray, hours: float
+    background: Windows, said: dict[str, np.ndarray], heard: np.ndarray, hours: float
 ) -> tuple[float, float]:
     """Line through how far words' scores reach, in widths, over -ln of the rate."""
     means = directions(said)
@@ -81,7 +81,7 @@ def fit(
     return float(base), float(slope)
 
 
-def scores_of(background: Background, means: np.ndarray, X: np.ndarray) -> np.ndarray:
+def scores_of(background: Windows, means: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Scores (n, K) of vectors (n, D) for words' directions (K, D)."""
     return unit(X) @ means.T - background.level(X)[:, None]
 
@@ -109,7 +109,10 @@ def encode_clips(spotter: Spotter, folder: str) -> dict[str, np.ndarray]:
     paths: dict[str, list[Path]] = {}
     for clip in registry.build("datasets", "speech_commands", root=folder).clips("train"):
         paths.setdefault(clip.word, []).append(clip.path)
-    return {word: spotter.vectors(found[: TAUGHT + ASKED]) for word, found in paths.items()}
+    return {
+        word: spotter.encoder.split(spotter.vectors(found[: TAUGHT + ASKED]))[0]
+        for word, found in paths.items()
+    }
 
 
 if __name__ == "__main__":

@@ -50,13 +50,13 @@ def main(root: str, speechocean: str) -> None:
 
 def noise_cosines(clips: dict[str, list[np.ndarray]], noises: dict[str, list[np.ndarray]]) -> None:
     """Print how close to white noise recordings of noise and of words are."""
-    encoder = Spotter().encoder
+    spotter = Spotter()
     white = np.random.default_rng(0).standard_normal(SAMPLE_RATE, dtype=np.float32) * 0.05
-    direction = encoder.encode([white])[0]
+    [direction] = encode(spotter, [white])
     direction /= np.linalg.norm(direction)
 
     def show(name: str, sounds: list[np.ndarray]) -> None:
-        vectors = encoder.encode([align(sound, 1.0) for sound in sounds])
+        vectors = encode(spotter, [align(sound, 1.0) for sound in sounds])
         cosines = vectors @ direction / np.linalg.norm(vectors, axis=1)
         low, median, high = np.quantile(cosines, (0.02, 0.5, 0.98))
         print(f"{name:22} 2% below {low:.2f}, median {median:.2f}, 2% above {high:.2f}")
@@ -83,7 +83,7 @@ def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
     X = encode(plain, [token.alone for token in others])
     groups = group_lengths(*plain.encoder.parts[0])
     about = vector_kind(*plain.encoder.parts[0], align=True) | {"source": "trial"}
-    vectors = {word: plain.vectors(some) for word, some in clips.items()}
+    vectors = {word: plain.encoder.split(plain.vectors(some))[0] for word, some in clips.items()}
     for diagonal in DIAGONALS:
         whitening = Whitening.fit(X, [token.word for token in others], groups, about, diagonal)
         shares = []
@@ -113,12 +113,13 @@ def rest_scores(size: str, clips: dict[str, list[np.ndarray]]) -> None:
         spotter.learn_many(clips[word][:SAMPLES], [word] * SAMPLES)
     first, whole = spotter.encoder.first_background, spotter.encoder.background
     assert first is not None and whole is not None
-    numbers = first.vectors.shape[1]
+    numbers = first.words.vectors.shape[1]
     more: list[float] = []
     for direction, word in zip(spotter.learner.directions(), words, strict=True):
-        X = spotter.vectors(clips[word][SAMPLES:])
+        X, _ = spotter.encoder.split(spotter.vectors(clips[word][SAMPLES:]))
         own = unit(X[:, :numbers]) @ unit(direction[None, :numbers])[0]
-        more += list(unit(X) @ direction - whole.level(X) - own + first.level(X[:, :numbers]))
+        level = whole.words.level(X) - first.words.level(X[:, :numbers])
+        more += list(unit(X) @ direction - own - level)
     quantiles = ", ".join(f"{np.quantile(more, q):.2f}" for q in (0.5, 0.9, 0.99, 1.0))
     print(f"{size}: higher by, at 50, 90, 99, 100%: {quantiles} ({len(more)} clips)")
 

@@ -87,7 +87,7 @@ def highest(
         phrases.make_frames()
         best = np.full(len(directions), -1.0)
         for length in phrases.lengths:
-            length_s, (_, vectors) = phrases.seconds(length), phrases.vectors(length)
+            length_s, (_, vectors) = phrases.seconds(length), phrases.vectors([length])
             if vectors is None:
                 continue
             level = background.level(vectors, np.full(len(vectors), length_s))

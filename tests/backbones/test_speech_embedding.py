@@ -51,7 +51,7 @@ def test_batches_of_inner_layers_equal_one_by_one():
             np.testing.assert_allclose(block, alone, atol=2e-4)
 
 
-def test_facts_about_the_default_backbone():
+def test_facts_about_the_network():
     backbone = SpeechEmbedding()
     assert backbone.params == 328_200
     assert backbone.weights_sha256 == (
@@ -96,3 +96,17 @@ def test_a_package_without_the_weights_is_named(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "files", absent)
     with pytest.raises(Unavailable, match=r"it is not installed: .*openwakeword==0\.4\.0"):
         SpeechEmbedding().frames(tone(300))
+
+
+@pytest.mark.parametrize("hops", [1, 3, 8])
+def test_a_stream_gives_the_frames_of_the_whole(hops):
+    backbone, sound = SpeechEmbedding(layers=("b64", "emb")), tone(300, 4.0)[: 1280 * 48]
+    stream, settled = backbone.stream(), [[], []]
+    for start in range(0, len(sound), hops * 1280):
+        heard = sound[: start + hops * 1280]
+        sure, still_open = stream.hear(sound[start : start + hops * 1280])
+        for kept, new, rest, whole in zip(
+            settled, sure, still_open, backbone.frames(heard), strict=True
+        ):
+            kept.extend(new)
+            np.testing.assert_allclose([*kept, *rest], whole, atol=5e-4)

@@ -59,6 +59,17 @@ def in_the_middle(g: np.ndarray, n: int) -> np.ndarray:
     return g[first : first + n].ravel()
 
 
+def looked_at(g: np.ndarray, places: list[float], reaches: list[float]) -> np.ndarray:
+    """The word is the whole clip; each look is a mean weighed by place and by what stands out."""
+    x, draws = g[:, : -len(places)], g[:, -len(places) :].T
+    looks = []
+    for draw, place, reach in zip(draws, places, reaches, strict=True):
+        share = (np.arange(len(g)) + 0.5) / len(g)
+        weight = draw - ((share - place) / reach) ** 2 / 2
+        looks.append(np.average(x, axis=0, weights=np.exp(weight - weight.max())))
+    return np.concatenate([x.mean(axis=0), np.sqrt(x.var(axis=0) + 1e-4), *looks])
+
+
 REFERENCE = {
     "avg": lambda g: g.mean(axis=0),
     "max": lambda g: g.max(axis=0),
@@ -84,6 +95,7 @@ REFERENCE = {
     "middle": lambda g: in_the_middle(g, 6),
     "middle:n=1": lambda g: in_the_middle(g, 1),
     "middle:n=41": lambda g: in_the_middle(g, 41),
+    "looks:places=0.2+0.7,reaches=0.3+0.1": lambda g: looked_at(g, [0.2, 0.7], [0.3, 0.1]),
     "blocks": lambda g: moments(g, 5),
     "blocks:poolings=tap:R=2": lambda g: moments(g, 2),
 }
@@ -135,6 +147,9 @@ def test_constant_features(spec, t, value):
     assert np.isfinite(vector).all()
     if spec == "tsdp" or spec.startswith("isqrt_cov"):
         assert not vector.any()
+    elif spec.startswith("looks"):
+        np.testing.assert_allclose(vector[[0, 2, 3]], frames[0, 0, 0], rtol=1e-4)
+        assert vector[1] == pytest.approx(0.01)
     elif spec.startswith("lp"):
         np.testing.assert_allclose(vector, abs(frames[0, 0]), rtol=1e-5)
     elif spec.startswith(("t", "blocks")):
@@ -379,3 +394,25 @@ def test_refused_arguments_are_shown(spec, shown):
 def test_part_of_a_number_is_refused():
     with pytest.raises(InputError, match=r"^tap: R must be a whole number from 1 to 32, got 2\.5$"):
         registry.build("poolings", "tap", R=2.5)
+
+
+def test_looks_take_the_middle_of_a_second_for_a_word_and_all_but_the_margins_of_a_phrase():
+    part = pooling("looks:places=0.5,reaches=1").stretched(20)
+    for t, first, last in ((20, 3.5, 16.5), (10, 0, 10), (40, 2, 38)):
+        frames = np.zeros((t, 2), dtype=np.float32)
+        # What a frame adds to the mean is how much of it lies in the word.
+        counted = []
+        for at in range(t):
+            frames[:, 0] = 0
+            frames[at, 0] = 1
+            counted.append(part.pool(frames)[0] * (last - first))
+        wanted = np.clip(np.minimum(np.arange(t) + 1, last) - np.maximum(np.arange(t), first), 0, 1)
+        np.testing.assert_allclose(counted, wanted, atol=1e-5)
+
+
+def test_looks_refuse_frames_that_do_not_say_where():
+    with pytest.raises(InputError, match="frames have 5 numbers; 5 looks need more"):
+        pooling("looks").pool(np.zeros((4, 5)))
+    with pytest.raises(InputError, match="as many numbers above 0 as there are places"):
+        pooling("looks:reaches=0.1")
+    assert pooling("looks").groups(101) == [192, 480]

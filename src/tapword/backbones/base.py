@@ -32,6 +32,21 @@ class Unavailable(InputError):
     """What a backbone needs is not on this machine: its weights, or a package that imports."""
 
 
+class FrameStream(ABC):
+    """A backbone that hears a stream from its beginning."""
+
+    @abstractmethod
+    def hear(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Hear what follows, (n,) float32, whole hops of it.
+
+        Returns
+        -------
+        tuple of list of np.ndarray
+            Of each block, the next frames that no later sound will change; and those after them, as
+            they are if silence follows.
+        """
+
+
 class Backbone(Part, ABC):
     """A frozen network that turns clips into frames. A subclass gives `dims`, `params`, `_extract`.
 
@@ -56,10 +71,9 @@ class Backbone(Part, ABC):
         Samples of the shortest clip that gives a frame.
     max_batch
         Clips of one length that pass the network together, at most.
-    hop, edge
-        Of a backbone whose frames see little of the clip, so that a stream can be heard in pieces:
-        samples in which every block goes on by whole frames, and samples at either end of a sound
-        whose frames would be others if more were heard there. None where a frame sees all.
+    hop
+        Of a backbone that can hear a stream in pieces (see `stream`): samples in which every block
+        goes on by whole frames. None where a frame sees the whole clip.
     """
 
     sample_rate = 16_000
@@ -72,7 +86,6 @@ class Backbone(Part, ABC):
     shortest = 1
     max_batch = 32
     hop: ClassVar[int | None] = None
-    edge: ClassVar[int] = 0
 
     def frames(self, audio: np.ndarray) -> list[np.ndarray]:
         """Frames of a clip (n,), float32 mono in [-1, 1]: a block (t_i, d_i) float32 per layer."""
@@ -91,6 +104,10 @@ class Backbone(Part, ABC):
                 # Copies, so that keeping one clip's frames does not keep the whole batch.
                 result[index] = [block[row].copy() for block in blocks]
         return result
+
+    def stream(self) -> FrameStream:
+        """Begin to hear a stream, where there is a `hop`."""
+        raise InputError(f"{self.name} hears whole clips alone")
 
     def batches(self, audios: Sequence[np.ndarray]) -> Iterator[tuple[list[int], np.ndarray]]:
         """Check clips and stack those of one length: their positions, and audio (b, n)."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapword.backbones.base import Backbone, first_line
+from tapword.backbones.base import Backbone, FrameStream, first_line
 from tapword.backbones.logmel import log_mel
 from tapword.backbones.sessions import count_parameters, open_session, package_file
 from tapword.errors import InputError, ModelFileError
@@ -92,7 +92,6 @@ class SpeechEmbedding(Backbone):
 
     machine_arguments = ("weights", "threads")
     hop = 1280
-    edge = PAD
 
     layers: str | tuple[str, ...] = "emb"
     weights: str | None = None
@@ -134,6 +133,10 @@ class SpeechEmbedding(Backbone):
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         return self.from_mel(log_mel(np.pad(audio, ((0, 0), (PAD, PAD)))))
 
+    def stream(self) -> "OverlappingStream":
+        """Begin to hear a stream."""
+        return OverlappingStream(self)
+
     def from_mel(self, mel: np.ndarray) -> list[np.ndarray]:
         """Turn log-mel frames (b, t, 32) into one array (b, t_i, d_i) per layer."""
         tensors = [BLOCKS[name][0] for name in self.names]
@@ -141,6 +144,41 @@ class SpeechEmbedding(Backbone):
         # (b, channels, t, bands) -> (b, t, channels * bands)
         ordered = [np.ascontiguousarray(output.transpose(0, 2, 1, 3)) for output in outputs]
         return [block.reshape(*block.shape[:2], -1) for block in ordered]
+
+
+class OverlappingStream(FrameStream):
+    """The embedding of a stream: what comes is heard again with what lies before it.
+
+    Frames within 0.5 s of where the network begins or ends to hear would be others if it had heard
+    more there.
+    """
+
+    def __init__(self, backbone: SpeechEmbedding):
+        self._backbone = backbone
+        self._edge = -(-PAD // backbone.hop)
+        # Two hops apart, because fewer would give the padding's frames alone.
+        fewer, more = (
+            [len(block) for block in backbone.frames(np.zeros(n * backbone.hop, dtype=np.float32))]
+            for n in (2, 3)
+        )
+        self._per_hop = [b - a for a, b in zip(fewer, more, strict=True)]
+        self._sound = np.zeros(0, dtype=np.float32)
+        # Hops of the sound that is kept whose frames were given.
+        self._given = 0
+
+    def hear(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Hear what follows, whole hops of it."""
+        hop = self._backbone.hop
+        self._sound = np.concatenate([self._sound, audio])
+        hops = len(self._sound) // hop
+        settled = max(self._given, hops - self._edge)
+        blocks = list(zip(self._backbone.frames(self._sound), self._per_hop, strict=True))
+        sure = [block[self._given * per : settled * per] for block, per in blocks]
+        open_ = [block[settled * per :] for block, per in blocks]
+        forgotten = max(0, settled - self._edge)
+        self._sound = self._sound[forgotten * hop :]
+        self._given = settled - forgotten
+        return sure, open_
 
 
 # Looking through a package's files takes half a millisecond, at every clip.

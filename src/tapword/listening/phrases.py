@@ -13,14 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
+from tapword.backbones.base import FrameStream
 from tapword.spotter.lengths import LONGEST_S
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import Scores
 
 # Lengths of stretches grow by about this factor: half of it is less than people's pace differs.
 GROWTH = 1.12
-# Stretches are looked for after so many hops of the backbone's frames: sooner costs more.
-STEP_HOPS = 4
+# Stretches are looked for after so many seconds of sound, sooner costs more; they end, and begin,
+# so many seconds apart.
+STEP_S, GRID_S = 0.32, 0.08
+# What is heard anew after silence begins so many seconds before what is new.
+LEAD_S = 1.28
 
 
 class Stretch(NamedTuple):
@@ -72,19 +76,25 @@ class Phrases:
         hop = self._backbone.hop
         assert hop is not None
         self._hop = hop
-        self._edge = math.ceil(self._backbone.edge / hop)
-        self.step = STEP_HOPS * hop
+        self._step, self._grid, self._lead = (
+            round(seconds * SAMPLE_RATE / hop) for seconds in (STEP_S, GRID_S, LEAD_S)
+        )
+        self.step = self._step * hop
         longest = math.floor(LONGEST_S * SAMPLE_RATE / hop)
         shortest = math.ceil(SAMPLE_RATE / hop)
         count = math.floor(math.log(longest / shortest, GROWTH)) + 1
         self.lengths = sorted({round(shortest * GROWTH**n) for n in range(count)} | {longest})
-        self._reach = longest + STEP_HOPS + 2 * self._edge
+        self._reach = longest + self._step + self._lead
         self._start = start
         self._sound = np.zeros(0, dtype=np.float32)
         self._dropped = 0
-        # The backbone's frames of each block, and the hop that the first of them belong to.
-        self._frames: list[np.ndarray] = []
+        # The backbone, which has heard so many hops; its frames of each block, of which the first
+        # belong to hop `_from`, and how many of them no later sound will change.
+        self._stream: FrameStream | None = None
+        self._until = 0
         self._from = 0
+        self._frames: list[np.ndarray] = []
+        self._settled: list[int] = []
         self._known: dict[int, list[int]] = {}
 
     def serves(self, spotter: Spotter) -> bool:
@@ -106,7 +116,7 @@ class Phrases:
         extra = (len(self._sound) - self._reach * self._hop) // self.step
         if extra > 0:
             self._sound = self._sound[extra * self.step :]
-            self._dropped += extra * STEP_HOPS
+            self._dropped += extra * self._step
 
     def best(self, thresholds: Mapping[str, float]) -> Stretch | None:
         """Give the stretch ending in the last step in which a phrase is likeliest; None: nowhere.
@@ -114,38 +124,45 @@ class Phrases:
         Asked when nothing is `missing` to a step; a step without it is one of silence.
         """
         self.make_frames()
-        encoder = self.spotter.encoder
-        found: tuple[float, np.ndarray, int, int, list[str]] | None = None
-        for length in self.lengths:
-            words = self.spotter.phrases_of(self.seconds(length))
-            starts, vectors = self.vectors(length) if words else (range(0), None)
-            if vectors is None:
-                continue
-            # What running speech takes off is nearly the same for all that end here.
-            scored = self.spotter.first_scores(vectors, 0.0)
-            noise = encoder.is_noise(vectors)
-            for row, scores in enumerate(scored):
-                margin = best_margin(scores, words, thresholds)
-                if not noise[row] and margin > (found[0] if found else -math.inf):
-                    found = margin, vectors[row], starts[row], length, words
-        if found is None:
+        found = {length: self.spotter.phrases_of(self.seconds(length)) for length in self.lengths}
+        places, vectors = self.vectors([length for length, words in found.items() if words])
+        if vectors is None:
             return None
-        _, vector, start, length, words = found
-        proposed = self.spotter.propose(vector, self.seconds(length))
+        # What running speech takes off is nearly the same for all that end here.
+        scored = self.spotter.first_scores(vectors, 0.0)
+        margins = [
+            best_margin(scores, found[length], thresholds)
+            for (_, length), scores in zip(places, scored, strict=True)
+        ]
+        likely = np.where(self.spotter.encoder.is_noise(vectors), -math.inf, margins)
+        row = int(np.argmax(likely))
+        if likely[row] == -math.inf:
+            return None
+        start, length = places[row]
+        proposed = self.spotter.propose(vectors[row], self.seconds(length))
+        words = found[length]
         margin = -math.inf if proposed is None else best_margin(proposed, words, thresholds)
         sound = self._sound[(start - self._dropped) * self._hop :][: length * self._hop]
         over = start + length < self._end
         return Stretch(sound, self._start + start * self._hop, words, margin, over)
 
-    def vectors(self, length: int) -> tuple[range, np.ndarray | None]:
-        """Give starts of stretches that end in the last step, and the first part of their vectors.
+    def vectors(self, lengths: Sequence[int]) -> tuple[list[tuple[int, int]], np.ndarray | None]:
+        """Give the stretches of these lengths that end in the last step.
 
-        The vectors are (n, D_1), by the frames that were made; None where there are no stretches.
+        Returns
+        -------
+        tuple
+            Start and length of each, and the first backbone's part of their vectors, (n, D_1), by
+            the frames that were made; None where there are no stretches.
         """
-        first = max(self._end - STEP_HOPS + 1 - length, self._from)
-        starts = range(first, self._end - length + 1)
-        cut = [self._cut(start, length) for start in starts]
-        return starts, self.spotter.encoder.pool_first(cut) if cut else None
+        places = [
+            (end - length, length)
+            for length in lengths
+            for end in range(self._end - self._step + self._grid, self._end + 1, self._grid)
+            if end - length >= self._from
+        ]
+        cut = [self._cut(*place) for place in places]
+        return places, self.spotter.encoder.pool_first(cut) if cut else None
 
     def seconds(self, length: int) -> float:
         """How long a stretch is."""
@@ -156,33 +173,22 @@ class Phrases:
         return self._dropped + len(self._sound) // self._hop
 
     def make_frames(self) -> None:
-        """Make the frames of the last step, and again those before that it was heard in now."""
+        """Let the backbone hear what it has not heard yet."""
         end = self._end
-        begin = max(end - STEP_HOPS - 2 * self._edge, self._dropped)
-        made = self._backbone.frames(self._sound[(begin - self._dropped) * self._hop :])
-        # Frames near where the backbone began to hear would be others if it had heard more; not so
-        # at the stream's start, where there was nothing.
-        sure = begin + self._edge if begin else 0
-        made = [
-            block[(sure - begin) * per :] for block, per in zip(made, self._per_hop, strict=True)
-        ]
-        follows = (
-            self._frames
-            and self._from <= sure
-            and all(
-                (sure - self._from) * per <= len(block)
-                for block, per in zip(self._frames, self._per_hop, strict=True)
-            )
-        )
-        if not follows:
-            self._frames, self._from = made, sure
-            return
-        oldest = max(self._from, end - self._reach)
-        self._frames = [
-            np.concatenate([old[(oldest - self._from) * per : (sure - self._from) * per], new])
-            for old, new, per in zip(self._frames, made, self._per_hop, strict=True)
-        ]
-        self._from = oldest
+        if self._stream is None or self._until < end - self._step:
+            self._stream = self._backbone.stream()
+            self._until = self._from = max(end - self._step - self._lead, self._dropped)
+            self._frames = [np.zeros((0, d), dtype=np.float32) for d in self._backbone.dims]
+            self._settled = [0] * len(self._frames)
+        new = self._sound[(self._until - self._dropped) * self._hop :]
+        sure, open_ = self._stream.hear(new)
+        self._until = end
+        old = max(0, end - self._reach - self._from)
+        self._from += old
+        for index, per in enumerate(self._per_hop):
+            kept = self._frames[index][old * per : self._settled[index]]
+            self._frames[index] = np.concatenate([kept, sure[index], open_[index]])
+            self._settled[index] = len(kept) + len(sure[index])
 
     def _cut(self, start: int, length: int) -> list[np.ndarray]:
         """Frames of a stretch: those that the backbone gives for its sound, but for its edges."""

@@ -48,6 +48,10 @@ class Pooling(Part, ABC):
         """
         return self._reduce(np.zeros((1, 1, d), dtype=np.float32), False).shape[1]
 
+    def groups(self, d: int) -> list[int]:
+        """Lengths of the vector's parts that are of a kind, each whitened by itself: here all."""
+        return [self.dim(d)]
+
     def each(self, n: int) -> "Sequence[Pooling]":
         """Pooling of each of a backbone's `n` blocks: this one, unless it holds several."""
         return [self] * n

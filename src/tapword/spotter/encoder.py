@@ -259,9 +259,9 @@ def block_poolings(pooling: Pooling, backbone: Backbone, align: bool = False) ->
 
 
 def group_lengths(backbone: Backbone, pooling: Pooling) -> list[int]:
-    """Lengths of a vector's groups: one for each block of the backbone."""
-    poolings = block_poolings(pooling, backbone)
-    return [part.dim(d) for part, d in zip(poolings, backbone.dims, strict=True)]
+    """Lengths of a vector's groups: at least one for each block of the backbone."""
+    poolings = zip(block_poolings(pooling, backbone), backbone.dims, strict=True)
+    return [length for part, d in poolings for length in part.groups(d)]
 
 
 def pool_audio(

@@ -34,6 +34,8 @@ PRESETS = {
     "large": Preset((_BACKBONE, "moonshine_base"), (_POOLING, "tap:R=2"), _LEARNER),
 }
 DEFAULT = "small"
+# Our own network with the pooling that it was trained for: what its name alone stands for.
+EAR = Preset(("tapword_ear",), ("looks",), _LEARNER)
 
 
 def preset(name: str) -> Preset:
@@ -60,8 +62,8 @@ def fill_in(
 
     The preset's pooling goes with its own backbone, which may be named without arguments; where
     another pooling is named, the backbone's own arguments are left out, and another backbone gets
-    the paper's pooling. Clips are prepared as the preset has it where backbone and pooling are its
-    own.
+    the paper's pooling, but for `tapword_ear`, which has its own. Clips are prepared as the preset
+    has it where backbone and pooling belong together.
 
     Parameters
     ----------
@@ -72,19 +74,26 @@ def fill_in(
     --------
     >>> fill_in(["speech_embedding"], None, None) == preset("small")
     True
+    >>> fill_in(["tapword_ear"], None, None) == EAR
+    True
     >>> fill_in(None, ["avg"], "slda")[:3]
     (('speech_embedding',), ('avg',), 'slda')
     """
-    own = PRESETS[DEFAULT]
-    bare = tuple(spec.partition(":")[0] for spec in own.backbones)
-    its_backbone = backbones is None or tuple(backbones) in (bare, own.backbones)
-    all_named = (tuple(backbones or ()), tuple(poolings or ())) == (own.backbones, own.poolings)
-    if (poolings is None and its_backbone) or all_named:
-        return own._replace(learner=learner or own.learner)
+    default = PRESETS[DEFAULT].backbones
+    for own in (PRESETS[DEFAULT], EAR):
+        named = default if backbones is None else tuple(backbones)
+        its_backbone = named in (_bare(own.backbones), own.backbones)
+        all_named = (tuple(backbones or ()), tuple(poolings or ())) == (own.backbones, own.poolings)
+        if (poolings is None and its_backbone) or all_named:
+            return own._replace(learner=learner or own.learner)
     return Preset(
-        bare if backbones is None else tuple(backbones),
+        _bare(default) if backbones is None else tuple(backbones),
         (POOLING,) if poolings is None else tuple(poolings),
         learner or UNWHITENED,
         align=False,
         augment=False,
     )
+
+
+def _bare(backbones: Sequence[str]) -> tuple[str, ...]:
+    return tuple(spec.partition(":")[0] for spec in backbones)

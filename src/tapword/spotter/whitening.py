@@ -33,8 +33,9 @@ LEAST_WINDOWS = 100
 class Whitening:
     """Whitens a vector by how words of other people vary.
 
-    Each group of a vector (one pooled block of the backbone) is centred, whitened in blocks on the
-    diagonal of the within-word covariance, and scaled to unit length.
+    Each group of a vector (one pooled block of the backbone, or a part of it) is centred, whitened
+    in blocks on the diagonal of the within-word covariance, or scaled number by number, and brought
+    to unit length.
 
     Parameters
     ----------
@@ -110,9 +111,12 @@ class Whitening:
         """Whiten vectors (n, D): every group has length 1 after it."""
         centred = X - self.mean
         result = np.empty_like(centred)
+        if self.about["block"] == 1:
+            np.multiply(centred, self.maps.astype(np.float32), out=result)
         for group in self.blocks:
-            for rows, matrix in group:
-                result[:, rows] = centred[:, rows] @ matrix
+            if self.about["block"] > 1:
+                for rows, matrix in group:
+                    result[:, rows] = centred[:, rows] @ matrix
             whole = result[:, group[0][0].start : group[-1][0].stop]
             whole /= np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), 1e-6)
         return result
@@ -139,20 +143,15 @@ class Whitening:
         diagonal
             How often the covariance's diagonal counts.
         """
-        X = X.astype(np.float64)
-        names, index = np.unique(np.asarray(words), return_inverse=True)
-        if len(X) < 2 * len(names):
-            raise InputError(
-                f"a whitening needs several clips a word, got {len(X)} of {len(names)} words"
-            )
-        mean = X.mean(axis=0)
+        X, index = _words(X, words)
+        lost = len(X) - index.max() - 1
         residuals = X - _means(X, index)[index]
         spread = X.std(axis=0) + 1e-6
         maps = []
         for group in _groups(groups, BLOCK):
             for rows in group:
                 part = residuals[:, rows] / spread[rows]
-                covariance = part.T @ part / (len(X) - len(names))
+                covariance = part.T @ part / lost
                 covariance[np.diag_indices_from(covariance)] *= diagonal
                 # What does not vary within these words says nothing of how others will.
                 still = np.diag(covariance) < 1e-12
@@ -160,15 +159,40 @@ class Whitening:
                 inverse = np.linalg.inv(np.linalg.cholesky(covariance)).T / spread[rows, None]
                 inverse[still] = 0.0
                 maps.append(inverse[np.triu_indices(len(inverse))])
-        about = about | {"groups": list(groups), "block": BLOCK}
+        return cls._made(X, index, groups, about | {"block": BLOCK}, np.concatenate(maps))
+
+    @classmethod
+    def scale(
+        cls, X: np.ndarray, words: Sequence[str], groups: Sequence[int], about: dict[str, Any]
+    ) -> "Whitening":
+        """Compute one that scales each number by how it varies from word to word, and no more.
+
+        For vectors that were trained to be compared as they are: taking out how these words vary
+        would take out part of what tells others apart. Parameters are those of `fit`.
+        """
+        X, index = _words(X, words)
+        return cls._made(X, index, groups, about | {"block": 1}, 1 / (X.std(axis=0) + 1e-6))
+
+    @classmethod
+    def _made(
+        cls,
+        X: np.ndarray,
+        index: np.ndarray,
+        groups: Sequence[int],
+        about: dict[str, Any],
+        maps: np.ndarray,
+    ) -> "Whitening":
+        """Make it of maps, with how far the vectors (n, D) then lie from their words' means."""
+        about = about | {"groups": list(groups)}
         with np.errstate(over="ignore"):
-            packed = np.concatenate(maps).astype(np.float16)
+            packed = maps.astype(np.float16)
         if not np.isfinite(packed).all():
             raise InputError("a whitening needs vectors whose numbers vary by at least about 1e-4")
-        made = cls(about, mean.astype(np.float32), packed, np.ones(len(groups), dtype=np.float32))
+        mean = X.mean(axis=0).astype(np.float32)
+        made = cls(about, mean, packed, np.ones(len(groups), dtype=np.float32))
         Z = made(X.astype(np.float32))
         squares = np.square(Z - _means(Z, index)[index])
-        lost = len(X) / (len(X) - len(names))
+        lost = len(X) / (len(X) - index.max() - 1)
         starts = np.cumsum([0, *groups[:-1]])
         made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
         return made
@@ -279,6 +303,16 @@ def weights(whitenings: Sequence[Whitening]) -> list[float]:
 def _packed(Z: np.ndarray) -> np.ndarray:
     """Bring numbers to 8 bits."""
     return np.rint(Z * (127 / np.abs(Z).max())).astype(np.int8)
+
+
+def _words(X: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Give vectors in double precision, and the number of the word of each."""
+    names, index = np.unique(np.asarray(words), return_inverse=True)
+    if len(X) < 2 * len(names):
+        raise InputError(
+            f"a whitening needs several clips a word, got {len(X)} of {len(names)} words"
+        )
+    return X.astype(np.float64), index
 
 
 def _means(X: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -1,0 +1,130 @@
+"""The ear: the network as written, whole and in pieces."""
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from tapword.backbones import tapword_ear
+from tapword.backbones.logmel import log_mel
+from tapword.backbones.onnx_graph import Graph
+from tapword.backbones.sessions import open_session
+from tapword.backbones.tapword_ear import TapwordEar
+from tapword.errors import InputError, ModelFileError
+from tests.conftest import ROOT, tone
+from tests.sounds import speech
+
+SHIPPED = ROOT / "src" / "tapword" / "assets" / "tapword_ear.safetensors"
+AHEAD = {"bands.0": 1, "time.0": 1, "time.1": 1, "time.2": 1}
+STRIDES = {"first": (2, 2), "bands.1": (2, 1), "bands.2": (1, 2), "bands.4": (2, 1)}
+
+
+def convolution(x, weights, name, key=None, relu=True):
+    """(channels, bands, t) -> the same, what is before the first step being 0."""
+    weight, bias = (weights[f"{name}.{kind}"].astype(np.float64) for kind in ("weight", "bias"))
+    out, inner, high, wide = weight.shape
+    down, right = STRIDES.get(key or name, (1, 1)) if high > 1 else (1, 1)
+    x = np.pad(x, ((0, 0), (high // 2, high // 2), (wide - 1, 0)))
+    places = np.lib.stride_tricks.sliding_window_view(x, (high, wide), axis=(1, 2))
+    places = places[:, ::down, ::right]
+    if inner == 1 and out == len(x):
+        y = np.einsum("chtab,cab->cht", places, weight[:, 0])
+    else:
+        y = np.einsum("ihtab,oiab->oht", places, weight)
+    y = y + bias[:, None, None]
+    return np.maximum(y, 0) if relu else y
+
+
+def reference(audio):
+    """The frames of a clip, in double precision and by loops."""
+    weights = safetensors.numpy.load_file(SHIPPED)
+    mel = log_mel(np.pad(audio, (240, -len(audio) % 640 + 7 * 640)), 40, 60.0, 7600.0)
+    x = convolution((mel.astype(np.float64).T[None] + 2) / 3, weights, "first")
+    for room, count in (("bands", 6), ("time", 5)):
+        if room == "time":
+            x = convolution(x.reshape(-1, 1, x.shape[2]), weights, "flat")
+        for index in range(count):
+            name = f"{room}.{index}"
+            y = convolution(x, weights, f"{name}.widen")
+            y = convolution(y, weights, f"{name}.look", name)
+            y = convolution(y, weights, f"{name}.narrow", relu=False)
+            late = AHEAD.get(name, 0)
+            x = (
+                y + np.pad(x, ((0, 0), (0, 0), (late, 0)))[..., : y.shape[2]]
+                if (x.shape == y.shape)
+                else y
+            )
+    return convolution(x, weights, "out", relu=False)[:, 0].T[7:]
+
+
+def test_frames_are_those_of_the_network_as_written():
+    for clip in (speech("lamp", "espeak-en-f4"), tone(300, 0.1)):
+        [frames] = TapwordEar().frames(clip)
+        assert frames.shape == (-(-len(clip) // 640), 101)
+        np.testing.assert_allclose(frames, reference(clip), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 7, 20])
+def test_a_stream_gives_the_frames_of_the_whole(hops):
+    ear, sound = TapwordEar(), speech("coffee", "espeak-en-m2")
+    sound = np.tile(sound, 5)[: 640 * 60]
+    assert len(sound) == 640 * 60
+    stream, settled = ear.stream(), []
+    for start in range(0, len(sound), hops * 640):
+        [sure], [rest] = stream.hear(sound[start : start + hops * 640])
+        settled.extend(sure)
+        [whole] = ear.frames(sound[: start + hops * 640])
+        np.testing.assert_allclose([*settled, *rest], whole, atol=1e-4)
+
+
+def test_clips_side_by_side_are_heard_as_alone():
+    ear, clips = TapwordEar(), [tone(200 + 90 * i, 0.5) for i in range(5)]
+    for together, clip in zip(ear.frames_many(clips), clips, strict=True):
+        np.testing.assert_allclose(together[0], ear.frames(clip)[0], atol=1e-5)
+
+
+def test_weights_that_are_not_of_the_ear(tmp_path):
+    with pytest.raises(InputError, match="no weight file at"):
+        TapwordEar(weights=str(tmp_path / "none")).frames(tone(300))
+    path = tmp_path / "other.safetensors"
+    safetensors.numpy.save_file({"a": np.zeros(3)}, path)
+    with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
+        TapwordEar(weights=str(path)).frames(tone(300))
+    path.write_bytes(b"no weights at all")
+    with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
+        TapwordEar(weights=str(path)).frames(tone(300))
+    weights = safetensors.numpy.load_file(SHIPPED)
+    weights["flat.weight"] = weights["flat.weight"][:, :, 0]
+    safetensors.numpy.save_file(weights, path)
+    with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
+        TapwordEar(weights=str(path)).frames(tone(300))
+
+
+def test_weights_are_known_by_their_numbers(tmp_path):
+    weights = safetensors.numpy.load_file(SHIPPED)
+    path = tmp_path / "same.safetensors"
+    safetensors.numpy.save_file(weights, path, {"tapword_ear": "another record"})
+    assert TapwordEar(weights=str(path)).weights_sha256 == TapwordEar().weights_sha256
+    weights["out.bias"] = weights["out.bias"] + np.float16(1)
+    safetensors.numpy.save_file(weights, path)
+    tapword_ear._open.cache_clear()
+    assert TapwordEar(weights=str(path)).weights_sha256 != TapwordEar().weights_sha256
+
+
+def test_the_shipped_weights_say_how_they_were_made():
+    with safetensors.safe_open(SHIPPED, "numpy") as file:
+        record = file.metadata()["tapword_ear"]
+    assert (ROOT / "training" / "ear" / "record.json").is_file() and "CC BY 4.0" in record
+    assert TapwordEar().params < 1_000_000
+
+
+def test_a_graph_is_an_onnx_file():
+    onnx = pytest.importorskip("onnx")
+    graph = Graph()
+    x = graph.input("x", ["batch", 300])
+    scale = graph.constant(np.linspace(-1, 1, 300, dtype=np.float32))
+    graph.output(graph.node("Mul", x, scale), "y", ["batch", 300])
+    model = onnx.load_model_from_string(graph.content())
+    onnx.checker.check_model(model, full_check=True)
+    given = np.arange(600, dtype=np.float32).reshape(2, 300)
+    [found] = open_session(graph.content()).run(None, {"x": given})
+    np.testing.assert_array_equal(found, given * np.linspace(-1, 1, 300, dtype=np.float32))

@@ -1,0 +1,467 @@
+"""Train the ear on words spoken by many voices in many rooms.
+
+    python training/ear/train.py FOLDER SECONDS OUT CHECKPOINT
+
+FOLDER holds what speak.py and real.py wrote or will write (their end is waited for while kernels
+are compiled), mel.npz and the teachers' weights. CHECKPOINT holds ear.safetensors and
+words.safetensors of an earlier run: where the ear begins, and one of its teachers. Written into OUT
+every minute are the same two files: the network averaged over its last steps, and what hangs on it
+while it learns.
+
+SECONDS, or what stands in the file of that name, count from when all is spoken. A step is recorded
+once for each kind of window and replayed. In the environment: SEED; COMPILE=0 and GRAPH=0 do
+without either.
+"""
+
+import glob
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from network import DELAY, FRAME, HOP, PLACES, VECTOR, WIDTH, Ear, Mel
+from noises import Noises
+from rooms import cut, extents, hide, isolate, spoil
+from safetensors.torch import load_file, save_file
+from teachers import CENTRE, INNER_CENTRE, TARGET, Embedding, Panel, agree
+from torch import nn
+from torch.nn import functional as F
+
+# Windows of single words and of phrases: samples, how many, the longest extent.
+SIZES = {"word": (25_600, 1_024, 18_000), "phrase": (48_000, 416, 42_000)}
+# Every so manieth step is one of phrases.
+PHRASES = 8
+# Of the windows of words: real ones, and real speech without labels, of sentences and of calls.
+SHARES = {"real": 0.27, "sentences": 0.10, "calls": 0.10}
+# Beside a word stands in a batch one of so many that are nearest to it for the panel; beside speech
+# without a label one of so many such pieces, but none from within so many samples.
+NEAR_WORDS, NEAR_PIECES, ELSEWHERE = 12, 8, 48_000
+SCALE, MARGIN = 28.0, 0.25
+RATE, WARM, AVERAGE = 2e-3, 300, 0.9995
+# What counts how much: words, the embedding's inner frames, its output, the panel's vectors, which
+# clips are near each other for the panel, and how near all are.
+WEIGHTS = (0.35, 18.0, 24.0, 20.0, 4.0, 15.0)
+# How sharply nearness is judged: the panel's similarity over this.
+SHARPNESS = 0.08
+POOL = FRAME * (2 + len(PLACES))
+
+
+class Corpus:
+    """All that was said, on the GPU: one long recording, and where its words are."""
+
+    def __init__(self, folder: str, device: str, most: int | None = None):
+        audio, spans, real, total = [], [], [], 0
+        for path in [*sorted(glob.glob(f"{folder}/said_*.npz")), f"{folder}/real.npz"]:
+            file = np.load(path)
+            found = file["spans"]
+            if most is not None:
+                found = found[np.random.default_rng(0).permutation(len(found))[:most]]
+            audio.append(torch.from_numpy(file["audio"]).to(device))
+            spans.append(found + np.array([total, total, 0, 0]))
+            real.append(np.full(len(found), path.endswith("real.npz")))
+            total += len(audio[-1])
+        where, true = np.concatenate(spans), np.concatenate(real)
+        length = where[:, 1] - where[:, 0]
+        fits = (length >= 2_400) & (length <= SIZES["phrase"][2])
+        where, true, length = where[fits], true[fits], length[fits]
+        self.audio = torch.cat(audio)
+        self.spans = torch.from_numpy(where).to(device)
+        # Where each is from: spoken, real, real sentences without labels, calls without labels.
+        domain = np.where(where[:, 2] >= 0, true.astype(int), 1 - where[:, 2])
+        self.domain = torch.from_numpy(domain).to(device)
+        short, known = length <= SIZES["word"][2], where[:, 2] >= 0
+        self.groups = {
+            name: torch.from_numpy(np.flatnonzero(rows)).to(device)
+            for name, rows in {
+                "real": short & true & known,
+                "word": short & ~true,
+                "phrase": ~short & known,
+                "sentences": where[:, 2] == -1,
+                "calls": where[:, 2] == -2,
+            }.items()
+        }
+        self.short = torch.from_numpy(np.flatnonzero(short & known)).to(device)
+        self.free = torch.cat([self.groups["sentences"], self.groups["calls"]])
+        # The panel's vectors, and which of them is whose.
+        self.lessons = torch.zeros(1, TARGET, dtype=torch.half, device=device)
+        self.lesson = torch.zeros(len(where), dtype=torch.long, device=device)
+        self.by_word = {
+            "word": self._by_word(self.short),
+            "phrase": self._by_word(self.groups["phrase"]),
+        }
+        self.near: dict[str, torch.Tensor] = {}
+
+    def _by_word(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Rows in the order of their words, where each word begins, and how many it has."""
+        label = self.spans[rows, 2]
+        words = int(self.spans[:, 2].max()) + 1
+        count = torch.bincount(label, minlength=words)
+        return rows[label.argsort()], count.cumsum(0) - count, count
+
+    def draw(self, kind: str, count: int) -> tuple[torch.Tensor, int]:
+        """Positions of so many words or phrases, those with a label first, and how many have one.
+
+        A third of those with a label are drawn at random, a third are other clips of their words,
+        and a third are words that are near them for the panel. Half of those without a label are
+        drawn at random, and half are near them.
+        """
+        if kind == "phrase":
+            return self._three(kind, self._some("phrase", count - count // 3 * 2), count), count
+        free = {name: round(count * SHARES[name] / 2) for name in ("sentences", "calls")}
+        known = count - 2 * sum(free.values())
+        real, first = round(count * SHARES["real"] / 3), known - known // 3 * 2
+        first = torch.cat([self._some("real", real), self._some("word", first - real)])
+        place, before = [], 0
+        for name, number in free.items():
+            size = len(self.groups[name])
+            place.append(before + torch.randint(size, (number,), device=self.free.device))
+            before += size
+        at = torch.cat(place)
+        beside = self.near["free"][at]
+        beside = beside.gather(1, torch.randint_like(at, beside.shape[1])[:, None])[:, 0]
+        return torch.cat([self._three(kind, first, known), self.free[at], self.free[beside]]), known
+
+    def _three(self, kind: str, rows: torch.Tensor, count: int) -> torch.Tensor:
+        """Add other clips of these words and clips of near words, so that there are `count`."""
+        label = self.spans[rows[: count // 3], 2]
+        near = self.near[kind][label]
+        near = near.gather(1, torch.randint_like(label, near.shape[1])[:, None])[:, 0]
+        return torch.cat([rows, self._clips(kind, label), self._clips(kind, near)])
+
+    def _clips(self, kind: str, label: torch.Tensor) -> torch.Tensor:
+        order, first, count = self.by_word[kind]
+        chosen = (torch.rand(len(label), device=label.device) * count[label]).long()
+        return order[first[label] + chosen]
+
+    def _some(self, group: str, count: int) -> torch.Tensor:
+        rows = self.groups[group]
+        return rows[torch.randint(len(rows), (count,), device=rows.device)]
+
+    def listen_to(self, panel: Panel, batch: int = 2_048) -> torch.Tensor:
+        """Take the panel's vectors of all there is; gives the earlier ear's directions of words."""
+        words = int(self.spans[:, 2].max()) + 1
+        lessons = []
+        directions = torch.zeros(words, VECTOR, device=self.audio.device)
+        for kind, rows in (
+            ("word", torch.cat([self.short, self.free])),
+            ("phrase", self.groups["phrase"]),
+        ):
+            if not len(rows):
+                continue
+            spans, size = self.spans[rows], batch if kind == "word" else batch // 2
+            raw, head = panel.hear(self.audio, spans, kind == "word", size)
+            self.lesson[rows] = torch.arange(len(rows), device=rows.device) + sum(map(len, lessons))
+            # What has no label is like nothing but itself.
+            label, known = spans[:, 2].clone(), spans[:, 2] >= 0
+            label[~known] = words + torch.arange(int((~known).sum()), device=label.device)
+            vectors = agree(raw, label, self.domain[rows])
+            lessons.append(vectors)
+            directions.index_add_(0, label[known], head[known].float())
+            mean = torch.zeros(words, TARGET, device=rows.device)
+            mean.index_add_(0, label[known], vectors[known].float())
+            said = self.by_word[kind][2].nonzero()[:, 0]
+            near = said[nearest(F.normalize(mean[said], dim=1).half(), NEAR_WORDS)]
+            self.near[kind] = near.new_zeros(words, near.shape[1])
+            self.near[kind][said] = near
+            if kind == "word":
+                free = spans[~known]
+                self.near["free"] = nearest(vectors[~known], NEAR_PIECES, start=free[:, 0])
+        self.lessons = torch.cat(lessons)
+        return F.normalize(directions, dim=1)
+
+
+class Lessons(nn.Module):
+    """What hangs on the ear while it learns: words' directions, and the teachers' numbers."""
+
+    def __init__(self, words: int):
+        super().__init__()
+        self.words = nn.Parameter(torch.randn(words, VECTOR) * 0.05)
+        self.frames = nn.Linear(WIDTH, 192)
+        self.target = nn.Linear(POOL, TARGET)
+        self.sharpness = nn.Parameter(torch.tensor(float(np.log(15.0))))
+        self.frames_norm = nn.BatchNorm1d(192, affine=False, momentum=0.01)
+        self.like_norm = nn.BatchNorm1d(96, affine=False, momentum=0.01)
+
+
+class Training:
+    """The ear, what it learns from, and one step of it."""
+
+    def __init__(self, folder: str, words: int, device: str, checkpoint: str):
+        self.device = device
+        tables = np.load(f"{folder}/mel.npz")
+        self.mel, self.teacher_mel = (Mel(tables[name]).to(device) for name in ("ear", "teacher"))
+        precise = torch.float32 if device == "cpu" else torch.bfloat16
+        self.embedding = Embedding(f"{folder}/embedding_model.onnx", precise).to(device)
+        self.ear, self.lessons = Ear().to(device), Lessons(words).to(device)
+        found = load_file(f"{checkpoint}/ear.safetensors")
+        print("ear", self.ear.load_state_dict(found, strict=False), flush=True)
+        found = load_file(f"{checkpoint}/words.safetensors")
+        self.old = len(found["words"])
+        found["words"] = torch.cat(
+            [found["words"].float(), self.lessons.words[self.old :].detach().cpu()]
+        )
+        print("words", self.lessons.load_state_dict(found, strict=False), flush=True)
+        compiled = os.environ.get("COMPILE", "1") == "1" and device == "cuda"
+        self.hear: Callable = self.ear.hidden
+        self.teach: Callable = self.embedding
+        if compiled:
+            self.hear = torch.compile(self.ear.rows, dynamic=False)
+            self.teach = torch.compile(self.embedding.forward, dynamic=False)
+        self.rate = torch.tensor(0.0, device=device)
+        own = list(self.ear.parameters())
+        hung = list(self.lessons.parameters())
+        deep = [p for p in own if p.ndim >= 2]
+        rest = [p for p in own if p.ndim < 2] + hung
+        cuda = device == "cuda"
+        self.optimizer = torch.optim.AdamW(
+            [{"params": deep, "weight_decay": 0.03}, {"params": rest, "weight_decay": 0.0}],
+            lr=self.rate if cuda else RATE / 10,
+            capturable=cuda,
+            fused=cuda,
+        )
+        self.state = [v for v in self.ear.state_dict().values() if v.is_floating_point()]
+        self.mean = [v.clone() for v in self.state]
+        self.report = torch.zeros(len(WEIGHTS) + 1, device=device)
+        self.graphs: dict[str, torch.cuda.CUDAGraph] = {}
+        self.corpus: Corpus
+        self.noises: Noises
+
+    def warm(self) -> None:
+        """Compile the ear and the embedding for both kinds of windows, before there is sound."""
+        kept = {k: v.clone() for k, v in self.ear.state_dict().items()}
+        for length, size, _ in SIZES.values():
+            x = torch.randn(size, length, device=self.device) * 0.1
+            with torch.no_grad():
+                self.teach(self.teacher_mel(x))
+                seen = hide(self.mel(x))
+            with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):
+                hidden = self.hear(seen)
+            hidden.float().square().mean().backward()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.ear.load_state_dict(kept)
+
+    def prepare(self, corpus: Corpus, panel: Panel, noises: Noises) -> None:
+        """Take the corpus, hear it with the panel, and place words as the earlier ear does."""
+        self.corpus, self.noises = corpus, noises
+        directions = corpus.listen_to(panel)
+        with torch.no_grad():
+            held = self.lessons.words
+            heard = directions.norm(dim=1, keepdim=True) > 0.5
+            scale = held[: self.old].norm(dim=1).median()
+            held[: len(directions)] = torch.where(heard, directions * scale, held[: len(heard)])
+        noises.fill(corpus.audio)
+
+    def losses(self, kind: str, size: int) -> torch.Tensor:
+        """Losses of one batch as in WEIGHTS, and the share of words that are right."""
+        corpus, lessons, ear = self.corpus, self.lessons, self.ear
+        index, known = corpus.draw(kind, size)
+        spans = corpus.spans[index]
+        target = spans[:, 2]
+        with torch.no_grad():
+            clean, start, stop = cut(corpus.audio, spans, SIZES[kind][0])
+            # What has no label is never cut out of its sentence.
+            silenced = isolate(clean, start, stop, 0.6)
+            clean = torch.where((target >= 0)[:, None], silenced, clean)
+            inner, heard = self.teach(self.teacher_mel(clean))
+            spoilt = spoil(clean, start, stop, self.noises)
+            first, last = extents(spoilt, start, stop, kind == "word")
+            seen = hide(self.mel(spoilt))
+            wanted = corpus.lessons[corpus.lesson[index]].float()
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):
+            hidden = self.hear(seen)
+        hidden = hidden.float()
+        frames, like, look = ear.frames(hidden)
+        pool = ear.pool(frames, look, first, last)
+        vector = ear.head(pool[:known])
+        similar = F.normalize(vector, dim=1) @ F.normalize(lessons.words, dim=1).T
+        row = target[:known]
+        pushed = similar.scatter_add(1, row[:, None], torch.full_like(similar[:, :1], -MARGIN))
+        word_loss = F.cross_entropy(SCALE * pushed, row)
+        right = (similar.argmax(1) == row).float().mean()
+        # Frames about the word count in full, those far from it little.
+        at = (torch.arange(hidden.shape[1], device=hidden.device)[None] - DELAY) * HOP
+        near = (at > start[:, None] - 3_200) & (at < stop[:, None] + 3_200)
+        weight = torch.where(near | (target < 0)[:, None], 1.0, 0.25)
+        inner_loss = follow(
+            lessons.frames(hidden), inner, lessons.frames_norm, INNER_CENTRE, weight
+        )
+        like_loss = follow(like, heard, lessons.like_norm, CENTRE, weight)
+        unit = F.normalize(pool, dim=1)
+        near_loss, all_loss = relate(unit, wanted, lessons.sharpness.exp())
+        vector_loss = word_loss.new_zeros(())
+        if kind == "word":
+            vector_loss = 1 - F.cosine_similarity(lessons.target(unit * 8), wanted).mean()
+        return torch.stack(
+            [word_loss, inner_loss, like_loss, vector_loss, near_loss, all_loss, right]
+        )
+
+    def step(self, kind: str, size: int) -> None:
+        """Learn from one batch."""
+        losses = self.losses(kind, size)
+        total = sum(weight * loss for weight, loss in zip(WEIGHTS, losses, strict=False))
+        self.optimizer.zero_grad(set_to_none=True)
+        total.backward()  # type: ignore[union-attr]
+        nn.utils.clip_grad_norm_(self.ear.parameters(), 5.0)
+        self.optimizer.step()
+        with torch.no_grad():
+            torch._foreach_lerp_(self.mean, self.state, 1 - AVERAGE)
+            if kind == "word":
+                self.report.lerp_(losses.detach(), 0.02)
+
+    def record(self, kind: str) -> None:
+        """Keep one step as a graph, after some that are thrown away."""
+        size = SIZES[kind][1]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(4):
+                self.step(kind, size)
+        torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step(kind, size)
+        self.graphs[kind] = graph
+
+    def go(self, kind: str) -> None:
+        """Learn from one batch, by the graph where there is one."""
+        if kind in self.graphs:
+            self.graphs[kind].replay()
+        else:
+            self.step(kind, SIZES[kind][1] // (1 if self.device == "cuda" else 32))
+
+    def save(self, out: str) -> None:
+        """Write the averaged network, and what a later run goes on from."""
+        Path(out).mkdir(parents=True, exist_ok=True)
+        state = {k: v for k, v in self.ear.state_dict().items() if v.is_floating_point()}
+        state = dict(zip(state, self.mean, strict=True))
+        hung = {
+            k: v.half()
+            for k, v in self.lessons.state_dict().items()
+            if v.is_floating_point() and not k.startswith("target")
+        }
+        for name, content in (("ear", state), ("words", hung)):
+            content = {k: v.detach().contiguous().cpu() for k, v in content.items()}
+            save_file(content, f"{out}/{name}.new")
+            os.replace(f"{out}/{name}.new", f"{out}/{name}.safetensors")
+
+
+def nearest(x: torch.Tensor, count: int, start: torch.Tensor | None = None) -> torch.Tensor:
+    """Give for each unit vector which others are nearest (n, count).
+
+    Where `start` says where each stands in a recording, its neighbours there do not count.
+    """
+    found, place = [], torch.arange(len(x), device=x.device)
+    for first in range(0, len(x), 4_096):
+        rows = place[first : first + 4_096]
+        near = (x[rows] @ x.T).float()
+        near[place[: len(rows)], rows] = -2.0
+        if start is not None:
+            near[(start[rows, None] - start[None]).abs() < ELSEWHERE] = -2.0
+        found.append(near.topk(min(count, len(x)), dim=1).indices)
+    return torch.cat(found)
+
+
+def relate(
+    unit: torch.Tensor, wanted: torch.Tensor, sharpness: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Compare which clips are near which, for the ear's vectors and for the panel's, both unit.
+
+    Returns how far the neighbours of each clip are from the panel's (divergence), and how far all
+    similarities of the batch are from following the panel's by one line (1 - correlation), where
+    pairs that are near for the panel count more: one threshold is to serve for all words.
+    """
+    apart = 1.0 - torch.eye(len(unit), device=unit.device)
+    ours, theirs = unit @ unit.T, wanted @ wanted.T
+    far = (apart - 1.0) * 1e4
+    given = F.log_softmax(ours * sharpness + far, 1)
+    goal = F.softmax(theirs / SHARPNESS + far, 1)
+    near_loss = (goal * (goal.clamp_min(1e-8).log() - given) * apart).sum(1).mean()
+    weight = apart * (0.03 + theirs.clamp_min(0))
+    weight = weight / weight.sum()
+    x, y = ours - (ours * weight).sum(), theirs - (theirs * weight).sum()
+    varied = (x.square() * weight).sum() * (y.square() * weight).sum()
+    return near_loss, 1 - (x * y * weight).sum() / varied.clamp_min(1e-12).sqrt()
+
+
+def follow(
+    given: torch.Tensor,
+    wanted: torch.Tensor,
+    norm: nn.BatchNorm1d,
+    centre: int,
+    weight: torch.Tensor,
+) -> torch.Tensor:
+    """Give how far frames (b, t, d) are from a teacher's, whose first is centred on `centre`."""
+    # The ear's frame answers for what lies DELAY frames before it.
+    first = round(centre / 4) + DELAY
+    count = min(wanted.shape[1], given.shape[1] - first)
+    b, _, d = given.shape
+    wanted = norm(wanted[:, :count].reshape(-1, d)).clamp(-6, 6).reshape(b, count, d)
+    weight = weight[:, first : first + count]
+    far = F.smooth_l1_loss(given[:, first : first + count], wanted, reduction="none").mean(2)
+    return (far * weight).sum() / weight.sum()
+
+
+def main(
+    folder: str,
+    seconds: str,
+    out: str,
+    checkpoint: str,
+    device: str = "cuda",
+    most: int | None = None,
+) -> None:
+    """Train until the time is up."""
+    began = time.time()
+    torch.manual_seed(int(os.environ.get("SEED", "0")))
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cudnn.benchmark = True
+    words = len(json.loads(Path(folder, "words.json").read_text("utf-8")))
+    training = Training(folder, words, device, checkpoint)
+    if device == "cuda":
+        try:
+            training.warm()
+        except RuntimeError as error:
+            print("not compiled:", error, flush=True)
+            training.hear, training.teach = training.ear.hidden, training.embedding
+    print("warm after", round(time.time() - began), "s", flush=True)
+    while not (Path(folder, "spoken").exists() and Path(folder, "real.npz").exists()):
+        time.sleep(0.2)
+    began = Path(folder, "spoken").stat().st_mtime
+    corpus = Corpus(folder, device, most)
+    print({k: len(v) for k, v in corpus.groups.items()}, words, "labels", flush=True)
+    print("corpus after", round(time.time() - began), "s", flush=True)
+    noises = Noises(device, *(() if device == "cuda" else (64, 32)))
+    training.prepare(corpus, Panel(folder, checkpoint, training.embedding, device), noises)
+    print("heard after", round(time.time() - began), "s", flush=True)
+    if device == "cuda" and os.environ.get("GRAPH", "1") == "1":
+        for kind in SIZES:
+            training.record(kind)
+            print("recorded", kind, "after", round(time.time() - began), "s", flush=True)
+    limit = float(Path(seconds).read_text() if Path(seconds).is_file() else seconds)
+    step, first, saved = 0, time.time(), time.time()
+    while (spent := time.time() - began) < limit:
+        done = (time.time() - first) / (limit - (first - began))
+        rate = RATE * min(1, (step + 1) / WARM) * (0.5 + 0.5 * np.cos(np.pi * done)) + 1e-6
+        training.rate.fill_(rate)
+        training.go("phrase" if step % PHRASES == PHRASES - 1 else "word")
+        step += 1
+        if step % 20 == 0 and device == "cuda":
+            torch.cuda.synchronize()
+        if step % 250 == 0:
+            noises.refresh(corpus.audio)
+        if step % 500 == 0 or device == "cpu":
+            figures = " ".join(f"{value:.3f}" for value in training.report.tolist())
+            print(step, round(spent), figures, flush=True)
+        if time.time() - saved > 60:
+            training.save(out)
+            saved = time.time()
+    training.save(out)
+    print("done", step, "steps", round(time.time() - began), "s", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
