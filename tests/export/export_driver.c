@@ -43,31 +43,74 @@ static void give_number(long number)
     give(&n, sizeof n);
 }
 
+static void give_scores(const float vector[TAPWORD_DIM], size_t length)
+{
+    static float scores[TAPWORD_MAX_WORDS];
+    give_number(tapword_scores(&model, vector, length, scores));
+    give_number((long)model.words);
+    give(scores, model.words * sizeof *scores);
+    give_number(tapword_decide(&model, scores, 0));
+    give_number(tapword_decide(&model, scores, 1));
+}
+
 int main(void)
 {
-    static float clip[TAPWORD_LONGEST], vector[TAPWORD_DIM], scores[TAPWORD_MAX_WORDS];
+    static float vector[TAPWORD_DIM];
     const float *frames[TAPWORD_BLOCKS];
     size_t counts[TAPWORD_BLOCKS], n, b, length;
-    float *audio, *mel;
+    tapword_clip clip;
+    float *audio;
     int order;
     tapword_start(&model);
     while ((order = getchar()) != EOF) {
         switch (order) {
-        case 'a': /* align */
+        case 'a': /* where the clip lies */
+            n = take_count();
+            clip.start = 0;
+            clip.length = 0;
+            give_number(tapword_cut(&model, take(n), n, &clip));
+            give_number((long)clip.start);
+            give_number((long)clip.length);
+            break;
+#if TAPWORD_INSIDE
+        case 'h': /* samples to vector */
             n = take_count();
             length = 0;
-            give_number(tapword_align(&model, take(n), n, clip, &length));
+            give_number(tapword_hear(&model, take(n), n, vector, &length));
             give_number((long)length);
-            give(clip, length * sizeof *clip);
+            give(vector, sizeof vector);
             break;
+        case 'w': /* samples to scores and decisions */
+            n = take_count();
+            length = 0;
+            if (tapword_hear(&model, take(n), n, vector, &length) == 0) {
+                give_scores(vector, length);
+            }
+            break;
+#endif
+#if TAPWORD_EAR
+        case 'e': /* a stream, hop by hop */
+            n = take_count() / TAPWORD_EAR_HOP;
+            audio = take(n * TAPWORD_EAR_HOP);
+            tapword_ear_start(&model.work.hearing.ear);
+            for (b = 0; b < n; b++) {
+                float frame[TAPWORD_FRAME];
+                tapword_ear_hear(&model.work.hearing.ear, audio + b * TAPWORD_EAR_HOP, frame);
+                give(frame, sizeof frame);
+            }
+            break;
+#else
         case 'm': /* log-mel energies */
             n = take_count();
             audio = take(n);
-            mel = malloc(tapword_mel_frames(n) * TAPWORD_BANDS * sizeof *mel);
-            n = tapword_log_mel(&model, audio, n, mel);
-            give_number((long)n);
-            give(mel, n * TAPWORD_BANDS * sizeof *mel);
+            if (tapword_cut(&model, audio, n, &clip) == 0) {
+                size_t bytes = tapword_mel_frames(clip.length) * TAPWORD_BANDS * sizeof(float);
+                float *mel = malloc(bytes);
+                give_number((long)tapword_log_mel(&model, audio, n, clip, mel));
+                give(mel, bytes);
+            }
             break;
+#endif
         case 'v': /* vector */
             for (b = 0; b < TAPWORD_BLOCKS; b++) {
                 counts[b] = take_count();
@@ -85,11 +128,7 @@ int main(void)
             break;
         case 's': /* scores and decisions */
             length = take_count();
-            give_number(tapword_scores(&model, take(TAPWORD_DIM), length, scores));
-            give_number((long)model.words);
-            give(scores, model.words * sizeof *scores);
-            give_number(tapword_decide(&model, scores, 0));
-            give_number(tapword_decide(&model, scores, 1));
+            give_scores(take(TAPWORD_DIM), length);
             break;
         case 'n': /* names */
             give_number((long)model.words);

@@ -37,7 +37,8 @@ def export(
         str | None, option("FORM", "With .h: keep less of a full covariance: block or diagonal.")
     ] = None,
     frames: Annotated[
-        Path | None, option("FILE", "With .h: write the backbone's network too, as ONNX.")
+        Path | None,
+        option("FILE", "With .h on speech_embedding: write its network, as ONNX."),
     ] = None,
     backbone: Backbones = None,
     force: Annotated[bool, flag("--force", "Replace files that exist.")] = False,
@@ -45,8 +46,8 @@ def export(
 ) -> None:
     """Make a file for other programs of MODEL as it is taught now.
 
-    OUT.onnx goes from a waveform to word scores and is run by onnxruntime alone. OUT.h is C99 that
-    goes on learning on the device; the backbone's convolutions stay outside of it.
+    OUT.onnx goes from a waveform to word scores and is run by onnxruntime alone. OUT.h is C99 from
+    samples to words that goes on learning on the device.
     """
     wanted = target.suffix.lower()
     if wanted not in (".onnx", ".h"):
@@ -129,25 +130,25 @@ def _export_onnx(
 def _export_c(
     spotter: Spotter, target: Path, max_words: int, covariance: str | None, frames: Path | None
 ) -> None:
-    from tapword.backbones.speech_embedding import SpeechEmbedding
     from tapword.export.c import header as c_header
     from tapword.export.c.reduced import reduced
     from tapword.export.onnx import file as onnx_file
+    from tapword.export.onnx.frames import exported
 
     if covariance is not None:
         spotter.learner = reduced(spotter.learner, covariance)
     header = c_header.build(spotter, max_words)
-    network = isinstance(spotter.backbones[0], SpeechEmbedding)
+    outside = not exported(spotter.backbones[0]).in_c
     if frames is not None:
-        if not network:
-            raise InputError("--frames: this backbone has no network, the header holds all of it")
+        if not outside:
+            raise InputError("--frames: the header holds all of this backbone, nothing is outside")
         write(frames, onnx_file.build_frames(spotter).SerializeToString())
     write(target, header.text.encode())
     out.print(
         f"{target}: {counted(len(spotter.words), 'word')}, room for {max_words}\n"
         f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes"
     )
-    if network:
+    if outside:
         where = f"; it is in {frames}" if frames else "; --frames FRAMES.onnx writes it"
         out.print(
             "not in it: the backbone's convolutions, which the device's own ONNX or TFLite runtime "

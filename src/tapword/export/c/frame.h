@@ -31,6 +31,6 @@ extern "C" {
 #include <math.h>
 #include <string.h>
 
-@tables@
+@types@@tables@
 @code@
 #endif

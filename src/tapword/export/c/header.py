@@ -1,7 +1,7 @@
-"""A spotter as one C99 header that goes on learning; the backbone's network stays outside."""
+"""A spotter as one C99 header that goes on learning."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -9,7 +9,10 @@ import numpy as np
 
 from tapword.audio import align
 from tapword.backbones import logmel
+from tapword.backbones.base import Backbone
+from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
+from tapword.export.c.ear import add_ear, ear_floats
 from tapword.export.c.tables import Tables, quote
 from tapword.export.onnx import frames
 from tapword.export.onnx.file import require_words, thresholds
@@ -19,6 +22,7 @@ from tapword.learners.ridge import MAX_SHRINKAGE
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.base import Pooling
+from tapword.poolings.looks import MARGIN, SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.background import NEAREST, SHARE
 from tapword.spotter.encoder import block_poolings
@@ -33,14 +37,17 @@ NAME_BYTES = 64
 # Stands before a word's name where its negatives are meant: TAPWORD_NOT.
 NOT = "¬"
 # Kinds of poolings in the C code.
-MOMENT, DEVIATION, LARGEST, MIDDLE = range(4)
-# Samples are counted in 32 bits there.
+MOMENT, DEVIATION, LARGEST, MIDDLE, LOOK = range(5)
+# Samples of the longest clip.
+LONGEST = frames.MAX + 2 * frames.MARGIN
+# Samples of what was taught are counted in 32 bits there.
 MOST_SAMPLES = 2**32 - 1
 
-# Pooling -> its kind; its number, of moments or of frames; and from how many frames on these are
-# spread over a clip, 0 for never.
+# Pooling -> its kind; its number, of moments, frames or looks; and of how many frames a second is
+# where longer clips are pooled in another way, 0 where they are not.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
+    "looks": lambda pooling: (LOOK, len(pooling.places), pooling.second or 0),
     "max": lambda pooling: (LARGEST, 1, 0),
     "middle": lambda pooling: (MIDDLE, pooling.n, pooling.second or 0),
     "tap": lambda pooling: (MOMENT, pooling.R, 0),
@@ -83,8 +90,8 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
     Parameters
     ----------
     spotter
-        With words; one backbone (speech_embedding or logmel), and a learner whose state is the
-        shared statistic: cosine, slda, ridge or ncm.
+        With words; one backbone (tapword_ear, speech_embedding or logmel), and a learner whose
+        state is the shared statistic: cosine, slda, ridge or ncm.
     max_words
         Words that the device has room for; negatives of a word count as one more.
     """
@@ -100,17 +107,19 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
         )
     files, settings = _rule(learner)
     [pooling], aligned = spotter.encoder.poolings, spotter.encoder.preparation.align
-    poolings = [_pooling(part) for part in block_poolings(pooling, backbone, aligned)]
+    poolings = block_poolings(pooling, backbone, aligned)
     room = max([NAME_BYTES, *(len(_name(row).encode()) + 1 for row in learner.rows)])
-    settings |= _settings(spotter, poolings) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
+    settings |= _settings(spotter) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
     tables = Tables()
     tables.add("tapword_widths", backbone.dims, np.uint16, shared=True)
-    tables.add("tapword_poolings", poolings, np.uint16)
-    _add_mel(tables)
+    settings |= _add_poolings(tables, poolings)
+    _add_mel(tables, backbone)
+    if isinstance(backbone, TapwordEar):
+        settings |= add_ear(tables, backbone)
     _add_taught(tables, spotter, room)
     settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
-    outside = "Nothing is outside: the one block's frames are what tapword_log_mel gives."
-    if frames.exported(backbone).has_network:
+    outside = "Nothing is outside: samples in, words out."
+    if not settings["INSIDE"]:
         widths = ", ".join(f"block {i}: {width} numbers" for i, width in enumerate(backbone.dims))
         outside = _template("outside.txt").rstrip().replace("@blocks@", widths)
     ram = _ram(settings)
@@ -123,11 +132,30 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
         "ram": ram,
         "settings": "\n".join(f"#define TAPWORD_{key} {value}" for key, value in settings.items()),
         "interface": _template("interface.h"),
+        "types": _template("block.h") if settings["EAR"] else "",
         "tables": tables.text(),
-        "code": "\n".join(map(_template, ["audio.h", "vector.h", "statistic.h", *files])),
+        "code": "\n".join(map(_template, [*_files(settings), *files])),
     }
     text = re.sub("@([a-z]+)@", lambda found: str(values[found[1]]), _template("frame.h"))
     return Header(text, tables.bytes, ram)
+
+
+def _files(settings: dict[str, Any]) -> list[str]:
+    """Files of C from samples to the statistic, in their order."""
+    wanted = {
+        "align.h": True,
+        "mel.h": True,
+        "clip_mel.h": not settings["EAR"],
+        "half.h": settings["EAR"] or settings["WHITENING"],
+        "ear.h": settings["EAR"],
+        "looks.h": settings["LOOKS"],
+        "pool.h": True,
+        "whiten.h": settings["WHITENING"],
+        "vector.h": True,
+        "hear.h": settings["INSIDE"],
+        "statistic.h": True,
+    }
+    return [name for name, needed in wanted.items() if needed]
 
 
 def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
@@ -157,13 +185,11 @@ def _pooling(pooling: Pooling) -> tuple[int, int, int]:
     return POOLINGS[pooling.name](pooling)
 
 
-def _settings(spotter: Spotter, poolings: list[tuple[int, int, int]]) -> dict[str, Any]:
-    """Give what the C code is told by #define, beside the rule's own."""
+def _settings(spotter: Spotter) -> dict[str, Any]:
+    """Give what the C code is told by #define, beside what its tables need."""
     learner, [backbone] = spotter.learner, spotter.backbones
-    state, pad = learner.state(), frames.exported(backbone).padding
-    known = list(thresholds(spotter).values())
-    longest = frames.MAX + 2 * frames.MARGIN
-    return {
+    state, known = learner.state(), list(thresholds(spotter).values())
+    return _hearing(backbone) | {
         "NOT": quote(NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
@@ -176,24 +202,17 @@ def _settings(spotter: Spotter, poolings: list[tuple[int, int, int]]) -> dict[st
         "ABOVE": frames.ABOVE,
         "NOTHING": frames.NOTHING,
         "LEAST": frames.LEAST,
-        "PAD": pad,
         "CLIP": frames.CLIP,
         "MAX_SOUND": frames.MAX,
         "MARGIN": frames.MARGIN,
-        "LONGEST": longest,
+        "LONGEST": LONGEST,
         "WINDOW": logmel.WINDOW,
         "STEP": logmel.STEP,
         "FFT": logmel.FFT,
-        "MEL_FRAMES": 1 + (longest + 2 * pad - logmel.WINDOW) // logmel.STEP,
-        "BANDS": logmel.BANDS,
+        "FFT_BITS": logmel.FFT.bit_length() - 1,
         "FLOOR": f"{logmel.FLOOR}f",
         "CONSTANT": repr(float(CONSTANT)),
         "BLOCKS": len(backbone.dims),
-        "MOMENT": MOMENT,
-        "DEVIATION": DEVIATION,
-        "LARGEST": LARGEST,
-        "MIDDLE": MIDDLE,
-        "MOMENTS": max([1, *(n for kind, n, _ in poolings if kind in (MOMENT, DEVIATION))]),
         "DIM": learner.dim,
         "LARGEST_SQUARE": repr(base.LARGEST**2),
         "WORDS": len(learner.rows),
@@ -203,8 +222,44 @@ def _settings(spotter: Spotter, poolings: list[tuple[int, int, int]]) -> dict[st
     }
 
 
+def _hearing(backbone: Backbone) -> dict[str, Any]:
+    """Give what the C code is told of a backbone, and of how many frames it makes of a clip."""
+    written = frames.exported(backbone)
+    ear = isinstance(backbone, TapwordEar)
+    told = {"EAR": int(ear), "INSIDE": int(written.in_c), "BANDS": written.mel[0]}
+    if ear:
+        return told | {"FRAME": backbone.dims[0], "FRAMES": -(-LONGEST // written.hop)}
+    count = 1 + (LONGEST + 2 * written.before - logmel.WINDOW) // logmel.STEP
+    told |= {"PAD": written.before, "MEL_FRAMES": count}
+    return told | ({"FRAME": backbone.dims[0], "FRAMES": count} if written.in_c else {})
+
+
 def _name(row: base.Row) -> str:
     return NOT + row.word if row.negative else row.word
+
+
+def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]:
+    written = [_pooling(part) for part in poolings]
+    looks = [part for part in poolings if isinstance(part, Looks)]
+    # Of each block, where its looks begin.
+    counts = [len(part.places) if isinstance(part, Looks) else 0 for part in poolings]
+    starts = np.cumsum([0, *counts[:-1]]).tolist()
+    rows = [(*numbers, start) for numbers, start in zip(written, starts, strict=True)]
+    tables.add("tapword_poolings", rows, np.uint16)
+    settings: dict[str, Any] = {
+        "MOMENT": MOMENT,
+        "DEVIATION": DEVIATION,
+        "LARGEST": LARGEST,
+        "MIDDLE": MIDDLE,
+        "LOOK": LOOK,
+        "MOMENTS": max([1, *(n for kind, n, _ in written if kind in (MOMENT, DEVIATION))]),
+        "LOOKS": len(looks),
+    }
+    if looks:
+        tables.add("tapword_places", [place for part in looks for place in part.places])
+        tables.add("tapword_reaches", [reach for part in looks for reach in part.reaches])
+        settings |= {"LOOK_WORD": WORD, "LOOK_MARGIN": MARGIN, "LOOK_SMALLEST": f"{SMALLEST}f"}
+    return settings
 
 
 def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
@@ -232,7 +287,7 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     if phrases is None or not spotter.encoder.preparation.align:
         phrases = words[:0]
     rows = np.concatenate([words, phrases])
-    tables.add("tapword_background", rows, np.int8)
+    tables.add_bytes("tapword_background", rows)
     tables.add("tapword_background_lengths", np.linalg.norm(rows.astype(np.float64), axis=1))
     return {
         "WINDOWS": len(words),
@@ -242,8 +297,8 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     }
 
 
-def _add_mel(tables: Tables) -> None:
-    window, bands = logmel.tables(logmel.BANDS, logmel.LOW_HZ, logmel.HIGH_HZ)
+def _add_mel(tables: Tables, backbone: Backbone) -> None:
+    window, bands = logmel.tables(*frames.exported(backbone).mel)
     angles = 2 * np.pi * np.arange(logmel.FFT // 2) / logmel.FFT
     tables.add("tapword_window", window)
     tables.add("tapword_turn", [np.cos(angles), np.sin(angles)])
@@ -271,7 +326,12 @@ def _ram(settings: dict[str, Any]) -> int:
     """Bytes of the structure in interface.h, where a double is aligned to 8 bytes."""
     dim, words, scatter = settings["DIM"], settings["MAX_WORDS"], settings["SCATTER"]
     factor = settings["FACTOR"] if scatter else 0
-    work = max(3 * (settings["MAX_STEPS"] + 1), settings["FFT"], factor)
+    hearing = 2 * settings["FFT"]
+    if settings["EAR"]:
+        hearing = ear_floats(settings) + settings["EAR_HOP"]
+    if settings["INSIDE"]:
+        hearing += settings["FRAMES"] * settings["FRAME"]
+    work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), factor)
     doubles = work + (3 * dim + 2 * words if scatter else 0)
     floats = words * (2 + dim) + (words * dim + scatter if scatter else 0)
     size = 8 * doubles + 4 * (3 + floats) + words * settings["NAME_BYTES"]

@@ -2,13 +2,32 @@
 #define TAPWORD_FULL (-1)       /* TAPWORD_MAX_WORDS are known already */
 #define TAPWORD_BAD_WORD (-2)   /* empty, or longer than TAPWORD_NAME_BYTES - 1 bytes */
 #define TAPWORD_BAD_VECTOR (-3) /* NaN, infinite or huge numbers */
-#define TAPWORD_BAD_AUDIO (-4)  /* no samples, or more than TAPWORD_MAX_STEPS * TAPWORD_HOP */
+#define TAPWORD_BAD_AUDIO (-4)  /* no samples, more than TAPWORD_MAX_STEPS * TAPWORD_HOP, or NaN */
 #define TAPWORD_UNKNOWN (-5)    /* no such word */
 #define TAPWORD_DEPENDENT (-6)  /* the features are too nearly dependent to be solved for */
 #define TAPWORD_TOO_LONG (-7)   /* more than TAPWORD_MAX_SOUND samples of sound: no phrase */
 
 /* TAPWORD_NOT stands before a word's name where its negatives are meant: sounds that were taken for
    the word and are not it. */
+
+/* Where a clip lies in a recording: its first sample, which may lie before the recording's, and how
+   many it has. What lies outside of the recording is silence. */
+typedef struct {
+    ptrdiff_t start;
+    size_t length;
+} tapword_clip;
+
+#if TAPWORD_EAR
+/* A stream that the ear hears, with all the memory that takes. */
+typedef struct {
+    float wave[2][TAPWORD_FFT];
+    float sound[TAPWORD_EAR_OVERLAP + TAPWORD_EAR_HOP];
+    float mel[TAPWORD_EAR_MELS][TAPWORD_BANDS];
+    float state[TAPWORD_EAR_STATE]; /* steps before this one, layer by layer */
+    float x[TAPWORD_EAR_STEP], y[TAPWORD_EAR_STEP]; /* this step, before and after a block */
+    float wide[TAPWORD_EAR_WIDE], looked[TAPWORD_EAR_LOOKED], row[TAPWORD_EAR_ROW];
+} tapword_ear;
+#endif
 
 /* All the memory there is: what was taught, and room to work in. Plain numbers: written to a file
    and read back by the same program, a model continues where it was. */
@@ -19,7 +38,17 @@ typedef struct {
 #endif
     union {
         double sums[3][TAPWORD_MAX_STEPS + 1];
-        float wave[2][TAPWORD_FFT];
+        struct {
+#if TAPWORD_EAR
+            tapword_ear ear;
+            float samples[TAPWORD_EAR_HOP];
+#else
+            float wave[2][TAPWORD_FFT];
+#endif
+#if TAPWORD_INSIDE
+            float frames[TAPWORD_FRAMES * TAPWORD_FRAME];
+#endif
+        } hearing;
 #if TAPWORD_SCATTER
         double factor[TAPWORD_FACTOR];
 #endif
@@ -38,18 +67,34 @@ typedef struct {
 /* Begin with the words that were taught before the export. */
 void tapword_start(tapword *t);
 
-/* Cut n samples, float in [-1, 1] at 16 kHz, around their loudest sound: the second around its
-   middle, or the whole of a sound of TAPWORD_CLIP samples and more. `length` says how many samples
-   the clip has. Models with TAPWORD_ALIGN take such clips alone. 0, TAPWORD_BAD_AUDIO or
-   TAPWORD_TOO_LONG. */
-int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_LONGEST],
-                  size_t *length);
+#if TAPWORD_INSIDE
+/* Turn n samples, float in [-1, 1] at 16 kHz, into the vector of the word that is said in them;
+   `length` says how long the clip around it is. 0, TAPWORD_BAD_AUDIO or TAPWORD_TOO_LONG. */
+int tapword_hear(tapword *t, const float *audio, size_t n, float vector[TAPWORD_DIM],
+                 size_t *length);
+#endif
 
-/* How many log-mel frames a clip of n samples gives: TAPWORD_MEL_FRAMES for TAPWORD_LONGEST. */
-size_t tapword_mel_frames(size_t n);
+/* The steps of which that is made. */
 
-/* Log-mel energies (frames, 32) of a clip, silence around it included; the number of frames. */
-size_t tapword_log_mel(tapword *t, const float *audio, size_t n, float *mel);
+/* Find the clip around the loudest sound of n samples: the second around its middle, or the whole
+   of a sound of TAPWORD_CLIP samples and more. Models without TAPWORD_ALIGN take a recording as it
+   is, a second of it at least. 0, TAPWORD_BAD_AUDIO or TAPWORD_TOO_LONG. */
+int tapword_cut(tapword *t, const float *audio, size_t n, tapword_clip *clip);
+
+#if TAPWORD_EAR
+/* Begin to hear a stream; then hear it hop by hop. Each hop gives the frame of the sound
+   TAPWORD_EAR_LATE hops before it. */
+void tapword_ear_start(tapword_ear *ear);
+void tapword_ear_hear(tapword_ear *ear, const float samples[TAPWORD_EAR_HOP],
+                      float frame[TAPWORD_FRAME]);
+#else
+/* How many log-mel frames a clip gives: TAPWORD_MEL_FRAMES for one of TAPWORD_LONGEST samples. */
+size_t tapword_mel_frames(size_t length);
+
+/* Log-mel energies (frames, TAPWORD_BANDS) of a clip of n samples, silence around it included; the
+   number of frames. */
+size_t tapword_log_mel(tapword *t, const float *audio, size_t n, tapword_clip clip, float *mel);
+#endif
 
 /* Pool the backbone's blocks, counts[i] frames of tapword_widths[i] numbers each, one after the
    other; whiten them where the model does. */

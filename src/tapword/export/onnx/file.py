@@ -18,7 +18,7 @@ from tapword.version import __version__
 
 
 def build(spotter: Spotter) -> Any:
-    """Make the ONNX model of a spotter as it is taught now, on speech_embedding and logmel.
+    """Make the ONNX model of a spotter as it is taught now.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def build(spotter: Spotter) -> Any:
     vectors = []
     for backbone, pooling in encoder.parts:
         written = exported(backbone)
-        blocks = written.blocks(graph, log_mel(graph, clip, written.padding))
+        blocks = written.blocks(graph, log_mel(graph, clip, written))
         parts = zip(block_poolings(pooling, backbone, align), blocks, strict=True)
         pooled = [pool(graph, part, block) for part, block in parts]
         vectors.append(graph.add("Concat", *pooled, axis=1))

@@ -22,8 +22,8 @@ _LEVELS, _NOISES = (0.1, 0.3, 1.0, 3.0), (0.0, 0.003, 0.02, 0.1)
 def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
     """Turn the backbone's convolutions to 8-bit weights and activations: the file's content.
 
-    Log-mel energies, poolings, whitening and learner stay as they are: they are small, and what is
-    lost in them is lost for good.
+    The first of them stays as it is, and so do log-mel energies, poolings, whitening and learner:
+    they are small, and what is lost in them is lost for good.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
             Reader(),
             quant_format=quantization.QuantFormat.QDQ,
             op_types_to_quantize=["Conv"],
-            nodes_to_quantize=inner,
+            nodes_to_quantize=inner[1:],
             per_channel=True,
             activation_type=quantization.QuantType.QUInt8,
             weight_type=quantization.QuantType.QInt8,

@@ -9,6 +9,7 @@ from tapword.errors import InputError
 from tapword.export.onnx.graph import Graph
 from tapword.learners.base import Learner
 from tapword.learners.cosine import Cosine
+from tapword.poolings import looks
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.background import NEAREST, SHARE, Background, Windows
@@ -63,6 +64,49 @@ def _middle(graph: Graph, frames: str, n: int, second: int | None) -> str:
     return graph.reshape(graph.add("Gather", frames, window), 1, -1)
 
 
+def _looks(graph: Graph, frames: str, pooling: Any) -> list[str]:
+    """Mean and deviation of the word (1, d), looks (1, k * d), as `poolings.looks` has it."""
+
+    def doubles(value: Any) -> str:
+        return graph.constant(value, np.float64)
+
+    count, k = graph.cast(graph.length(frames), np.float64), len(pooling.places)
+    word = count
+    if pooling.second is not None:
+        word = graph.add("Min", count, doubles([looks.WORD * pooling.second]))
+        rest = graph.add("Sub", count, doubles([2 * looks.MARGIN * pooling.second]))
+        longer = graph.add("Greater", count, doubles([pooling.second]))
+        word = graph.add("Where", longer, rest, word)
+    half = doubles([0.5])
+    first = graph.add("Mul", graph.add("Sub", count, word), half)
+    last = graph.add("Add", first, word)
+    at = graph.cast(graph.points(graph.length(frames)), np.float64)
+    end = graph.add("Min", last, graph.add("Add", at, doubles([1.0])))
+    inside = graph.add("Sub", end, graph.add("Max", first, at))
+    inside = graph.add("Min", graph.add("Max", inside, doubles([0.0])), doubles([1.0]))
+    inside = graph.add("Div", inside, graph.sum(inside, axis=0))
+    inside = graph.reshape(graph.cast(inside, np.float32), 1, -1)
+    end = graph.length(frames, axis=1)
+    split = graph.add("Sub", end, graph.ints(k))
+    draw = graph.slice(frames, split, end, axis=1)
+    frames = graph.slice(frames, graph.ints(0), split, axis=1)
+    origin = graph.slice(frames, graph.ints(0), graph.ints(1))
+    z = graph.add("Sub", frames, origin)
+    mean = graph.add("MatMul", inside, z)
+    apart = graph.add("Sub", z, mean)
+    mean = graph.add("Add", mean, origin)
+    variance = graph.add("MatMul", inside, graph.add("Mul", apart, apart))
+    deviation = graph.add("Sqrt", graph.add("Add", variance, graph.floats(looks.SMALLEST)))
+    share = graph.add("Sub", graph.add("Add", at, half), first)
+    share = graph.reshape(graph.add("Div", share, word), -1, 1)
+    far = graph.add("Sub", share, doubles(pooling.places))
+    far = graph.add("Div", far, doubles(pooling.reaches))
+    far = graph.cast(graph.add("Mul", far, far), np.float32)
+    weights = graph.add("Sub", draw, graph.add("Mul", far, graph.floats(0.5)))
+    weights = graph.add("Transpose", graph.add("Softmax", weights, axis=0), perm=[1, 0])
+    return [mean, deviation, graph.reshape(graph.add("MatMul", weights, frames), 1, -1)]
+
+
 def _largest(graph: Graph, frames: str) -> str:
     return graph.add("ReduceMax", frames, axes=[0])
 
@@ -77,6 +121,7 @@ def _mix(graph: Graph, frames: str, alpha: float) -> str:
 POOLINGS: dict[str, Callable[[Graph, str, Any], list[str]]] = {
     "avg": lambda graph, frames, _: _moments(graph, frames, 1),
     "avgmax": lambda graph, frames, _: [*_moments(graph, frames, 1), _largest(graph, frames)],
+    "looks": _looks,
     "max": lambda graph, frames, _: [_largest(graph, frames)],
     "middle": lambda graph, frames, pooling: [_middle(graph, frames, pooling.n, pooling.second)],
     "mix": lambda graph, frames, pooling: [_mix(graph, frames, pooling.alpha)],

@@ -1,5 +1,6 @@
-/* Audio -> log-mel energies. */
+/* Audio -> where its clip lies. */
 
+#if TAPWORD_ALIGN
 /* Sum of what lies from so many steps before a point to so many after it. */
 static double tapword_between(const double *sums, size_t point, size_t before, size_t after,
                               size_t steps)
@@ -104,12 +105,22 @@ static void tapword_extent(tapword *t, size_t steps, size_t *first, size_t *last
         }
     }
 }
+#endif
 
-int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_LONGEST],
-                  size_t *length)
+/* Whether there is sound, and all of it is numbers. */
+static int tapword_is_audio(const float *audio, size_t n)
 {
+    size_t i;
+    for (i = 0; i < n && isfinite(audio[i]); i++) {
+    }
+    return n > 0 && i == n;
+}
+
+int tapword_cut(tapword *t, const float *audio, size_t n, tapword_clip *clip)
+{
+#if TAPWORD_ALIGN
     size_t steps = (n + TAPWORD_HOP - 1) / TAPWORD_HOP, step, first, last, middle, i;
-    if (n == 0 || steps > TAPWORD_MAX_STEPS) {
+    if (steps > TAPWORD_MAX_STEPS || !tapword_is_audio(audio, n)) {
         return TAPWORD_BAD_AUDIO;
     }
     t->work.sums[0][0] = t->work.sums[1][0] = 0.0;
@@ -129,70 +140,30 @@ int tapword_align(tapword *t, const float *audio, size_t n, float clip[TAPWORD_L
     }
     if (last - first < TAPWORD_CLIP || n <= TAPWORD_CLIP) {
         middle = tapword_centre(t, steps) * TAPWORD_HOP;
-        *length = TAPWORD_CLIP;
+        clip->length = TAPWORD_CLIP;
     } else {
         middle = (first + last) / 2;
-        *length = last - first + 2 * TAPWORD_MARGIN;
+        clip->length = last - first + 2 * TAPWORD_MARGIN;
     }
-    for (i = 0; i < *length; i++) {
-        size_t place = middle + i, half = *length / 2;
-        clip[i] = place >= half && place - half < n ? audio[place - half] : 0.0f;
+    clip->start = (ptrdiff_t)middle - (ptrdiff_t)(clip->length / 2);
+#else
+    (void)t;
+    if (!tapword_is_audio(audio, n)) {
+        return TAPWORD_BAD_AUDIO;
     }
+    if (n > TAPWORD_LONGEST) {
+        return TAPWORD_TOO_LONG;
+    }
+    clip->start = 0;
+    clip->length = n < TAPWORD_CLIP ? TAPWORD_CLIP : n;
+#endif
     return 0;
 }
 
-size_t tapword_mel_frames(size_t n)
+/* A sample of a clip: silence where the clip has none, or the recording. */
+static float tapword_sample(const float *audio, size_t n, tapword_clip clip, ptrdiff_t place)
 {
-    size_t length = (n > TAPWORD_CLIP ? n : TAPWORD_CLIP) + 2 * (size_t)TAPWORD_PAD;
-    return 1 + (length - TAPWORD_WINDOW) / TAPWORD_STEP;
-}
-
-/* Fourier transform in place, of numbers that lie in bit-reversed order. */
-static void tapword_transform(float *re, float *im)
-{
-    size_t size, start, k;
-    for (size = 2; size <= TAPWORD_FFT; size *= 2) {
-        size_t half = size / 2, stride = TAPWORD_FFT / size;
-        for (start = 0; start < TAPWORD_FFT; start += size) {
-            for (k = 0; k < half; k++) {
-                size_t a = start + k, b = a + half;
-                float c = tapword_turn[0][k * stride], s = tapword_turn[1][k * stride];
-                float x = re[b] * c + im[b] * s, y = im[b] * c - re[b] * s;
-                re[b] = re[a] - x;
-                im[b] = im[a] - y;
-                re[a] += x;
-                im[a] += y;
-            }
-        }
-    }
-}
-
-size_t tapword_log_mel(tapword *t, const float *audio, size_t n, float *mel)
-{
-    float *re = t->work.wave[0], *im = t->work.wave[1];
-    size_t frames = tapword_mel_frames(n), frame, i, bit, band;
-    for (frame = 0; frame < frames; frame++) {
-        const float *weight = tapword_band_weights;
-        for (i = 0; i < TAPWORD_FFT; i++) {
-            size_t place = frame * TAPWORD_STEP + i, turned = 0;
-            int inside = i < TAPWORD_WINDOW && place + 1 > TAPWORD_PAD && place - TAPWORD_PAD < n;
-            for (bit = 0; bit < 9; bit++) {
-                turned |= (i >> bit & 1) << (8 - bit);
-            }
-            re[turned] = inside ? audio[place - TAPWORD_PAD] * tapword_window[i] : 0.0f;
-            im[turned] = 0.0f;
-        }
-        tapword_transform(re, im);
-        for (i = 0; i <= TAPWORD_FFT / 2; i++) {
-            re[i] = sqrtf(re[i] * re[i] + im[i] * im[i]);
-        }
-        for (band = 0; band < TAPWORD_BANDS; band++) {
-            float sum = 0.0f;
-            for (i = 0; i < tapword_band_lengths[band]; i++) {
-                sum += *weight++ * re[tapword_band_starts[band] + i];
-            }
-            mel[frame * TAPWORD_BANDS + band] = logf(sum + TAPWORD_FLOOR);
-        }
-    }
-    return frames;
+    ptrdiff_t at = clip.start + place;
+    int inside = place >= 0 && place < (ptrdiff_t)clip.length && at >= 0 && at < (ptrdiff_t)n;
+    return inside ? audio[at] : 0.0f;
 }
