@@ -8,6 +8,7 @@ from tapword.assets import CLIPS
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import modelfile
 from tapword.spotter.thresholds import (
+    REACH,
     SENSITIVITY,
     Scores,
     Tail,
@@ -16,6 +17,7 @@ from tapword.spotter.thresholds import (
     rate_factor,
     said,
 )
+from tapword.spotter.whitening import shipped
 from tests.conftest import tone
 
 
@@ -345,3 +347,15 @@ def test_a_renamed_word_has_its_threshold(spotter):
 def test_scores_that_are_all_alike_have_a_tail():
     tail = Tail.of(np.full(1000, 0.3))
     assert np.isfinite([tail.threshold(0.5), tail.false_alarms_per_hour(-1.0)]).all()
+
+
+def test_a_whitening_may_say_how_far_scores_reach():
+    scores = np.random.default_rng(0).normal(-0.3, 0.1, 1000)
+    near, far = Tail.of(scores, (0.5, 0.1)), Tail.of(scores, (1.0, 0.3))
+    assert near.threshold(1.0) == pytest.approx(near.place + 0.5 * near.width)
+    assert far.threshold(0.1) > near.threshold(0.1)
+    for tail in (near, far):
+        assert tail.false_alarms_per_hour(tail.threshold(0.2)) == pytest.approx(0.2)
+    ear = Spotter("tapword_ear")
+    ear.learn(tone(300), "low")
+    assert ear.tails()["low"].reach == shipped("tapword_ear").reach != REACH

@@ -84,18 +84,19 @@ def calibrate(
     each = false_alarms_per_hour / len(words)
     sound_hours = sound_s / 3600
     share = sound_hours / (sound_hours + SHIPPED_HOURS)
-    wanted = dict(usual)
+    wanted, tails = dict(usual), spotter.tails()
     for word, found in scores.items():
         # Every sound may be nearer to the word's negatives than to the word; and of a phrase only
         # the likeliest stretches are scored, which have another tail.
         if len(found) and not spotter.length_of(word).is_phrase:
-            wanted[word] += share * (Tail.of(found).threshold(each) - usual[word])
+            heard = Tail.of(found, tails[word].reach)
+            wanted[word] += share * (heard.threshold(each) - usual[word])
     start = dict(wanted)
     while len(alarms := replay(candidates, wanted, refractory_s)) > false_alarms_per_hour * hours:
         least = min(alarms, key=lambda alarm: alarm.score - start[alarm.word])
         wanted[least.word] = least.score + ABOVE
     # What is kept is to hold for whoever listens at the default rate, whatever was asked for here.
-    tails, default = spotter.tails(), FALSE_ALARMS_PER_HOUR / len(words)
+    default = FALSE_ALARMS_PER_HOUR / len(words)
     after = {
         word: sensitivity_for(tails[word].false_alarms_per_hour(wanted[word]) / default)
         for word in words

@@ -508,11 +508,11 @@ class Spotter:
         directions = learner.directions()
         # A learner gives the same directions until it learns something.
         if self._tails is None or self._tails[0] is not directions:
-            found = []
+            found, reach = [], self.encoder.whitenings[0].reach
             for row, direction in zip(learner.rows, directions, strict=True):
                 phrase = self.length_of(row.word).is_phrase
                 windows = background.phrases if phrase else background.words
-                found.append(Tail.of(windows.scores(direction[None])[:, 0]))
+                found.append(Tail.of(windows.scores(direction[None])[:, 0], reach))
             self._tails = directions, found
         rows = zip(learner.rows, self._tails[1], strict=True)
         return {row.word: tail for row, tail in rows if not row.negative}

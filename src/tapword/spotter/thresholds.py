@@ -19,8 +19,9 @@ PLACED, MEDIAN, TWENTIETH = (0.005, 0.02), 0.5, 0.05
 NARROWEST, MOST_ALARMS = 0.01, 20.0
 # How far the tail reaches beyond its place, in such widths: for one false alarm an hour, and more
 # for e times fewer. Fitted by training/background.py, size small, to 253 English words in the phone
-# calls that the background was taken from; docs/listening.md has how it does elsewhere.
-ONE_PER_HOUR, FEWER = 0.94, 0.21
+# calls that the background was taken from; docs/listening.md has how it does elsewhere. A whitening
+# may bring others.
+REACH = (0.94, 0.21)
 
 # Of a word that nobody made hear more or less: the middle of a scale from 0 to 1, as Picovoice's.
 SENSITIVITY = 0.5
@@ -167,26 +168,30 @@ class Tail(NamedTuple):
         Mean of the scores that between 0.5 and 2% of the sounds reach.
     width
         From the median score to that of the highest twentieth.
+    reach
+        How many widths beyond its place one false alarm an hour lies, and e times fewer after it.
     """
 
     place: float
     width: float
+    reach: tuple[float, float] = REACH
 
     @classmethod
-    def of(cls, scores: np.ndarray) -> "Tail":
+    def of(cls, scores: np.ndarray, reach: tuple[float, float] = REACH) -> "Tail":
         """Tail of the scores (n,) that sounds have."""
         ranked = np.sort(scores)[::-1]
         highest, lowest = (round(share * len(ranked)) for share in PLACED)
         place = ranked[highest : max(lowest, highest + 1)].mean()
         median, twentieth = np.quantile(ranked, (1 - MEDIAN, 1 - TWENTIETH))
-        return cls(float(place), max(float(twentieth - median), NARROWEST))
+        return cls(float(place), max(float(twentieth - median), NARROWEST), reach)
 
     def threshold(self, false_alarms_per_hour: float) -> float:
         """Score that is reached so often in an hour of running speech."""
-        rarity = -math.log(false_alarms_per_hour)
-        return self.place + self.width * (ONE_PER_HOUR + FEWER * rarity)
+        one_per_hour, fewer = self.reach
+        return self.place + self.width * (one_per_hour - fewer * math.log(false_alarms_per_hour))
 
     def false_alarms_per_hour(self, threshold: float) -> float:
         """How often a score is reached: what `threshold` undoes."""
-        rarity = ((threshold - self.place) / self.width - ONE_PER_HOUR) / FEWER
+        one_per_hour, fewer = self.reach
+        rarity = ((threshold - self.place) / self.width - one_per_hour) / fewer
         return math.exp(min(-rarity, MOST_ALARMS))

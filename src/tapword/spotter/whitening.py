@@ -17,6 +17,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.files import PathLike, write
 from tapword.poolings.base import Pooling
+from tapword.spotter.thresholds import REACH
 
 # Under which a file says what it is of; the name from before whitening was called so.
 KEY = "tapword_prior"
@@ -75,6 +76,8 @@ class Whitening:
         self.background = background
         self.phrases = phrases
         groups, block = about["groups"], about["block"]
+        if not all(0 < number < 100 for number in self.reach):
+            raise InputError("a whitening's reach must be two numbers above 0")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(mean), len(maps), len(within)) != wanted:
@@ -101,6 +104,15 @@ class Whitening:
         """Hash of the numbers: two of one hash whiten alike."""
         content = b"".join(array.tobytes() for array in (self.mean, self.maps, self.within))
         return hashlib.sha256(content).hexdigest()
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How far scores reach in running speech that are measured against its background.
+
+        See `thresholds.Tail`.
+        """
+        one_per_hour, fewer = self.about.get("reach", REACH)
+        return one_per_hour, fewer
 
     @property
     def source(self) -> str:
