@@ -40,7 +40,7 @@ int main(void)
 
 
 def main() -> None:
-    """Print what the headers of a model of size small take."""
+    """Print what the headers of a model on tapword_ear take."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("model", type=Path)
     model = parser.parse_args().model

@@ -97,7 +97,8 @@ def _name(cls: type) -> str:
     return vars(cls).get("public_name") or cls.__module__.rpartition(".")[2]
 
 
-def _text(value: Any) -> str:
+def as_typed(value: Any) -> str:
+    """Write an argument as it is typed in `NAME:key=value`."""
     if isinstance(value, tuple | list):
         return "+".join(str(item) for item in value)
     return str(value).lower() if isinstance(value, bool) or value is None else str(value)
@@ -214,5 +215,5 @@ def restore(room: str, stored: dict[str, Any]) -> Any:
 
 def describe(stored: dict[str, Any]) -> str:
     """`NAME:key=value,...` of a part that `store` wrote, without making it."""
-    arguments = ",".join(f"{name}={_text(value)}" for name, value in stored["arguments"].items())
+    arguments = ",".join(f"{name}={as_typed(value)}" for name, value in stored["arguments"].items())
     return stored["name"] + (":" + arguments if arguments else "")

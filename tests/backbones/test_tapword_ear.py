@@ -93,10 +93,21 @@ def test_weights_that_are_not_of_the_ear(tmp_path):
     with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
         TapwordEar(weights=str(path)).frames(tone(300))
     weights = safetensors.numpy.load_file(SHIPPED)
-    weights["flat.weight"] = weights["flat.weight"][:, :, 0]
-    safetensors.numpy.save_file(weights, path)
-    with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
-        TapwordEar(weights=str(path)).frames(tone(300))
+    for name, bad in (
+        ("bands.0.narrow.bias", np.float16(0)),
+        ("out.weight", weights["out.weight"][:50]),
+        ("time.4.look.weight", weights["time.4.look.weight"][..., :1]),
+        ("flat.weight", weights["flat.weight"] * np.float16(np.nan)),
+    ):
+        safetensors.numpy.save_file(weights | {name: np.asarray(bad)}, path)
+        tapword_ear._open.cache_clear()
+        with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
+            TapwordEar(weights=str(path)).frames(tone(300))
+
+
+def test_what_is_kept_of_the_past_is_as_the_card_says():
+    kept = sum(one.size for one in TapwordEar().network.nothing(1))
+    assert f"it keeps {kept:,} numbers" in (ROOT / "docs" / "model_card.md").read_text("utf-8")
 
 
 def test_weights_are_known_by_their_numbers(tmp_path):

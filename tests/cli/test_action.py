@@ -107,6 +107,32 @@ def test_what_cannot_be_a_command_is_refused_at_once(command, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            'sh -c "{word}"',
+            'sh -c -x "echo {word}"',
+            'sh -c -- "echo {word}"',
+            'bash -cx "{word}"',
+        ),
+        *('sh -o pipefail -c "echo {word}"', "python3 -c'print({word})'", 'perl -e"{word}"'),
+        *('node --eval "{word}"', "node --eval={word}", 'env -S "sh -c {word}"', "sh {word}"),
+        *('env A=1 sh -c "{word}"', 'nice bash -c "{word}"'),
+    ],
+)
+def test_a_word_never_becomes_code(command):
+    with pytest.raises(InputError, match="must not become code"):
+        Action(command, True)
+
+
+@pytest.mark.parametrize(
+    "command", ["sh act.sh {word}", "sh -c 'echo $1' sh {word}", "env A=1 echo --said={word}"]
+)
+def test_a_word_may_be_given_to_a_script(command):
+    assert Action(command, True).arguments
+
+
 def test_a_shell_may_be_given_the_word_as_an_argument(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Action("""sh -c 'echo "$1$TAPWORD_WORD" > said' sh {word}""", True) as action:

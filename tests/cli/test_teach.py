@@ -200,7 +200,7 @@ def test_list_cuts_no_argument(run, room):
     for name, cls in registry.classes(room).items():
         assert f"│ {name} " in text
         for key, parameter in cls.parameters().items():
-            assert f"{key}={parameter.default}" in text
+            assert f"{key}={registry.as_typed(parameter.default)}" in text
 
 
 @pytest.mark.parametrize("word", ["[/b]", ":lamp:", "[red]stop"])

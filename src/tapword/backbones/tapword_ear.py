@@ -32,6 +32,10 @@ FRAME, LOOKS = 96, 5
 # future that it sees.
 BAND_BLOCKS = ((1, 1), 1), ((2, 1), 1), ((1, 2), 1), ((1, 1), 0), ((2, 1), 0), ((1, 1), 0)
 TIME_BLOCKS = (((1, 1), 1),) * 3 + (((1, 1), 0),) * 2
+# Channels before, between and after the blocks over bands, and of each where it is wide; channels
+# of those over time.
+BAND_CHANNELS, BAND_WIDE = (24, 24, 32, 40, 40, 64, 64), (48, 72, 96, 120, 160, 192)
+TIME_CHANNELS, TIME_WIDE = 184, 368
 
 
 class TapwordEar(Backbone):
@@ -149,11 +153,14 @@ class Network:
         self._path, self._threads = path, threads
         try:
             self.arrays = safetensors.numpy.load_file(path)
-            self._graph = _Stream(self.arrays)
         except FileNotFoundError:
             raise InputError(f"tapword_ear: no weight file at {path}") from None
-        except (OSError, KeyError, ValueError, safetensors.SafetensorError) as error:
+        except (OSError, ValueError, safetensors.SafetensorError) as error:
             raise self._other() from error
+        found = {name: array.shape for name, array in self.arrays.items()}
+        if found != shapes() or not all(np.isfinite(one).all() for one in self.arrays.values()):
+            raise self._other()
+        self._graph = _Stream(self.arrays)
         # Of the numbers alone: what is said of them beside them may change.
         content = b"".join(self.arrays[name].tobytes() for name in sorted(self.arrays))
         self.sha256 = hashlib.sha256(content).hexdigest()
@@ -161,11 +168,7 @@ class Network:
 
     @functools.cached_property
     def _session(self) -> Any:
-        try:
-            return open_session(self.graph(), self._threads)
-        except Exception as error:
-            # onnxruntime raises a dozen unrelated types on weights that do not fit each other.
-            raise self._other() from error
+        return open_session(self.graph(), self._threads)
 
     def _other(self) -> ModelFileError:
         return ModelFileError(f"{self._path} does not hold the weights of tapword_ear")
@@ -293,6 +296,31 @@ class _Stream(Graph):
         ends = (0, -count) if but else (-count, np.iinfo(np.int64).max)
         places = [self.constant(np.array([place])) for place in (*ends, 3)]
         return self.node("Slice", x, *places)
+
+
+def shapes() -> dict[str, tuple[int, ...]]:
+    """Shapes of the weights (out, in, bands, time) and biases by name."""
+    blocks = [
+        (f"bands.{index}", before, after, wide, (3, 3))
+        for index, (before, after, wide) in enumerate(
+            zip(BAND_CHANNELS[:-1], BAND_CHANNELS[1:], BAND_WIDE, strict=True)
+        )
+    ]
+    sizes = (TIME_CHANNELS, TIME_CHANNELS, TIME_WIDE, (1, 7))
+    blocks += [(f"time.{index}", *sizes) for index in range(len(TIME_BLOCKS))]
+    # The first convolution and two blocks halve the bands.
+    weights: dict[str, tuple[int, ...]] = {
+        "first": (BAND_CHANNELS[0], 1, 5, 5),
+        "flat": (TIME_CHANNELS, BAND_CHANNELS[-1] * (BANDS // 8), 1, 1),
+        "out": (FRAME + LOOKS, TIME_CHANNELS, 1, 1),
+    }
+    for name, before, after, wide, look in blocks:
+        weights[f"{name}.widen"] = (wide, before, 1, 1)
+        weights[f"{name}.look"] = (wide, 1, *look)
+        weights[f"{name}.narrow"] = (after, wide, 1, 1)
+    return {f"{name}.weight": shape for name, shape in weights.items()} | {
+        f"{name}.bias": shape[:1] for name, shape in weights.items()
+    }
 
 
 def hear(audio: np.ndarray) -> np.ndarray:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import PurePath
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -32,9 +31,10 @@ VALUES: dict[str, Callable[[Event], str]] = {
     "end": lambda event: f"{event.end_s:.2f}",
 }
 PLACE = re.compile(r"\{(\w+)\}")
-# Programs that run the argument after -c or -e.
-INTERPRETERS = {"sh", "ash", "bash", "dash", "fish", "ksh", "zsh"}
+# Programs that run an argument, or split it anew; and options after which it is the next one.
+INTERPRETERS = {"sh", "ash", "bash", "dash", "fish", "ksh", "zsh", "env", "eval"}
 INTERPRETERS |= {"node", "osascript", "perl", "python", "ruby"}
+CODE = re.compile(r"-\w*[cerpS]\w*|--(eval|print|split-string)")
 
 
 class Running(NamedTuple):
@@ -143,20 +143,31 @@ def _checked(text: str) -> list[str]:
     program = arguments[0]
     if PLACE.search(program):
         raise InputError(f"--exec must name its program, got {program!r}")
-    interpreted = False
-    for one, following in pairwise(arguments):
-        interpreted = interpreted or PurePath(one).name.rstrip("0123456789.") in INTERPRETERS
-        if interpreted and re.fullmatch(r"-\w*[ce]", one) and PLACE.search(following):
-            raise InputError(
-                "--exec: what a word is called must not become code; in a command that a shell or "
-                'an interpreter reads, write "$TAPWORD_WORD" or what it calls that variable'
-            )
+    if _becomes_code(arguments):
+        raise InputError(
+            "--exec: what a word is called must not become code; in a command that a shell or "
+            'an interpreter reads, write "$TAPWORD_WORD" or what it calls that variable'
+        )
     if shutil.which(program) is None:
         raise InputError(
             f"--exec: no program {program!r} was found; built-in commands of a shell are "
             "written as: sh -c '...'"
         )
     return arguments
+
+
+def _becomes_code(arguments: list[str]) -> bool:
+    """Whether a known interpreter would read a word as code: in an option or where code stands."""
+    names = [PurePath(one).name.rstrip("0123456789.") for one in arguments]
+    found = next((at for at, name in enumerate(names) if name in INTERPRETERS), len(names))
+    # The first argument that is no option is code or a script; what follows is given to it.
+    code = True
+    for one in arguments[found + 1 :]:
+        option = one.startswith("-")
+        if PLACE.search(one) and code:
+            return True
+        code = CODE.fullmatch(one) is not None or (code and option)
+    return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -252,6 +252,6 @@ def list_parts(
 
 def _wrap(arguments: dict[str, Any]) -> str:
     """Write arguments as they are typed, in lines that end after a comma."""
-    text = ", ".join(f"{key}={value}" for key, value in arguments.items())
-    lines = textwrap.wrap(text, ARGUMENTS_WIDTH, break_on_hyphens=False)
+    text = ", ".join(f"{key}={registry.as_typed(value)}" for key, value in arguments.items())
+    lines = textwrap.wrap(text, ARGUMENTS_WIDTH, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines).replace(", ", ",")

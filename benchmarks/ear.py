@@ -1,0 +1,44 @@
+"""Time of our own ear beside that of size small's network: a clip of a second, and a stream.
+
+    python benchmarks/ear.py
+
+Both in turns, on one thread; printed are milliseconds of the processor, medians of each round, and
+their ratio.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from tapword.backbones.speech_embedding import SpeechEmbedding
+from tapword.backbones.tapword_ear import TapwordEar
+
+ROUNDS, TIMES = 5, 40
+PIECE = 5120
+
+
+def main() -> None:
+    """Print all rounds."""
+    ear, other = TapwordEar(), SpeechEmbedding(layers=("b64", "emb", "emb"))
+    clip = np.random.default_rng(0).standard_normal(16_000, dtype=np.float32) * np.float32(0.05)
+    for _ in range(ROUNDS):
+        whole = [milliseconds(lambda one=one: one.frames(clip)) for one in (ear, other)]
+        streams = [one.stream() for one in (ear, other)]
+        pieces = [milliseconds(lambda one=one: one.hear(clip[:PIECE])) for one in streams]
+        for name, (a, b) in (("a clip of 1 s", whole), ("0.32 s of a stream", pieces)):
+            print(f"{name}: tapword_ear {a:.2f}, speech_embedding {b:.2f}, ratio {a / b:.2f}")
+
+
+def milliseconds(run: Callable[[], object]) -> float:
+    """Median of the processor's time."""
+    took = []
+    for _ in range(TIMES):
+        start = time.process_time()
+        run()
+        took.append(time.process_time() - start)
+    return 1000 * float(np.median(took))
+
+
+if __name__ == "__main__":
+    main()
