@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.audio import files
-from tapword.audio.align import align, cut
+from tapword.audio.align import MARGIN_S, align, cut
 from tapword.audio.files import SAMPLE_RATE
-from tapword.spotter.lengths import CLIP_S, MARGIN_S, MAX_S
+from tapword.spotter.lengths import CLIP_S, MAX_S
 
 # Words of Speech Commands, on which the project is tested: nothing is learned from them.
 TESTED = """\

@@ -16,6 +16,8 @@ SMOOTH = 7
 DEEPEST_DB, ABOVE_DB, LEAST_DB, NOTHING_DB = 26.0, 5.0, 12.0, -97.0
 # A longer pause, in steps, ends the sound.
 PAUSE = 50
+# A clip that is cut around sound of more than a second has so many seconds more on either side.
+MARGIN_S = 0.1
 
 
 def fill(audio: np.ndarray, seconds: float) -> np.ndarray:

@@ -39,7 +39,7 @@ TIME_CHANNELS, TIME_WIDE = 184, 368
 
 
 class TapwordEar(Backbone):
-    """Our own ear, 0.85M parameters: 96 numbers every 40 ms, heard as a stream.
+    """Our own ear, 0.84M parameters: 96 numbers every 40 ms, heard as a stream.
 
     Parameters
     ----------

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from tapword.audio.align import MARGIN_S
 from tapword.audio.files import SAMPLE_RATE, as_float, check_peak
 from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
 from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window
-from tapword.spotter.lengths import CLIP_S, MARGIN_S
+from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, nearly
 

@@ -5,12 +5,13 @@ from typing import Self
 
 import numpy as np
 
+from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
 from tapword.poolings.base import MOST_FRAMES, Pooling
 
-# Of a clip of a second, the share around its middle that is a word; a longer clip is a phrase with
-# so many seconds of something else on either side.
-WORD, MARGIN = 0.65, 0.1
+# Of a clip of a second, the share around its middle that is a word: what the ear was asked for in
+# training. A longer clip is a phrase with a margin on either side.
+WORD = 0.65
 # So that a feature that hardly varies does not count by how little.
 SMALLEST = 1e-4
 MOST_LOOKS = 64
@@ -98,4 +99,4 @@ class Looks(Pooling):
             return t
         if t <= self.second:
             return min(t, WORD * self.second)
-        return t - 2 * MARGIN * self.second
+        return t - 2 * MARGIN_S * self.second

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapword import registry
-from tapword.audio.align import align, cut, extent, fill
+from tapword.audio.align import MARGIN_S, align, cut, extent, fill
 from tapword.audio.augment import N_COPIES, augmented
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
@@ -15,7 +15,7 @@ from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.spotter import whitening as whitening_room
 from tapword.spotter.background import Background
-from tapword.spotter.lengths import CLIP_S, MARGIN_S, MAX_S
+from tapword.spotter.lengths import CLIP_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
 
 # Clips that pass a backbone together, wherever there are many: their vectors are then the same.

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Sound that is shorter than the first is heard as the second around its middle; longer sound as it
-# is, with the other on either side (docs/phrases.md has the trials).
-CLIP_S, MARGIN_S = 1.0, 0.1
+from tapword.audio.align import MARGIN_S
+
+# Sound that is shorter is heard as the second around its middle; longer sound as it is, with a
+# margin on either side (docs/phrases.md has the trials).
+CLIP_S = 1.0
 # The longest sound that can be one word or phrase, and the clip that is made of it.
 MAX_S = 3.0
 LONGEST_S = MAX_S + 2 * MARGIN_S

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapword.audio import align
+from tapword.audio.align import MARGIN_S
 from tapword.backbones import logmel
 from tapword.backbones.base import Backbone
 from tapword.backbones.tapword_ear import TapwordEar
@@ -22,7 +23,7 @@ from tapword.learners.ridge import MAX_SHRINKAGE
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.base import Pooling
-from tapword.poolings.looks import MARGIN, SMALLEST, WORD, Looks
+from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.background import NEAREST, SHARE
 from tapword.spotter.encoder import block_poolings
@@ -258,7 +259,7 @@ def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]
     if looks:
         tables.add("tapword_places", [place for part in looks for place in part.places])
         tables.add("tapword_reaches", [reach for part in looks for reach in part.reaches])
-        settings |= {"LOOK_WORD": WORD, "LOOK_MARGIN": MARGIN, "LOOK_SMALLEST": f"{SMALLEST}f"}
+        settings |= {"LOOK_WORD": WORD, "LOOK_MARGIN": MARGIN_S, "LOOK_SMALLEST": f"{SMALLEST}f"}
     return settings
 
 

@@ -11,6 +11,7 @@ from tapword.audio.align import (
     DEEPEST_DB,
     HOP,
     LEAST_DB,
+    MARGIN_S,
     NOTHING_DB,
     PAUSE,
     REACH,
@@ -21,7 +22,7 @@ from tapword.backbones import logmel, speech_embedding, tapword_ear
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.export.onnx.graph import Graph
-from tapword.spotter.lengths import CLIP_S, MARGIN_S, MAX_S
+from tapword.spotter.lengths import CLIP_S, MAX_S
 
 # In samples: the second around a short sound; where longer sound begins, what is left on either
 # side of it, and where it ends.

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
 from tapword.export.onnx.graph import Graph
 from tapword.learners.base import Learner
@@ -74,7 +75,7 @@ def _looks(graph: Graph, frames: str, pooling: Any) -> list[str]:
     word = count
     if pooling.second is not None:
         word = graph.add("Min", count, doubles([looks.WORD * pooling.second]))
-        rest = graph.add("Sub", count, doubles([2 * looks.MARGIN * pooling.second]))
+        rest = graph.add("Sub", count, doubles([2 * MARGIN_S * pooling.second]))
         longer = graph.add("Greater", count, doubles([pooling.second]))
         word = graph.add("Where", longer, rest, word)
     half = doubles([0.5])
