@@ -15,7 +15,7 @@ from tests.conftest import shared, tone
 
 KEYS = {"backbone", "pooling", "learner", "shots", "size", "dim", "params", "delta_p", "delta_fs"}
 KEYS |= {"align", "augment", "whitening"}
-KEYS |= {"acc", "acc_std", "acc_balanced", "bwt", "bwt_signed", "forg", "pla"}
+KEYS |= {"acc", "acc_std", "acc_speakers_ci", "acc_balanced", "bwt", "bwt_signed", "forg", "pla"}
 KEYS |= {"state_bytes", "learn_ms", "predict_ms", "orderings", "matrix", "confusion", "error"}
 
 

@@ -199,3 +199,27 @@ def test_the_interval_of_a_share_is_exact(count, of):
 def test_a_share_of_nothing_has_no_interval(count, of):
     with pytest.raises(InputError, match="wanted a count"):
         metrics.binomial_interval(count, of)
+
+
+def test_an_interval_over_speakers_is_wider_than_one_over_clips(rng):
+    """Twenty people, each understood wholly or not at all: clips tell less than they seem to."""
+    speakers = [f"p{number}" for number in range(20) for _ in range(50)]
+    right = np.repeat(rng.permutation([1.0] * 16 + [0.0] * 4), 50)
+    low, high = metrics.speaker_interval(right, speakers)
+    # Of 20 people the standard error of 80% is 8.9 points, of 1,000 clips 1.3.
+    assert 57 < low < 68 and 92 < high <= 100
+    low, high = metrics.speaker_interval(right, [None] * 1000)
+    assert 77 < low < 78.5 and 81.5 < high < 83
+
+
+def test_an_interval_over_speakers_weighs_them_by_their_clips():
+    right, speakers = np.array([1.0, 1.0, 1.0, 0.0]), ["ann", "ann", "ann", "bob"]
+    assert metrics.speaker_interval(right, speakers) == (0.0, 100.0)
+    halves = metrics.speaker_interval(np.full(4, 0.5), speakers)
+    assert halves == (50.0, 50.0)
+
+
+@pytest.mark.parametrize(("right", "speakers"), [([], []), ([1.0], []), ([[1.0]], ["ann"])])
+def test_an_interval_over_speakers_wants_a_speaker_for_each(right, speakers):
+    with pytest.raises(InputError, match="n speakers"):
+        metrics.speaker_interval(np.array(right), speakers)

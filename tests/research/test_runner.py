@@ -51,6 +51,22 @@ def test_shots_are_rows_of_their_own(split):
         Stream(shots=[21]).run(split, ["ncm"])
 
 
+def test_who_speaks_makes_an_interval(split):
+    speakers = [f"p{index % 7}" for index in range(50)]
+    known = split._replace(speakers=speakers)
+    [result] = Stream(orderings=1).run(known, ["ncm"])
+    low, high = result.acc_speakers_ci
+    assert low < result.acc < high
+    assert Stream(orderings=1).run(split, ["ncm"])[0].acc_speakers_ci is None
+    # Clips of words that are never taught are left out, and so are those who spoke them.
+    others = known._replace(
+        test=np.concatenate([np.zeros((3, 8), np.float32), known.test]),
+        test_words=["never"] * 3 + known.test_words,
+        speakers=["stranger"] * 3 + speakers,
+    )
+    assert Stream(orderings=1).run(others, ["ncm"])[0].acc_speakers_ci == (low, high)
+
+
 def test_processes_give_the_same_records(split):
     one = Stream(orderings=2).run(split, ["slda", "icarl"], jobs=1)
     two = Stream(orderings=2).run(split, ["slda", "icarl"], jobs=2)

@@ -20,6 +20,8 @@ import numpy as np
 
 from tapword.errors import InputError
 
+# How often a sample of something is drawn again for an interval.
+RESAMPLED = 1000
 
 def accuracy(right: Sequence[bool] | np.ndarray) -> float:
     """Share of samples (n,), n >= 1, that were recognised, in percent."""
@@ -238,6 +240,42 @@ def binomial_interval(count: int, of: int) -> tuple[float, float]:
     low = betaincinv(count, of - count + 1, 0.025) if count else 0.0
     high = betaincinv(count + 1, of - count, 0.975) if count < of else 1.0
     return 100 * float(low), 100 * float(high)
+
+
+def speaker_interval(
+    right: np.ndarray, speakers: Sequence[str | None], seed: int = 0
+) -> tuple[float, float]:
+    """95% interval of an accuracy, in percent, had other people like these spoken.
+
+    Parameters
+    ----------
+    right
+        Shape (n,): how often each sample was recognised, from 0 to 1.
+    speakers
+        Length n: who spoke; a sample of an unknown speaker is one of somebody else.
+
+    Notes
+    -----
+    A bootstrap: as many speakers are drawn again and again, with replacement, each with all of
+    their samples.
+
+    Examples
+    --------
+    >>> speaker_interval(np.array([1.0, 1.0, 0.0, 0.0]), ["ann", "ann", "bob", "bob"])
+    (0.0, 100.0)
+    """
+    right = np.asarray(right, dtype=np.float64)
+    if right.ndim != 1 or len(right) != len(speakers) or not len(right):
+        raise InputError(
+            f"wanted (n,) samples, n >= 1, and n speakers; got {right.shape}, {len(speakers)}"
+        )
+    people = [f"sample {i}" if one is None else f"speaker {one}" for i, one in enumerate(speakers)]
+    _, number = np.unique(people, return_inverse=True)
+    samples, hits = np.bincount(number), np.bincount(number, right)
+    count = len(samples)
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLED)
+    low, high = np.quantile(100 * (drawn @ hits) / (drawn @ samples), (0.025, 0.975))
+    return float(low), float(high)
 
 
 def _scores(values: Sequence[float] | np.ndarray) -> np.ndarray:

@@ -66,12 +66,14 @@ class Result(Combination):
     """A learner on a stream: means over orderings.
 
     `matrix` is the accuracy on each task (column) after each task (row), None above the diagonal
-    and for a task without test clips; `confusion` holds (word, what it was taken for, clips), most
+    and for a task without test clips; `acc_speakers_ci` is the 95% interval of `acc` had other
+    people like those of the test clips spoken, None where nobody knows who did; `confusion` holds (word, what it was taken for, clips), most
     frequent first; `error` says why the learner refused, and the numbers are None then.
     """
 
     acc: float | None = None
     acc_std: float | None = None
+    acc_speakers_ci: tuple[float, float] | None = None
     acc_balanced: float | None = None
     bwt: float | None = None
     bwt_signed: float | None = None

@@ -116,7 +116,8 @@ class Stream:
         if not len(kept):
             raise InputError("no test clip is of a word that is taught")
         words = [split.test_words[index] for index in kept]
-        split = split._replace(test=split.test[kept], test_words=words)
+        speakers = [split.speakers[index] for index in kept] if len(split.speakers) else ()
+        split = split._replace(test=split.test[kept], test_words=words, speakers=speakers)
         names = [*learners, *(UPPER_BOUNDS if self.upper_bound else ())]
         rows = list(itertools.product(names, self.shots or (None,)))
         passes = [Pass(self, name, shots, seed) for name, shots in rows for seed in range(n_seeds)]
@@ -279,6 +280,7 @@ def _result(
         dim=dim,
         **means,
         acc_std=float(np.std([one.acc for one in orderings])),
+        acc_speakers_ci=_over_speakers(split, finished),
         state_bytes=finished[-1].state_bytes,
         learn_ms=float(np.median([one.learn_ms for one in finished])),
         predict_ms=float(np.median([one.predict_ms for one in finished])),
@@ -286,6 +288,14 @@ def _result(
         matrix=as_json(np.mean(matrices, axis=0)) if matrices else None,
         confusion=[(*pair, count) for pair, count in confused.most_common(N_CONFUSIONS)],
     )
+
+
+def _over_speakers(split: Split, finished: Sequence[Finished]) -> tuple[float, float] | None:
+    if all(one is None for one in split.speakers):
+        return None
+    truth = np.array(split.test_words, dtype=object)
+    right = [truth == np.array(one.predicted, dtype=object) for one in finished]
+    return metrics.speaker_interval(np.mean(right, axis=0), split.speakers)
 
 
 def _ordering(split: Split, seed: int, one: Finished) -> Ordering:

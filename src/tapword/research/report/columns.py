@@ -54,6 +54,7 @@ COLUMNS = (
     Column("shots", "shots", str, True, "samples learned of each word"),
     Column("acc", "acc %", TWO_DIGITS, True, "test clips named right after the last task"),
     Column("acc_std", "± std", TWO_DIGITS, False, "standard deviation of acc over orderings"),
+    Column("acc_speakers_ci", "95% of acc", _interval, False, "interval over who speaks"),
     Column("acc_balanced", "balanced %", TWO_DIGITS, False, "acc with every word counted alike"),
     Column("bwt", "bwt", ONE_DIGIT, True, "mean accuracy on the tasks before, after each task"),
     Column("bwt_signed", "bwt signed", ONE_DIGIT, False, "what later tasks added to earlier ones"),
