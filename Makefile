@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel docs floors extras packages axe satellite soak bench clean
+.PHONY: demo test lint unit wheel docs results floors extras packages axe satellite soak bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -25,6 +25,10 @@ soak: $(VENV)/.dev
 # Everything in benchmarks/, written to docs/speed.md; peers are installed below build/peers once.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
+
+# Everything in docs/results, measured where it is missing: make results ENGLISH=DIR ARABIC=DIR NEGATIVES='FILE ...'
+results: $(VENV)/.dev
+	$(BIN)/python results/run.py $(if $(ENGLISH),--english $(ENGLISH)) $(if $(ARABIC),--arabic $(ARABIC)) $(if $(NEGATIVES),--negatives $(NEGATIVES))
 
 # The package as a user gets it: a wheel with what it asks for and nothing else, run from another folder.
 wheel: $(VENV)/.dev

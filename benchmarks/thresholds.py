@@ -1,16 +1,18 @@
 """What default thresholds give: words missed, other words let in, alarms an hour, own voices.
 
-    python benchmarks/thresholds.py SPEECH_COMMANDS ARABIC --negatives FILE...
+    python benchmarks/thresholds.py SPEECH_COMMANDS ARABIC --negatives FILE... [--out FILE]
 
 SPEECH_COMMANDS and ARABIC are folders of these data sets (`speech_commands`, `mswc:language=ar`),
 negatives recordings in which nobody says the words. Clips are encoded once, and models of a few
 words are drawn from them again and again. All figures are at the thresholds of `Spotter.thresholds`
 as they come: five clips a word unless said, and 0.5 alarms an hour of all words together wanted.
+`--out` writes them as JSON, too.
 """
 
 import argparse
+import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +45,7 @@ def main() -> None:
     parser.add_argument("--negatives", nargs="+", required=True, metavar="FILE")
     parser.add_argument("--size", default="small")
     parser.add_argument("--backbone", help="instead of a size; tapword_ear, say")
+    parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
     parts = {"backbone": options.backbone} if options.backbone else {"size": options.size}
     spotter = Spotter(**parts)
@@ -51,22 +54,25 @@ def main() -> None:
     heard = [windows(spotter, path) for path in options.negatives]
     hours = sum(files.length_s(path) for path in options.negatives) / 3600
     print(f"alarms are counted in {hours:.2f} hours")
+    rows = []
     for count, draws in ((1, DRAWS), (5, DRAWS), (20, 4)):
         for name, clips, known in (
             ("English", english, RARE),
             ("Arabic", arabic, np.unique(arabic.words)),
         ):
             if count <= len(known):
-                streams(parts, name, clips, known, count, draws, heard, hours)
+                rows.append(streams(parts, name, clips, known, count, draws, heard, hours))
     for count, samples in ((5, 5), (5, 100), (20, 5), (20, 100)):
-        singles(parts, english, count, samples)
-    own_voices(parts, arabic)
+        rows.append(singles(parts, "English", english, count, samples))
+    rows.append(own_voices(parts, arabic))
     for samples in (3, 5, 10):
-        singles(parts, arabic, 3, samples, draws=10)
+        rows.append(singles(parts, "Arabic", arabic, 3, samples, draws=10))
+    if options.out:
+        options.out.write_text(json.dumps(rows), encoding="utf-8")
 
 
-def streams(parts, name, clips, known, count, draws, heard, hours) -> None:
-    """Print misses and alarms of models of so many words."""
+def streams(parts, name, clips, known, count, draws, heard, hours) -> dict[str, Any]:
+    """Print and give misses and alarms of models of so many words."""
     missed, alarms = [], []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
@@ -79,10 +85,18 @@ def streams(parts, name, clips, known, count, draws, heard, hours) -> None:
         f"hour (median of {draws} models {np.median(alarms):.2f})",
         flush=True,
     )
+    return {
+        "language": name,
+        "words": count,
+        "models": draws,
+        "missed": float(np.mean(missed)),
+        "alarms_an_hour": float(np.mean(alarms)),
+        "median_alarms_an_hour": float(np.median(alarms)),
+    }
 
 
-def singles(parts, clips, count, samples, draws=5) -> None:
-    """Print misses and other words let in, as single clips."""
+def singles(parts, name, clips, count, samples, draws=5) -> dict[str, Any]:
+    """Print and give misses and other words let in, as single clips."""
     found = []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
@@ -97,10 +111,17 @@ def singles(parts, clips, count, samples, draws=5) -> None:
         f"{others:.1f}% of other words let in",
         flush=True,
     )
+    return {
+        "language": name,
+        "words": count,
+        "clips": samples,
+        "missed": float(missed),
+        "others_let_in": float(others),
+    }
 
 
-def own_voices(parts, clips, count=3, takes=3) -> None:
-    """Print the same for words taught by the person who is asked, and that person's other words."""
+def own_voices(parts, clips, count=3, takes=3) -> dict[str, Any]:
+    """Print and give the same for words taught by the person who is asked, and for their others."""
     missed, own, others = [], [], []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -126,6 +147,13 @@ def own_voices(parts, clips, count=3, takes=3) -> None:
         f"in, {100 * np.mean(others):.1f}% of others'",
         flush=True,
     )
+    return {
+        "takes": takes,
+        "models": len(missed),
+        "missed": float(np.mean(missed)),
+        "own_others_let_in": 100 * float(np.mean(own)),
+        "others_let_in": 100 * float(np.mean(others)),
+    }
 
 
 def taught(parts, clips, words, samples, rng) -> Spotter:

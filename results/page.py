@@ -1,0 +1,191 @@
+"""Pages of `docs/results/`: words from `pages/`, numbers from what was measured.
+
+In a page stand for
+
+- `{{table RUN COLUMN ...}}` a table of a run's results,
+- `{{counts RUN ...}}` one of accuracies by samples a word, of one or several runs,
+- `{{compare RUN}}` tables of ours beside the paper's,
+- `{{lines RUN COLUMN ...}}` a table of those plain records that have all of the columns,
+- `{{command RUN ...}}` the commands.
+
+A column may end in ":N", digits behind the point.
+"""
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from subjects import Subject
+
+PAGES = Path(__file__).parent / "pages"
+NONE = "—"
+TITLES = {
+    "acc": "Acc",
+    "acc_speakers_ci": "95% over speakers",
+    "bwt": "BwT",
+    "bwt_signed": "BwT (signed)",
+    "forg": "Forg",
+    "pla": "Pla",
+    "state_bytes": "state",
+    "params": "parameters",
+    "frr_5": "FRR at 5%",
+    "frr_1": "FRR at 1%",
+    "owner_5": "owner at 5%",
+    "owner_1": "owner at 1%",
+}
+PLACES = {"english": "DIR", "arabic": "DIR", "negatives": "FILE ..."}
+WIDTH = 100
+
+Kept = dict[str, dict[str, Any]]
+
+
+def render(name: str, subject: Subject, kept: Kept) -> str:
+    """Write a page from what was measured; what was not says so."""
+    text = (PAGES / f"{name}.md").read_text("utf-8")
+
+    def fill(found: re.Match[str]) -> str:
+        kind, *words = found[1].split()
+        if kind == "command":
+            shown = "\n".join(shown_command(subject.runs[run]) for run in words)
+            return f"```sh\n{shown}\n```"
+        runs = words[:1] if kind in ("table", "lines") else words
+        missing = [run for run in runs if run not in kept]
+        return f"Not measured yet: {', '.join(missing)}." if missing else KINDS[kind](kept, words)
+
+    body = re.sub(r"\{\{(.+?)\}\}", fill, text).strip()
+    head = (
+        f"# {subject.title}\n\nWritten by `make results`; numbers, commands and data are in "
+        f"[{name}.json]({name}.json)."
+    )
+    return f"{head}\n\n{body}\n\n{_sources(kept)}"
+
+
+def _table(kept: Kept, words: list[str]) -> str:
+    """Results of a run, a row each."""
+    name, *columns = words
+    rows = kept[name]["found"]["results"]
+    return markdown(
+        [TITLES.get(one, one) for one in columns],
+        ([_cell(row, column) for column in columns] for row in rows),
+    )
+
+
+def _counts(kept: Kept, names: list[str]) -> str:
+    """Accuracies, a row for each preset, backbone or learner and a column for each count."""
+    results = [one for name in names for one in kept[name]["found"]["results"]]
+    counts = sorted({one["shots"] for one in results})
+    rows: dict[str, dict[int, dict[str, Any]]] = {}
+    for one in results:
+        named = f"**size {one['size']}**" if one["size"] else f"`{_named(one, results)}`"
+        rows.setdefault(named, {})[one["shots"]] = one
+    body = []
+    for named, found in rows.items():
+        cells = [_cell(found[count], "acc") if count in found else NONE for count in counts]
+        most = found[max(found)]
+        body.append([named, *cells, _cell(most, "acc_speakers_ci"), _cell(most, "state_bytes")])
+    head = ["", *map(str, counts), f"95% over speakers at {counts[-1]}", "state"]
+    return markdown(head, body)
+
+
+def _named(one: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
+    """Name a result by the part in which it differs from others of its table."""
+    parts = [other for other in results if not other["size"]]
+    for part in ("learner", "backbone", "pooling"):
+        if len({other[part] for other in parts}) > 1:
+            return str(one[part])
+    return str(one["backbone"])
+
+
+def _compare(kept: Kept, words: list[str]) -> str:
+    """Tables of `reproduce`: ours, and the paper's in brackets behind it."""
+    written = []
+    for reproduced in kept[words[0]]["found"]["tables"]:
+        for table in reproduced["tables"]:
+            groups = table["groups"]
+            head = [table["corner"], *(group["title"] for group in groups)]
+            rows = [[row["name"], *(map(_beside, groups, row["cells"]))] for row in table["rows"]]
+            written.append(f"{table['title']}:\n\n{markdown(head, rows)}")
+        written += [textwrap.fill(note, WIDTH) for note in reproduced["notes"]]
+    return "\n\n".join(written)
+
+
+def _beside(group: dict[str, Any], cell: dict[str, Any]) -> str:
+    def number(value: float | None) -> str:
+        return (
+            NONE
+            if value is None
+            else f"{value:{'+' if group['signed'] else ''}.{group['digits']}f}"
+        )
+
+    ours = cell["text"] or number(cell["ours"])
+    return f"{ours} ({number(cell['paper'])})" if cell["paper"] is not None else ours
+
+
+def _lines(kept: Kept, words: list[str]) -> str:
+    """Plain records of a run that have all of these columns."""
+    name, *columns = words
+    keys = [one.partition(":")[0] for one in columns]
+    rows = [row for row in kept[name]["found"] if all(key in row for key in keys)]
+    head = [key.replace("_", " ") for key in keys]
+    return markdown(head, ([_cell(row, column) for column in columns] for row in rows))
+
+
+def shown_command(command: str) -> str:
+    """Write a command in lines of at most `WIDTH` letters, with data as DIR and FILE.
+
+    Examples
+    --------
+    >>> shown_command("tapword evaluate --data {english}")
+    'tapword evaluate --data DIR'
+    """
+    for key, place in PLACES.items():
+        command = command.replace(f"{{{key}}}", place)
+    lines = textwrap.wrap(command, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return " \\\n    ".join(lines)
+
+
+KINDS: dict[str, Callable[[Kept, list[str]], str]] = {
+    "table": _table,
+    "counts": _counts,
+    "compare": _compare,
+    "lines": _lines,
+}
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    """Write a value, with its deviation or interval where it has one."""
+    key, _, digits = column.partition(":")
+    value = row.get(key)
+    if value is None:
+        return NONE
+    if key == "state_bytes":
+        return f"{value / 1000:,.0f} kB"
+    if key == "params":
+        return f"{value / 1e6:.1f}M"
+    if isinstance(value, list):
+        return f"{value[0]:.1f} to {value[1]:.1f}"
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.{digits or 1}f}"
+    if row.get(f"{key}_std") is not None:
+        text += f" ± {row[f'{key}_std']:.1f}"
+    if row.get(f"{key}_ci") is not None:
+        text += " ({:.1f} to {:.1f})".format(*row[f"{key}_ci"])
+    return text
+
+
+def _sources(kept: Kept) -> str:
+    """Say where the numbers of a page come from."""
+    rows = []
+    for name, one in kept.items():
+        data = ", ".join(f"{key} {value}" for key, value in one["data"].items())
+        rows.append([name, one["commit"], data, f"{one['seconds']:,.0f} s"])
+    return "## Where these come from\n\n" + markdown(["run", "commit", "data", "took"], rows) + "\n"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])

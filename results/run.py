@@ -1,0 +1,134 @@
+"""Measure what `docs/results/` shows and write its pages: `make results`.
+
+    python results/run.py [SUBJECT ...] --english DIR --arabic DIR --negatives FILE ... [--again]
+
+Commands stand in `subjects.py`, the words around their numbers in `pages/`. What was measured by
+the same command on the same data is not measured again, so a run that was stopped goes on where it
+was; `--again` measures it all the same. A command whose data were not given keeps what it has.
+"""
+
+import argparse
+import functools
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from page import render
+from subjects import SUBJECTS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs" / "results"
+# Left out of what is kept: they take megabytes, and the command gives them again.
+LEFT_OUT = ("orderings", "matrix", "confusion", "records")
+
+Data = dict[str, tuple[Path, ...]]
+
+
+def main() -> None:
+    """Run what is missing, and write every page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
+    parser.add_argument("--english", nargs=1, type=Path, metavar="DIR", help="speech_commands")
+    parser.add_argument("--arabic", nargs=1, type=Path, metavar="DIR", help="mswc:language=ar")
+    parser.add_argument("--negatives", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--again", action="store_true", help="measure what is there, too")
+    options = parser.parse_args()
+    named = {name: getattr(options, name) for name in ("english", "arabic", "negatives")}
+    data: Data = {name: tuple(paths) for name, paths in named.items() if paths}
+    unknown = set(options.subjects) - set(SUBJECTS)
+    if unknown:
+        parser.error(f"no subject named {', '.join(unknown)}; known: {', '.join(SUBJECTS)}")
+    for name in options.subjects or SUBJECTS:
+        measure(name, data, DOCS, options.again)
+    write(DOCS)
+
+
+def measure(subject: str, data: Data, docs: Path, again: bool = False) -> None:
+    """Run the commands of a subject and keep what they give in a JSON file beside its page."""
+    path = docs / f"{subject}.json"
+    kept: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    runs = SUBJECTS[subject].runs
+    # What is no longer in the list goes, and the order is the list's.
+    kept = {name: kept[name] for name in runs if name in kept}
+    for name, command in runs.items():
+        needed = re.findall(r"\{(\w+)\}", command)
+        if not all(key in data for key in needed):
+            print(f"{subject}, {name}: left as it is, its data were not given")
+            continue
+        hashes = {key: digest(data[key]) for key in needed}
+        before = kept.get(name)
+        if before and not again and (before["command"], before["data"]) == (command, hashes):
+            continue
+        print(f"{subject}, {name}: {command}", flush=True)
+        start = time.perf_counter()
+        found = run(command, data)
+        kept[name] = {
+            "command": command,
+            "data": hashes,
+            "commit": commit(),
+            "seconds": round(time.perf_counter() - start, 1),
+            "found": found,
+        }
+        docs.mkdir(parents=True, exist_ok=True)
+        kept = {name: kept[name] for name in runs if name in kept}
+        path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def run(command: str, data: Data) -> Any:
+    """Run a command on data; give what it wrote, without what is left out."""
+    words: list[str] = []
+    for word in shlex.split(command):
+        paths = data.get(word[1:-1], ()) if word.startswith("{") else None
+        words += [word] if paths is None else [str(path.resolve()) for path in paths]
+    program = {"tapword": [sys.executable, "-m", "tapword"], "python": [sys.executable]}[words[0]]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "found.json")
+        subprocess.run([*program, *words[1:], "--out", str(out)], cwd=ROOT, check=True)
+        return shortened(json.loads(out.read_text("utf-8")))
+
+
+def shortened(found: Any) -> Any:
+    """Leave out what takes most of the room; paths of this machine go with it."""
+    if isinstance(found, dict):
+        kept = (item for item in found.items() if item[0] not in (*LEFT_OUT, "command"))
+        return {key: shortened(value) for key, value in kept}
+    return [shortened(one) for one in found] if isinstance(found, list) else found
+
+
+@functools.cache
+def digest(paths: tuple[Path, ...]) -> str:
+    """Hash of files, or of all files below folders: their names and what is in them."""
+    total = hashlib.sha256()
+    for path in paths:
+        files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+        for one in files:
+            content = hashlib.sha256(one.read_bytes()).hexdigest()
+            total.update(f"{one.relative_to(path.parent).as_posix()} {content}\n".encode())
+    return total.hexdigest()[:16]
+
+
+def commit() -> str:
+    """Say which state of the repository is run."""
+    asked = ["git", "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+    found = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
+
+
+def write(docs: Path) -> None:
+    """Write the page of every subject that has been measured."""
+    for name, subject in SUBJECTS.items():
+        path = docs / f"{name}.json"
+        if path.exists():
+            kept = json.loads(path.read_text("utf-8"))
+            (docs / f"{name}.md").write_text(render(name, subject, kept), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

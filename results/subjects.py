@@ -1,0 +1,96 @@
+"""The list of everything that `docs/results/` shows, and the commands that measure it.
+
+In a command, {english} and {arabic} stand for folders of data sets and {negatives} for recordings
+of running speech in which the words are not said.
+"""
+
+from typing import NamedTuple
+
+PAPER = "slda:variant=reference sqda:variant=reference snb:variant=reference"
+OTHERS = "ncm cbcl sovr perceptron finetune icarl"
+ENGLISH = "tapword evaluate --dataset speech_commands --data {english}"
+ARABIC = "tapword evaluate --dataset mswc:language=ar --data {arabic}"
+FIVE_COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
+REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
+FORMS = ("full", "block", "block,block=32", "lowrank,rank=16", "lowrank,rank=64", "diagonal")
+
+
+class Subject(NamedTuple):
+    """A page: its title, and its runs by their names, a command each."""
+
+    title: str
+    runs: dict[str, str]
+
+
+def options(name: str, values: str) -> str:
+    """Repeat an option for each of several values."""
+    return " ".join(f"--{name} {value}" for value in values.split())
+
+
+LEARNERS = options("learner", f"{PAPER} slda sqda snb {OTHERS}")
+SUBJECTS = {
+    "learners": Subject(
+        "Learners",
+        {
+            "english": f"{ENGLISH} --pooling avg --pooling tap {LEARNERS}",
+            "mixed": f"{ENGLISH} --pooling avg --pooling tap "
+            f"{options('learner', 'slda ncm finetune')} --order iid --upper-bound",
+            "arabic": f"{ARABIC} --pooling avg --pooling tap {LEARNERS}",
+        },
+    ),
+    "few_samples": Subject(
+        "Few samples a word",
+        {
+            "english": f"{ENGLISH} --size small {FIVE_COUNTS} --shots 100",
+            "english_others": f"{ENGLISH} --pooling tap {LEARNERS} --learner slda:prior=diagonal "
+            f"--learner ridge --learner cosine {FIVE_COUNTS} --shots 100",
+            "arabic": f"{ARABIC} --size small {FIVE_COUNTS} --shots 30",
+            "arabic_others": f"{ARABIC} --pooling tap {LEARNERS} --learner slda:prior=diagonal "
+            f"--learner ridge --learner cosine {FIVE_COUNTS} --shots 30",
+        },
+    ),
+    "sizes": Subject(
+        "Sizes, our own ear, and memory",
+        {
+            "sizes": f"{ENGLISH} {options('size', 'small medium large')} {FIVE_COUNTS} --shots 100",
+            "ear": f"{ENGLISH} --backbone tapword_ear {FIVE_COUNTS} --shots 100",
+            "ear_arabic": f"{ARABIC} --backbone tapword_ear {FIVE_COUNTS} --shots 30",
+            "memory": f"{ENGLISH} --no-augment --backbone speech_embedding:layers=b64+emb+emb "
+            "--pooling blocks:poolings=tap:R=2+tap:R=2+middle "
+            + " ".join(f"--learner cosine:prior=shipped,covariance={form}" for form in FORMS)
+            + " --draws 5 --shots 1 --shots 5 --shots 20 --shots 100",
+        },
+    ),
+    "unknown_words": Subject(
+        "Words that were never taught",
+        {
+            "english": f"{ENGLISH} --size small --open-set --voice others --shots 5",
+            "english_ear": f"{ENGLISH} --backbone tapword_ear --open-set --voice others --shots 5",
+            "arabic": f"{ARABIC} --size small --open-set --voice both --known 3 --shots 3",
+            "arabic_ear": f"{ARABIC} --backbone tapword_ear --open-set --voice both --known 3 "
+            "--shots 3",
+        },
+    ),
+    "running_speech": Subject(
+        "Running speech",
+        {
+            "small": "python benchmarks/thresholds.py {english} {arabic} --negatives {negatives}",
+            "ear": "python benchmarks/thresholds.py {english} {arabic} --backbone tapword_ear "
+            "--negatives {negatives}",
+        },
+    ),
+    "paper": Subject(
+        "The paper's tables",
+        {
+            **{
+                name: f"tapword reproduce {name} {REPRODUCED}"
+                for name in ("table1", "table2", "table3", "table4", "table6", "table7")
+            },
+            "table5": "tapword reproduce table5 --weights random --backbones wav2vec2_base "
+            "--data {english}",
+            "figure3": "tapword reproduce figure3 --data {arabic} --n-words 25,40 "
+            "--backbones speech_embedding,wakehubert_tiny,moonshine_tiny",
+            "wasserstein": f"tapword reproduce wasserstein {REPRODUCED}",
+        },
+    ),
+}
