@@ -160,7 +160,7 @@ class Page:
         self.text(
             "What a cluster's workers do, each step on one core, with the demo's clips "
             "(`benchmarks/scale.py`; [scale.md](scale.md) says what follows). Backbones on a "
-            "GPU: `benchmarks/torch_backbones.py`, in [results.md](results.md)."
+            "GPU: `benchmarks/torch_backbones.py`, in [Many clips](scale.md#on-a-gpu)."
         )
         self.table(
             ("step", "a second", "µs each"),

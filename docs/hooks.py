@@ -31,7 +31,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links to where their files are, and show what a page of the API names in comments."""
-    folder = ROOT if page.file.src_uri in AT_ROOT.values() else DOCS
+    uri = page.file.src_uri
+    folder = ROOT if uri in AT_ROOT.values() else (DOCS / uri).parent
 
     def lead(target: re.Match[str]) -> str:
         path = (folder / target[0]).resolve()

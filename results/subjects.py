@@ -6,11 +6,11 @@ of running speech in which the words are not said.
 
 from typing import NamedTuple
 
-PAPER = "slda:variant=reference sqda:variant=reference snb:variant=reference"
+PAPER = "slda:variant=reference sqda:variant=reference snb:variant=reference cbcl:variant=reference"
 OTHERS = "ncm cbcl sovr perceptron finetune icarl"
 ENGLISH = "tapword evaluate --dataset speech_commands --data {english}"
 ARABIC = "tapword evaluate --dataset mswc:language=ar --data {arabic}"
-FIVE_COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
+COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
 REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
 FORMS = ("full", "block", "block,block=32", "lowrank,rank=16", "lowrank,rank=64", "diagonal")
 
@@ -41,20 +41,20 @@ SUBJECTS = {
     "few_samples": Subject(
         "Few samples a word",
         {
-            "english": f"{ENGLISH} --size small {FIVE_COUNTS} --shots 100",
+            "english": f"{ENGLISH} --size small {COUNTS} --shots 100",
             "english_others": f"{ENGLISH} --pooling tap {LEARNERS} --learner slda:prior=diagonal "
-            f"--learner ridge --learner cosine {FIVE_COUNTS} --shots 100",
-            "arabic": f"{ARABIC} --size small {FIVE_COUNTS} --shots 30",
+            f"--learner ridge --learner cosine {COUNTS} --shots 100",
+            "arabic": f"{ARABIC} --size small {COUNTS} --shots 30",
             "arabic_others": f"{ARABIC} --pooling tap {LEARNERS} --learner slda:prior=diagonal "
-            f"--learner ridge --learner cosine {FIVE_COUNTS} --shots 30",
+            f"--learner ridge --learner cosine {COUNTS} --shots 30",
         },
     ),
     "sizes": Subject(
         "Sizes, our own ear, and memory",
         {
-            "sizes": f"{ENGLISH} {options('size', 'small medium large')} {FIVE_COUNTS} --shots 100",
-            "ear": f"{ENGLISH} --backbone tapword_ear {FIVE_COUNTS} --shots 100",
-            "ear_arabic": f"{ARABIC} --backbone tapword_ear {FIVE_COUNTS} --shots 30",
+            "sizes": f"{ENGLISH} {options('size', 'small medium large')} {COUNTS} --shots 100",
+            "ear": f"{ENGLISH} --backbone tapword_ear {COUNTS} --shots 100",
+            "ear_arabic": f"{ARABIC} --backbone tapword_ear {COUNTS} --shots 30",
             "memory": f"{ENGLISH} --no-augment --backbone speech_embedding:layers=b64+emb+emb "
             "--pooling blocks:poolings=tap:R=2+tap:R=2+middle "
             + " ".join(f"--learner cosine:prior=shipped,covariance={form}" for form in FORMS)

@@ -18,7 +18,7 @@ from tapword.audio import microphone
 from tests import test_contracts
 from tests.conftest import ROOT
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Pages whose commands are run, in this order.
 NEWCOMERS = ("start.md", "teaching.md", "doing.md")
 FENCED = re.DOTALL | re.MULTILINE
@@ -123,8 +123,9 @@ def test_links_lead_somewhere(page):
 def test_the_site_has_every_page_once():
     """Those at the root are called in small letters there; the README makes way for the index."""
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
-    named = re.findall(r": (\w+\.md)$", nav, re.MULTILINE)
-    pages = [page.name.lower() for page in PAGES if page.name != "README.md"]
+    named = re.findall(r": ([\w/]+\.md)$", nav, re.MULTILINE)
+    pages = [path.relative_to(ROOT).as_posix().removeprefix("docs/") for path in PAGES]
+    pages = [page if "/" in page else page.lower() for page in pages if page != "README.md"]
     assert sorted(named) == sorted(pages)
 
 

@@ -1,6 +1,6 @@
 """Presets: how much the device can hold -> which parts.
 
-docs/results.md has the accuracy, state and cost of each, and how they were chosen.
+docs/results/sizes.md has the accuracy and state of each, docs/choices.md how they were chosen.
 """
 
 from collections.abc import Sequence

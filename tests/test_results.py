@@ -1,0 +1,94 @@
+"""`docs/results/` is what `make results` writes, and a small run of it works from end to end."""
+
+import json
+import sys
+
+import pytest
+import soundfile
+
+from tests.conftest import ROOT, tone
+
+DOCS = ROOT / "docs" / "results"
+
+
+@pytest.fixture
+def results(monkeypatch):
+    """Give the modules of results/, which is a folder of programs and no package."""
+    monkeypatch.syspath_prepend(str(ROOT / "results"))
+    import page
+    import run
+    import subjects
+
+    yield run, page, subjects
+    for name in ("page", "run", "subjects"):
+        sys.modules.pop(name)
+
+
+@pytest.fixture
+def words(tmp_path):
+    """A data set of two words, told apart by pitch."""
+    for word, pitch in (("low", 300), ("high", 900)):
+        for number in range(6):
+            path = tmp_path / "data" / word / f"{number}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            soundfile.write(path, tone(pitch + 10 * number), 16_000)
+    return tmp_path / "data"
+
+
+def test_pages_are_what_was_measured(results):
+    """Whatever is typed into a page by hand, or measured without writing it, is found here."""
+    _, page, subjects = results
+    for name, subject in subjects.SUBJECTS.items():
+        kept = json.loads((DOCS / f"{name}.json").read_text("utf-8"))
+        assert (DOCS / f"{name}.md").read_text("utf-8") == page.render(name, subject, kept)
+        measured = {run: one["command"] for run, one in kept.items()}
+        assert measured == subject.runs, "measure what is new in the list: make results"
+
+
+def test_a_small_run(results, words, tmp_path, monkeypatch):
+    run, page, subjects = results
+    command = "tapword evaluate --data {english} --backbone logmel --pooling avg --quiet"
+    runs = {
+        "few": f"{command} --learner ncm --learner slda --draws 2 --shots 1 --shots 2",
+        "all": f"{command} --learner ncm --orderings 2",
+        "elsewhere": f"{command} --learner ncm --dataset {{arabic}}",
+    }
+    subject = subjects.Subject("Small", runs)
+    monkeypatch.setitem(subjects.SUBJECTS, "small", subject)
+    monkeypatch.setattr(page, "PAGES", tmp_path)
+    (tmp_path / "small.md").write_text(
+        "{{command few}}\n\n{{counts few}}\n\n{{table all learner acc}}\n\n{{counts elsewhere}}\n"
+    )
+    data = {"english": (words,)}
+    run.measure("small", data, tmp_path)
+    kept = json.loads((tmp_path / "small.json").read_text("utf-8"))
+    assert list(kept) == ["few", "all"]
+    assert kept["few"]["data"] == {"english": run.digest((words,))}
+    assert str(words) not in json.dumps(kept)
+    assert "orderings" not in kept["few"]["found"]["results"][0]
+    written = page.render("small", subject, kept)
+    assert "tapword evaluate --data DIR --backbone logmel" in written
+    assert "| `slda` | 100.0 ± 0.0 | 100.0 ± 0.0 |" in written
+    assert "| ncm | 100.0 ± 0.0 |" in written
+    assert "Not measured yet: elsewhere." in written
+
+    def refuse(*_):
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr(run, "run", refuse)
+    run.measure("small", data, tmp_path)
+    # Other data, other numbers.
+    (words / "low" / "0.wav").unlink()
+    run.digest.cache_clear()
+    with pytest.raises(AssertionError, match="measured again"):
+        run.measure("small", data, tmp_path)
+
+
+def test_a_number_is_written_with_its_spread(results):
+    _, page, _ = results
+    row = {"acc": 91.26, "acc_std": 0.44, "frr_1": 10.0, "frr_1_ci": [8.1, 12.0], "bwt": None}
+    row |= {"state_bytes": 984_900, "acc_speakers_ci": [90.0, 92.5], "alarms": 0.375}
+    written = [page._cell(row, key) for key in ("acc", "frr_1", "bwt", "state_bytes")]
+    assert written == ["91.3 ± 0.4", "10.0 (8.1 to 12.0)", "—", "985 kB"]
+    assert page._cell(row, "acc_speakers_ci") == "90.0 to 92.5"
+    assert page._cell(row, "alarms:2") == "0.38"
