@@ -202,7 +202,11 @@ def test_exact_switches_the_rules(settings):
         used = {r["paper_name"]: r["learner"] for r in outcome["records"][0]["results"]}
         assert list(used) == list(names.LEARNERS)
         changed = {name for name, spec in used.items() if ":" in spec}
-        assert changed == (set() if exact else {"FT", "SNB", "CBCL", "SLDA", "SQDA", "iCaRL"})
+        wanted = {"FT", "SNB", "CBCL", "SLDA", "SQDA", "iCaRL"}
+        assert changed == ({"SNB", "SQDA"} if exact else wanted)
+        # Variances that lean on other words' are ours, and never stand under the paper's names.
+        alone = "enough=0" if exact else "variant=reference"
+        assert (used["SNB"], used["SQDA"]) == (f"snb:{alone}", f"sqda:{alone}")
     assert names.learner("FT", False, ["go", "up"]) == "finetune:vocabulary=go+up"
     assert names.learner("FT", False, ["a,b", "up"]) == "finetune"
 
