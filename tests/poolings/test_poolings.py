@@ -290,6 +290,29 @@ def test_stochastic_draw_hangs_on_seed_and_clip():
     assert (first != pooling("stochastic").pool(shifted, learning=True)).any()
 
 
+def test_stochastic_draws_anew_for_every_clip():
+    # Clips that differ as much as two takes of a word do; one feature fires in no frame.
+    rng = np.random.default_rng(0)
+    pattern = np.array([[1, -1], [0, -2], [3, -3], [4, -4]])
+    frames = (pattern * (1 + 0.1 * rng.standard_normal((4000, 4, 2)))).astype(np.float32)
+    drawn = pooling("stochastic").pool(frames, learning=True)
+    which = (frames == drawn[:, None]).argmax(axis=1)
+    for feature, shares in enumerate(([1 / 8, 0, 3 / 8, 4 / 8], [1 / 4] * 4)):
+        found = np.bincount(which[:, feature], minlength=4) / len(frames)
+        np.testing.assert_allclose(found, shares, atol=0.03)
+    # One feature's draw says nothing of the other's.
+    assert abs(np.corrcoef(which.T)[0, 1]) < 0.05
+
+
+def test_stochastic_draws_the_same_after_rounding():
+    frames = made_up(t=49)
+    rng = np.random.default_rng(0)
+    near = (frames * (1 + 1e-7 * rng.standard_normal(frames.shape))).astype(np.float32)
+    assert (near != frames).mean() > 0.3
+    drawn, again = (pooling("stochastic").pool(one, learning=True) for one in (frames, near))
+    assert np.mean(np.isclose(drawn, again, rtol=1e-5)) > 0.98
+
+
 def test_isqrt_cov_approaches_the_square_root():
     frames = np.random.default_rng(0).standard_normal((200, 4)) @ np.diag([1.0, 2, 3, 4])
     root = scipy.linalg.sqrtm(np.cov(frames.T, bias=True))[np.triu_indices(4)]
