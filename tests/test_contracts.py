@@ -50,6 +50,7 @@ VARIANTS = {
         *("cosine:covariance=lowrank,rank=4", "snb:variant=reference", "sqda:enough=0"),
         "sqda:variant=reference",
         *("cbcl:distance_threshold=2,max_centroids=9,topk=3", "icarl:buffer=8,replay=3"),
+        "icarl:unit_length=true,lr=1",
         *("cbcl:variant=reference,distance_threshold=2,max_centroids=9",),
         *("finetune:vocabulary=word0+word2+later", "ridge:lam=2,balanced=false"),
     ],

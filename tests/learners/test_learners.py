@@ -446,6 +446,17 @@ def test_icarl_forgets_less_than_finetune(rng):
     assert accuracy["icarl"] > 0.75 > 0.5 > accuracy["finetune"]
 
 
+def test_icarl_of_unit_length_takes_directions_alone(rng):
+    X, labels = draw(rng, n=60, words=3)
+    lengths = rng.uniform(0.1, 100, size=(60, 1)).astype(np.float32)
+    learner, other = (taught("icarl:unit_length=true", one, labels) for one in (X, X * lengths))
+    close(other.scores(X), learner.scores(X * lengths))
+    plain = taught("icarl", X / np.linalg.norm(X, axis=1, keepdims=True), labels)
+    close(learner.scores(X), plain.scores(X / np.linalg.norm(X, axis=1, keepdims=True)))
+    assert learner.linear() is None and plain.linear() is not None
+    assert np.isfinite(learner.scores(np.zeros((1, 8)))).all()
+
+
 def test_sovr_and_perceptron_shares_follow_their_scores():
     shares = Sovr().probabilities(np.array([[0.51, 0.5, 0.49]]))
     assert (np.diff(shares) < 0).all()

@@ -45,7 +45,7 @@ class Stochastic(Pooling):
         self._require_whole("seed", 0)
 
     def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
-        places = np.random.default_rng(self.seed).random(frames.shape[2])
+        places = np.random.default_rng(self.seed).random(frames.shape[2:])
         return np.stack([self._pool_clip(clip, places if learning else None) for clip in frames])
 
     def _pool_clip(self, clip: np.ndarray, places: np.ndarray | None) -> np.ndarray:
