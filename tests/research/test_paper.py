@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,16 @@ from tapword.errors import InputError
 from tapword.research import evaluate
 from tapword.research.cache import Cache
 from tapword.research.datasets.speech_commands import SpeechCommands
-from tapword.research.paper import TABLES, Settings, claims, console_tables, names, page, reproduce
+from tapword.research.paper import (
+    TABLES,
+    Settings,
+    claims,
+    console_tables,
+    figure3,
+    names,
+    page,
+    reproduce,
+)
 from tapword.research.paper import published as paper
 from tapword.research.paper.bench import Bench, Need
 from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
@@ -120,8 +130,8 @@ def test_everything_at_once_shares_one_run(settings):
     assert len(streams) == len([one for one in results if not one["error"]])
     slda = [one["order"] for one in results if one["paper_name"] == "SLDA" and not one["error"]]
     # 12 poolings of table 3 and 9 more of tables 4 and 7 but flat; two in random order; two sizes
-    # of figure 3 with two poolings.
-    assert len(slda) == 12 + 9 + 2 + 4
+    # of figure 3 with two poolings, of MSWC and of the commands.
+    assert len(slda) == 12 + 9 + 2 + 8
     assert slda.count("iid") == 2
     assert outcome.banner[0].startswith("NOT THE PAPER'S DATA. Ours: speech_commands: 4 words")
     assert "24 training and 12 test clips" in outcome.banner[0]
@@ -280,11 +290,52 @@ def test_figure3_says_what_cannot_be_had(settings):
     [made] = reproduce("figure3", settings(orderings=1)).tables
     [shown] = made.comparisons
     rows = [name for name, _ in shown.rows]
-    assert rows == ["de, 2", "de, 4", "de, mean", "mean of all"]
+    beside = "speech_commands"
+    sets = ["de, 2", "de, 4", f"{beside}, 2", f"{beside}, 4"]
+    assert rows == [*sets, "de, mean", f"{beside}, mean", "mean of all"]
     assert shown.cell("de, mean", "FT").paper == 1.5
-    [absent] = [note for note in made.notes if "100 words" in note]
-    assert "has 4 words" in absent
-    assert made.drawings[0].count("<rect") == 6
+    absent, other = [note for note in made.notes if "100 words" in note]
+    assert "has 4 words" in absent and other.endswith("wanted 100 words, there are 4")
+    assert made.drawings[0].count("<rect") == 3 * 4
+
+
+def test_figure3_of_mswc_alone_needs_no_other_data(data, settings):
+    outcome = reproduce("figure3", replace(settings(orderings=1, mswc=None), data=data / "mswc"))
+    rows = [name for name, _ in outcome.tables[0].comparisons[0].rows]
+    assert rows == ["de, 2", "de, 4", "de, mean", "mean of all"]
+
+
+def test_figure3_learns_as_many_clips_as_the_paper_and_says_which_it_left_out(
+    data, settings, tmp_path, monkeypatch
+):
+    language = tmp_path / "de"
+    language.mkdir()
+    (language / "clips").symlink_to(data / "mswc" / "de" / "clips")
+    table = (data / "mswc" / "de" / "de_splits.csv").read_text()
+    for word in WORDS.keys() - {"up"}:
+        table = table.replace(f"{word},True,s0", f"{word},False,s0")
+    (language / "de_splits.csv").write_text(table)
+    monkeypatch.setattr(paper, "FIGURE3_CLIPS", 4)
+    chosen = settings(n_words=(1, 4), orderings=1, mswc=tmp_path)
+    commands = SpeechCommands(str(data / "commands"))
+    micro, absent = figure3.micro_sets(tmp_path, chosen, commands)
+    assert not absent and len(micro) == 4
+    assert micro["de", 1].dataset.words == ["up"]
+    assert micro["speech_commands", 1].dataset.words == ["go"]
+    for (_, size), bench in micro.items():
+        assert len(bench.dataset.clips("train")) == 4 * size
+        assert len(bench.dataset.clips("test")) == TEST * size
+    assert len(commands.clips("train")) == TRAIN * len(WORDS)
+    [made] = reproduce("figure3", chosen).tables
+    assert "de, 4 words: 3 rows not marked valid left out (valid_only)" in made.notes
+    assert any("does not mark as valid" in note for note in made.notes)
+
+
+def test_the_other_reading_of_the_large_backbones_stands_beside_their_figures(settings):
+    for spec, theirs in (("hubert_large:layer=24", "HB-L"), ("hubert_xlarge:layer=48", "HB-XL")):
+        assert names.column(registry.build("backbones", spec)) == theirs
+        [made] = reproduce("table3", settings(orderings=1)).tables
+        assert any(spec in note for note in made.notes)
 
 
 def test_the_papers_figures_are_its_tables():
