@@ -1,5 +1,7 @@
 import csv
 import json
+import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +27,7 @@ from tapword.research.paper import (
     reproduce,
 )
 from tapword.research.paper import published as paper
-from tapword.research.paper.bench import Bench, Need
+from tapword.research.paper.bench import Bench, Need, TooLarge
 from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
 from tapword.research.paper.run import Outcome
 from tapword.research.records import Environment, Result
@@ -219,6 +221,131 @@ def test_exact_switches_the_rules(settings):
         assert (used["SNB"], used["SQDA"]) == (f"snb:{alone}", f"sqda:{alone}")
     assert names.learner("FT", False, ["go", "up"]) == "finetune:vocabulary=go+up"
     assert names.learner("FT", False, ["a,b", "up"]) == "finetune"
+
+
+def test_the_papers_names_say_what_is_run():
+    """Numbers in the paper's names are the arguments of our parts, and nothing else is changed."""
+
+    def built(spec):
+        return registry.build("poolings", spec)
+
+    for table in (names.POOLINGS, names.LONG_POOLINGS):
+        for name, spec in table.items():
+            number = re.search(r"\d+", name)
+            given = int(number[0]) if number else None
+            family = re.match("AVGMAX|AVG|MAXW|MAX|MIX|RAP|L|TAP|TSDP|TSTP|STOCH|iSQRT|FLAT", name)[
+                0
+            ]
+            ours = built(spec)
+            assert ours.name == (
+                {"L": "lp", "STOCH": "stochastic", "iSQRT": "isqrt_cov"}.get(family, family.lower())
+            )
+            wanted = {
+                "MIX": {"alpha": 0.5},
+                "L": {"p": given},
+                "RAP": {"share": (given or 0) / 100},
+                "MAXW": {"l": given},
+                "TAP": {"R": given or 5},
+            }
+            for key, value in wanted.get(family, {}).items():
+                assert getattr(ours, key) == value, name
+            assert ours.arguments().keys() <= {*wanted.get(family, {}), *ours.parameters()}
+    assert names.POOLINGS.keys() == paper.TABLE3.rows.keys()
+    assert names.LONG_POOLINGS.keys() == paper.TABLE7.rows.keys()
+    assert [getattr(built(spec), "R", 1) for spec in names.MOMENTS] == [1, 2, 3, 4, 5, 6]
+    assert tuple(names.BACKBONES.values()) == paper.COLUMNS
+    for name, theirs in names.BACKBONES.items():
+        kind, size = re.fullmatch(r"(wav2vec2|emformer|hubert)_(base|large|xlarge)", name).groups()
+        short = {"wav2vec2": "W2V", "emformer": "Emf", "hubert": "HB"}[kind]
+        assert theirs == f"{short}-{ {'base': 'B', 'large': 'L', 'xlarge': 'XL'}[size] }"
+    assert names.LEARNERS.keys() == paper.TABLE1["acc"].rows.keys() - {"TAP-SLDA"}
+    for name, (right, reference) in names.LEARNERS.items():
+        kinds = {spec.partition(":")[0] for spec in (right, reference)}
+        assert kinds == {{"FT": "finetune", "PRCP": "perceptron"}.get(name, name.lower())}
+
+
+def test_names_are_split_and_compared():
+    assert names.split_specs(["a:x=1,y=2,b", " a:x=1,y=2 ,, c "]) == ["a:x=1,y=2", "b", "c"]
+    assert names.beside() == "mean of 6" and names.beside(None, among=2) == "mean of 2"
+    assert names.beside(Logmel()) == "mean of 6" and names.column(Logmel()) is None
+    assert names.beside(Untrained()) == names.column(Untrained()) == "W2V-B"
+    assert names.trained_name(Untrained("random")) == names.trained_name(Untrained())
+    assert names.trained_name(Logmel()) == "logmel"
+
+
+def test_backbones_are_tried_and_found_untrained_where_asked():
+    steps = []
+    found = names.find_backbones(
+        [Untrained(), "logmel"], untrained=True, progress=lambda *step: steps.append(step)
+    )
+    assert [one.name for one in found.usable] == ["logmel"]
+    assert list(found.lacking) == ["wav2vec2_base"]
+    assert [one.weights for one in found.untrained.values()] == ["random"]
+    assert steps == [("looking for weights", done, 2) for done in (1, 2)]
+    assert not names.find_backbones([Untrained(), "logmel"]).untrained
+    # A weight that was named stays, whatever is asked for all.
+    asked = names.find_backbones(["logmel", Untrained("random")], weights="random")
+    assert [one.spec for one in asked.usable] == ["logmel", "wav2vec2_base:weights=random"]
+
+
+def test_a_bench_runs_what_is_missing_alone(data, settings):
+    streams, asked = [], []
+
+    class Counted(Bench):
+        def splits(self, backbone, poolings):
+            asked.append(list(poolings))
+            return super().splits(backbone, poolings)
+
+    def progress(what, *_):
+        streams.append(what)
+
+    bench = Counted(SpeechCommands(str(data / "commands")), settings(progress=progress))
+    short, whole = Need("avg", "NCM"), Need("avg", "NCM", matrix=True)
+    other, mixed = Need("max", "NCM"), Need("avg", "NCM", order="iid")
+    assert bench.get(Logmel(), short) == Result(learner="NCM", dim=0)
+    # One with its matrix serves both; a second order and a second pooling are runs of their own.
+    bench.run(Logmel(), [short, whole, mixed, other, short])
+    assert list(bench.results) == [("logmel", one) for one in (whole, mixed, other)]
+    assert asked == [["avg", "max"]]
+    assert streams.count("streams") == 3 * 2
+    assert bench.get(Logmel(), short) is bench.get(Logmel(), whole)
+    assert bench.get(Logmel(), whole).bwt is not None and bench.get(Logmel(), mixed).bwt is None
+    assert bench.get(Logmel(), other).bwt is None
+    assert bench.get(Logmel(), other) is not bench.get(Logmel(), short)
+    bench.run(Logmel(), [short, other, mixed])
+    assert asked == [["avg", "max"], []] and streams.count("streams") == 3 * 2
+    result = bench.get(Logmel(), other)
+    assert (result.backbone, result.pooling, result.learner) == ("logmel", "max", "ncm")
+    assert bench.accuracy(Logmel(), other) == result.acc == by_hand(data, "max", "ncm").acc
+    # A result without its matrix does not serve who wants it.
+    bench.run(Logmel(), [other._replace(matrix=True)])
+    assert asked[-1] == ["max"]
+
+
+def test_a_bench_says_what_it_ran_on(data, settings, tmp_path):
+    shutil.copytree(data / "commands", tmp_path / "commands")
+    (tmp_path / "commands" / "up" / f"{0:08x}_nohash_0.wav").write_bytes(b"no sound")
+    (tmp_path / "commands" / "go" / f"{TRAIN:08x}_nohash_0.wav").write_bytes(b"no sound")
+    chosen = settings(cache=Cache(tmp_path / "cache"), orderings=1)
+    bench = Bench(SpeechCommands(str(tmp_path / "commands")), chosen)
+    bench.run(Logmel(), [Need("avg", "NCM")])
+    bench.run(Logmel(), [Need("max", "NCM")])
+    facts = bench.facts()
+    assert (facts["skipped"], facts["orderings"], facts["clip_s"]) == (2, 1, 1.0)
+    assert (facts["n_words"], facts["n_train"], facts["n_test"]) == (4, 4 * TRAIN, 4 * TEST)
+    record = bench.as_json()
+    assert [one["order"] for one in record["results"]] == ["class-iid"] * 2
+    assert record["results"][0]["paper_name"] == "NCM" and record["skipped"] == 2
+
+
+def test_a_state_is_refused_from_the_first_byte_too_many(data, settings):
+    commands = SpeechCommands(str(data / "commands"))
+    learner = registry.build("learners", "slda:variant=reference")
+    gb = learner.bytes_for(32, len(WORDS)) / 1e9
+    for max_gb, refused in ((gb, False), (gb * 0.999, True)):
+        bench = Bench(commands, settings(max_gb=max_gb, orderings=1))
+        bench.run(Logmel(), [Need("avg", "SLDA")])
+        assert isinstance(bench.get(Logmel(), Need("avg", "SLDA")), TooLarge) is refused
 
 
 class Untrained(Logmel):
