@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -424,6 +425,13 @@ def test_figure3_says_what_cannot_be_had(settings):
     absent, other = [note for note in made.notes if "100 words" in note]
     assert "has 4 words" in absent and other.endswith("wanted 100 words, there are 4")
     assert made.drawings[0].count("<rect") == 3 * 4
+
+
+def test_figure3_gains_are_of_tap_over_the_average():
+    values = {Need("avg", "SLDA"): 80.0, Need("tap", "SLDA"): 85.0}
+    bench = SimpleNamespace(accuracy=lambda backbone, need: values[need])
+    assert figure3.gain(bench, Logmel()) == 25
+    assert (paper.FIGURE3_WORDS, paper.FIGURE3_CLIPS) == ((25, 50, 100), 1000)
 
 
 def test_figure3_of_mswc_alone_needs_no_other_data(data, settings):

@@ -95,9 +95,11 @@ def test_histograms_show_words_and_a_feature_of_median_distance():
     far = np.array([3.0, 1.0, 5.0, 2.0, 4.0])
     noise = np.tile(np.linspace(-40, 40, 40), 3)
     moments = np.zeros((120, 5, 5))
-    # In the first moment, which is not asked, the order of the features is another one.
-    moments[:, 0] = place[:, None] * far[[1, 0, 2, 3, 4]] + noise[:, None]
     moments[:, 1:] = (place[:, None] * far + ramp[:, None] + noise[:, None])[:, None]
+    # The first moment is not asked which feature it is: there words are far apart, and another
+    # feature is the median one. One of large numbers counts no more than the others.
+    moments[:, 0] = place[:, None] * far[[1, 2, 3, 4, 0]] + noise[:, None] / 40
+    moments[:, 0, 0] = 1e4 * (np.repeat([0.0, 5.0, 6.0], 40) + noise)
     [drawing] = reproduced(moments.astype(np.float32), words.tolist()).drawings
     assert "two blocks, feature 0: two words of median distance" in drawing
     assert "</i>b<" in drawing and "</i>c<" in drawing and "</i>a<" not in drawing
