@@ -30,6 +30,7 @@ from tapword.research.paper import (
 from tapword.research.paper import published as paper
 from tapword.research.paper.bench import Bench, Need, TooLarge
 from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
+from tapword.research.paper.context import Context
 from tapword.research.paper.run import Outcome
 from tapword.research.records import Environment, Result
 from tests.conftest import shared, tone
@@ -432,6 +433,35 @@ def test_figure3_gains_are_of_tap_over_the_average():
     bench = SimpleNamespace(accuracy=lambda backbone, need: values[need])
     assert figure3.gain(bench, Logmel()) == 25
     assert (paper.FIGURE3_WORDS, paper.FIGURE3_CLIPS) == ((25, 50, 100), 1000)
+
+
+def test_figure3_means_by_hand():
+    accuracies = {("ar", 25): (90, 92), ("de", 25): (80, 85), ("de", 100): (60, 80)}
+    sets = {}
+    for key, (slda, tap) in accuracies.items():
+        values = dict(zip(figure3.METHODS.values(), (slda, tap, key[1] / 100), strict=True))
+        results = {need: Result(learner=need.learner, dim=1, acc=a) for need, a in values.items()}
+        sets[key] = SimpleNamespace(
+            dataset=SimpleNamespace(notes=[]),
+            run=lambda *_: None,
+            get=lambda backbone, need, results=results: results[need],
+            accuracy=lambda backbone, need, results=results: results[need].acc,
+        )
+    [shown] = figure3.figure3(Context(None, [Logmel()], {}, sets, [])).comparisons
+    rows = {name: [cell.ours for cell in cells] for name, cells in shown.rows}
+    assert rows == {
+        "ar, 25": [90, 92, 0.25, 20],
+        "de, 25": [80, 85, 0.25, 25],
+        "de, 100": [60, 80, 1, 50],
+        "ar, mean": [90, 92, 0.25, 20],
+        "de, mean": [70, 82.5, 0.625, 37.5],
+        "mean of all": pytest.approx([230 / 3, 257 / 3, 0.5, 95 / 3]),
+        "mean, 100 words": [60, 80, 1, 50],
+    }
+    beside = {name: [cell.paper for cell in cells] for name, cells in shown.rows}
+    assert beside["ar, mean"] == [None] * 4 and beside["de, mean"] == [None, None, 1.5, None]
+    assert beside["mean of all"] == [None, None, pytest.approx(1.56), 12.8]
+    assert beside["mean, 100 words"] == [None, None, None, 12.6]
 
 
 def test_figure3_of_mswc_alone_needs_no_other_data(data, settings):

@@ -1,5 +1,6 @@
 """Distances between words and the time that TAP adds, on made-up numbers and by a made-up clock."""
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -122,24 +123,24 @@ def timed(monkeypatch):
     clock = Clock()
     calls: list[tuple] = []
 
-    def takes(*times):
-        """Take these milliseconds one after the other, the last of them from then on."""
-        left = list(times)
+    def takes(*times, first=()):
+        """Take these milliseconds in turn, again and again, after the `first` ones."""
+        left = itertools.chain(first, itertools.cycle(times))
 
         def pass_by():
-            clock.ms += left.pop(0) if len(left) > 1 else left[0]
+            clock.ms += next(left)
 
         return pass_by
 
     class Backbone:
         spec = "clockwork"
-        pass_by = staticmethod(takes(500, 40, 30, 20))
+        pass_by = staticmethod(takes(40, 20, 30, first=[500]))
 
         def frames(self, sound):
             self.pass_by()
             return [sound]
 
-    steps = {"avg": takes(9, 4, 2), "tap": takes(9, 9, 5)}
+    steps = {"avg": takes(9, 2, 4), "tap": takes(9, 9, 5)}
 
     def pool_clips(pooling, clips, learning):
         assert learning and len(clips) == 1
@@ -149,7 +150,7 @@ def timed(monkeypatch):
     class Learner:
         def __init__(self):
             self.solved = False
-            self.learning = takes(100, 3)
+            self.learning = takes(3, first=[100])
 
         def learn_one(self, vector, word):
             calls.append((vector, word))
