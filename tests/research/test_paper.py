@@ -210,6 +210,13 @@ def test_padding_makes_flat_longer(settings):
         reproduce("table7", settings(pad_to_s=0.5))
 
 
+def test_padded_clips_are_as_long_as_asked(data, settings):
+    for seconds in (1.0, 2.0):
+        bench = Bench(SpeechCommands(str(data / "commands")), settings(pad_to_s=seconds))
+        assert bench.facts()["clip_s"] == seconds
+        assert len(bench.dataset.read(bench.dataset.clips("test")[0])) == 16_000 * seconds
+
+
 def test_exact_switches_the_rules(settings):
     for exact in (False, True):
         outcome = reproduce("table1", settings(exact=exact, orderings=1)).as_json()
@@ -222,7 +229,8 @@ def test_exact_switches_the_rules(settings):
         alone = "enough=0" if exact else "variant=reference"
         assert (used["SNB"], used["SQDA"]) == (f"snb:{alone}", f"sqda:{alone}")
     assert names.learner("FT", False, ["go", "up"]) == "finetune:vocabulary=go+up"
-    assert names.learner("FT", False, ["a,b", "up"]) == "finetune"
+    for word in ("a,b", "a+b"):
+        assert names.learner("FT", False, [word, "up"]) == "finetune"
 
 
 def test_the_papers_names_say_what_is_run():
@@ -319,6 +327,15 @@ def test_a_bench_runs_what_is_missing_alone(data, settings):
     result = bench.get(Logmel(), other)
     assert (result.backbone, result.pooling, result.learner) == ("logmel", "max", "ncm")
     assert bench.accuracy(Logmel(), other) == result.acc == by_hand(data, "max", "ncm").acc
+    # The order matters to this learner, so the right one was run.
+    by_class, shuffled = (Need("avg", "PRCP", order=order) for order in ("class-iid", "iid"))
+    bench.run(Logmel(), [by_class, shuffled])
+    for need in (by_class, shuffled):
+        assert (
+            bench.accuracy(Logmel(), need)
+            == by_hand(data, "avg", "perceptron", order=need.order).acc
+        )
+    assert bench.accuracy(Logmel(), by_class) != bench.accuracy(Logmel(), shuffled)
     # A result without its matrix does not serve who wants it.
     bench.run(Logmel(), [other._replace(matrix=True)])
     assert asked[-1] == ["max"]
