@@ -254,6 +254,12 @@ def test_rap_counts_as_on_paper():
     assert counts == [1, 1, 2, 2, 3, 5, 7]
 
 
+def test_lp_of_a_small_feature_is_not_lost_beside_a_large_one():
+    frames = np.array([[1e20, 1e-15], [3e20, 3e-15]])
+    wanted = np.cbrt(14) * np.array([1e20, 1e-15])
+    np.testing.assert_allclose(pooling("lp:p=3").pool(frames), wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["rap", "flat"])
 def test_open_length_is_filled_in_once(name):
     part = pooling(name)

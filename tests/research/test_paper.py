@@ -293,6 +293,11 @@ def test_backbones_are_tried_and_found_untrained_where_asked():
     assert [one.weights for one in found.untrained.values()] == ["random"]
     assert steps == [("looking for weights", done, 2) for done in (1, 2)]
     assert not names.find_backbones([Untrained(), "logmel"]).untrained
+    # Named, any network is run untrained; unnamed, those of the paper's table alone.
+    hubert = type("Hubert", (Untrained,), {"public_name": "hubert_base"})
+    assert list(names.find_backbones([hubert(), "logmel"], untrained=True).untrained) == [
+        "hubert_base"
+    ]
     # A weight that was named stays, whatever is asked for all.
     asked = names.find_backbones(["logmel", Untrained("random")], weights="random")
     assert [one.spec for one in asked.usable] == ["logmel", "wav2vec2_base:weights=random"]
