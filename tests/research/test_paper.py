@@ -298,9 +298,30 @@ def test_backbones_are_tried_and_found_untrained_where_asked():
     assert list(names.find_backbones([hubert(), "logmel"], untrained=True).untrained) == [
         "hubert_base"
     ]
+    # An untrained network alone is enough, and one that cannot be had either way is named once.
+    assert list(names.find_backbones([Untrained()], untrained=True).untrained) == ["wav2vec2_base"]
+
+    def extract(self, audio):
+        raise Unavailable("torch is not here")
+
+    never = type("Never", (Untrained,), {"public_name": "hubert_base", "_extract": extract})
+    lacking = names.find_backbones([never(), "logmel"], untrained=True).lacking
+    assert lacking == {"hubert_base": "torch is not here"}
     # A weight that was named stays, whatever is asked for all.
     asked = names.find_backbones(["logmel", Untrained("random")], weights="random")
     assert [one.spec for one in asked.usable] == ["logmel", "wav2vec2_base:weights=random"]
+
+
+def test_weights_are_those_asked_for_unless_a_name_has_its_own(monkeypatch):
+    # Nothing is built: the paper's networks are large.
+    monkeypatch.setattr(names, "_obstacle", lambda backbone: "")
+    given = ["hubert_base", "wav2vec2_base:weights=pretrained", "logmel"]
+    for weights, wanted in (("random", ["random", "pretrained"]), (None, ["pretrained"] * 2)):
+        usable = names.find_backbones(given, weights=weights).usable
+        assert [one.weights for one in usable[:2]] == wanted and len(usable) == 3
+    every = names.find_backbones(untrained=True)
+    assert [one.name for one in every.usable] == [*names.BACKBONES, *names.STAND_INS]
+    assert list(every.untrained) == ["wav2vec2_base", "wav2vec2_large"]
 
 
 def test_a_bench_runs_what_is_missing_alone(data, settings):
