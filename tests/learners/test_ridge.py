@@ -92,6 +92,11 @@ def test_strength_where_nothing_can_be_estimated():
         np.testing.assert_allclose(learner.scores(X), given.scores(X), atol=1e-6)
 
 
+def test_shares_are_ten_times_as_sharp_as_the_scores():
+    [shares] = Ridge().probabilities(np.array([[1.0, 0.8, 0.8]]))
+    np.testing.assert_allclose(shares[0] / shares[1:], np.exp(2), rtol=1e-6)
+
+
 def test_few_samples_do_not_collapse_on_real_vectors():
     """More samples never hurt much, where the paper's SLDA falls as samples near dimensions."""
     with np.load(shared("oracle", "reference_learners.npz")) as oracle:
