@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel docs results floors extras packages axe satellite soak bench clean
+.PHONY: demo test lint unit wheel docs results floors extras packages axe satellite soak bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -29,6 +29,19 @@ bench: $(VENV)/.dev
 # Everything in docs/results, measured where it is missing: make results ENGLISH=DIR ARABIC=DIR NEGATIVES='FILE ...'
 results: $(VENV)/.dev
 	$(BIN)/python results/run.py $(if $(ENGLISH),--english $(ENGLISH)) $(if $(ARABIC),--arabic $(ARABIC)) $(if $(NEGATIVES),--negatives $(NEGATIVES))
+
+# Faults put into formulas on purpose, one at a time, which the tests must notice; hours for all of
+# [tool.mutmut], so choose: make mutants MUTANTS='tapword.poolings.*'. It works in a copy, goes on where
+# it was stopped, and lists what survived. It wants an older pytest than the tests run with.
+MUTANTS ?=
+mutants:
+	mkdir -p build/mutants/tree
+	git ls-files -z | xargs -0 cp --parents --target-directory build/mutants/tree
+	ln -sfn $(abspath ../shared) build/mutants/tree/shared
+	test -x build/mutants/venv/bin/mutmut || { $(PYTHON) -m venv build/mutants/venv && \
+	    build/mutants/venv/bin/pip install --quiet --editable '.[dev]' mutmut==3.8.0 pytest==8.4.2; }
+	cd build/mutants/tree && OMP_NUM_THREADS=1 nice ../venv/bin/mutmut run $(MUTANTS)
+	cd build/mutants/tree && ../venv/bin/mutmut results
 
 # The package as a user gets it: a wheel with what it asks for and nothing else, run from another folder.
 wheel: $(VENV)/.dev

@@ -4,7 +4,8 @@
 
 Floors are timed in the same rounds as what they stand beside: one in-place pass over the packed
 lower triangle for `learn_one`, one Cholesky factorisation and solve for the first `predict` after
-it, one `ssyrk` for `learn_many`. Medians over the rounds of the process's own time on one core.
+it, one `ssyrk` for `learn_many`. Medians over the rounds of the process's own time on one core, and
+of the rounds' ratios the median and the middle half.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import threadpoolctl
 from rich.console import Console
 from rich.table import Table
 from scipy.linalg import blas, lapack
-from timing import alternate
+from timing import compared, turns
 
 from tapword import registry
 from tapword.errors import InputError
@@ -53,7 +54,7 @@ def beside_the_floor(dim: int, rounds: int) -> list[dict]:
         learner.predict(X[:1])
         return time.process_time() - start
 
-    light = alternate(
+    light = turns(
         {
             "learn_one": lambda: learner.learn_one(X[0], words[0]),
             "learn_one floor": lambda: np.add(triangle, 1e-9, out=triangle),
@@ -61,7 +62,7 @@ def beside_the_floor(dim: int, rounds: int) -> list[dict]:
         10 * rounds,
     )
     first: list[float] = []
-    heavy = alternate(
+    heavy = turns(
         {
             "predict": lambda: first.append(1000 * predict_after_update()),
             "predict floor": solve,
@@ -70,16 +71,10 @@ def beside_the_floor(dim: int, rounds: int) -> list[dict]:
         },
         rounds,
     )
-    heavy["predict"] = median(first)
-    times = light | heavy
+    # The first round warms up.
+    times = light | heavy | {"predict": first[1:]}
     return [
-        {
-            "dim": dim,
-            "operation": name,
-            "time_ms": times[name],
-            "floor_ms": times[f"{name} floor"],
-            "ratio": times[name] / times[f"{name} floor"],
-        }
+        {"dim": dim, "operation": name, **compared(times[name], times[f"{name} floor"])}
         for name in ("learn_one", "predict", "learn_many")
     ]
 
@@ -131,12 +126,13 @@ def main() -> None:
         for dim in options.dims:
             floors += beside_the_floor(dim, options.rounds)
             learners += every_learner(dim, options.rounds)
-    table = Table("D", "slda", "ms", "floor ms", "ratio", title=f"{WORDS} words, {BATCH} samples")
+    head = "D", "slda", "ms", "floor ms", "ratio", "from", "to"
+    table = Table(*head, title=f"{WORDS} words, {BATCH} samples")
     for record in floors:
         table.add_row(
             str(record["dim"]),
             record["operation"],
-            *(f"{record[key]:.3f}" for key in ("time_ms", "floor_ms", "ratio")),
+            *(f"{record[key]:.3f}" for key in ("time_ms", "floor_ms", "ratio", "low", "high")),
         )
     console.print(table)
     table = Table("D", "learner", "learn ms", "first predict ms", "predict ms", "bytes", "a word")

@@ -7,8 +7,9 @@ HEAD = """
 Written by `make bench`, which runs everything in `benchmarks/`; nothing here is typed in. What is
 compared took turns in every round of one run, and medians are shown. Unless it says otherwise a
 time is the process's own on one core, in milliseconds. A floor is what the machine needs for the
-same work with everything else left out; a ratio is how many times as long we take. Ratios stand on
-a busy machine; a time alone is no better than the load allowed.
+same work with everything else left out, timed right beside it in every round; a ratio is how many
+times as long we take, as median over the rounds, with the middle half of them in brackets. Ratios
+stand on a busy machine; a time alone is no better than the load allowed.
 """
 WIDTH = 108
 
@@ -55,13 +56,11 @@ class Page:
             if "missing" in record:
                 rows.append((record["size"], record["missing"], "", "", ""))
                 continue
-            times = record["times_ms"]
-            names = ("learn", "first predict", "later predict", "save", "load")
-            for name in names:
-                time, floor = times[name], times[f"{name} floor"]
-                rows.append(
-                    (record["size"], f"{name}{_aside(name, record)}", time, floor, time / floor)
-                )
+            for name in ("learn", "first predict", "later predict", "save", "load"):
+                found = record["beside_floor"][name]
+                what = f"{name}{_aside(name, record)}"
+                times = found["time_ms"], found["floor_ms"]
+                rows.append((record["size"], what, *times, _ratio(found)))
         self.table(("size", "what", "ms", "floor ms", "ratio"), rows)
         self.text(
             "Clips into vectors, in batches of 12. Two cores: two threads, by the clock, "
@@ -82,8 +81,8 @@ class Page:
                     record["size"],
                     record["dim"],
                     record["one_core"],
-                    record["one_core"] * (x := record["times_ms"])["extract"] / x["extract floor"],
-                    x["extract"] / x["extract floor"],
+                    record["one_core"] * (x := record["beside_floor"]["extract"])["ratio"],
+                    _ratio(x),
                     record["two_cores_gain"],
                 )
                 for record in records
@@ -97,9 +96,9 @@ class Page:
             "`slda`, 35 words. Floors: one in-place pass over the packed covariance; one "
             "Cholesky factorisation and solve in float64; one `ssyrk` of 2,000 samples."
         )
-        keys = ("dim", "operation", "time_ms", "floor_ms", "ratio")
+        keys = ("dim", "operation", "time_ms", "floor_ms")
         head = ("D", "what", "ms", "floor ms", "ratio")
-        self.table(head, ([record[key] for key in keys] for record in floors))
+        self.table(head, ([*(one[key] for key in keys), _ratio(one)] for one in floors))
         self.text("All of them, 35 words, D = 480, default arguments.")
         keys = (
             "learner",
@@ -115,11 +114,11 @@ class Page:
     def poolings(self, records: list[dict]) -> None:
         """Show every pooling beside the bare mean."""
         self.text("The floor is numpy's mean over the same frames, (clips, frames, numbers).")
-        keys = ("pooling", "time_ms", "ratio", "size")
         for shape in dict.fromkeys(tuple(record["shape"]) for record in records):
             chosen = [record for record in records if tuple(record["shape"]) == shape]
             self.table(
-                (str(shape), "ms", "ratio", "output"), ([r[key] for key in keys] for r in chosen)
+                (str(shape), "ms", "ratio", "output"),
+                ([r["pooling"], r["time_ms"], _ratio(r), r["size"]] for r in chosen),
             )
 
     def streaming(self, records: list[dict]) -> None:
@@ -229,7 +228,11 @@ class Page:
 
 
 def _aside(name: str, record: dict) -> str:
-    return f" ({_megabytes(record['times_ms']['file bytes'])})" if name in ("save", "load") else ""
+    return f" ({_megabytes(record['file_bytes'])})" if name in ("save", "load") else ""
+
+
+def _ratio(found: dict) -> str:
+    return f"{_shown(found['ratio'])} ({_shown(found['low'])} to {_shown(found['high'])})"
 
 
 def _megabytes(size: int | None) -> str:

@@ -2,20 +2,20 @@
 
     python benchmarks/poolings.py [--rounds N] [--json FILE]
 
-Each round times every pooling once, the bare mean among them, so that whatever slows the machine
-slows them alike; medians over the rounds of the process's own time are shown.
+Each round times every pooling and, right after it, the bare mean, so that whatever slows the
+machine slows both; shown are medians over the rounds of the process's own time, and of the rounds'
+ratios the median and the middle half.
 """
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from timing import compared, turns
 
 from tapword import registry
 
@@ -26,30 +26,23 @@ BARE_MEAN = "bare mean"
 def measure(shape: tuple[int, int, int], rounds: int) -> list[dict]:
     """One record for each pooling on frames of `shape`, the bare mean first."""
     frames = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
-    calls: dict[str, Callable[[], np.ndarray]] = {BARE_MEAN: lambda: frames.mean(axis=1)}
+    poolings: dict[str, Callable[[], np.ndarray]] = {BARE_MEAN: lambda: frames.mean(axis=1)}
     for name, cls in registry.classes("poolings").items():
         pooling = cls().fixed(shape[1])  # type: ignore[attr-defined]
-        calls[name] = lambda pooling=pooling: pooling.pool(frames, learning=True)
-    sizes = {name: call().shape[1] for name, call in calls.items()}  # also warms up
+        poolings[name] = lambda pooling=pooling: pooling.pool(frames, learning=True)
+    calls = {}
+    for name, call in poolings.items():
+        calls |= {name: call, f"{name} floor": poolings[BARE_MEAN]}
     # A clip takes microseconds where the batch takes milliseconds: repeat within a round.
-    repeats = max(1, 2_000_000 // frames.size)
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.process_time()
-            for _ in range(repeats):
-                call()
-            times[name].append((time.process_time() - start) / repeats)
-    bare = median(times[BARE_MEAN])
+    times = turns(calls, rounds, repeats=max(1, 2_000_000 // frames.size))
     return [
         {
             "shape": list(shape),
             "pooling": name,
-            "time_ms": 1000 * median(taken),
-            "ratio": median(taken) / bare,
-            "size": sizes[name],
+            "size": call().shape[1],
+            **compared(times[name], times[f"{name} floor"]),
         }
-        for name, taken in times.items()
+        for name, call in poolings.items()
     ]
 
 
@@ -66,8 +59,8 @@ def main() -> None:
         for column in ("time (ms)", "x bare mean", "output size"):
             table.add_column(column, justify="right")
         for row in found:
-            cells = (f"{row['time_ms']:.4g}", f"{row['ratio']:.1f}", f"{row['size']:,}")
-            table.add_row(row["pooling"], *cells)
+            spread = f"{row['ratio']:.1f} ({row['low']:.1f} to {row['high']:.1f})"
+            table.add_row(row["pooling"], f"{row['time_ms']:.4g}", spread, f"{row['size']:,}")
         Console().print(table)
     if options.json:
         options.json.write_text(json.dumps(records, indent=2) + "\n")

@@ -72,7 +72,7 @@ def main() -> None:
         sizes = spotters.every_size(48, rounds)
         page.sizes(sizes)
         page.section("Learners")
-        floors = learners.beside_the_floor(480, rounds) + learners.beside_the_floor(3840, 2)
+        floors = learners.beside_the_floor(480, rounds) + learners.beside_the_floor(3840, 3)
         page.learners(floors, learners.every_learner(480, rounds))
         page.section("Poolings")
         page.poolings([row for shape in poolings.SHAPES for row in poolings.measure(shape, rounds)])
@@ -92,7 +92,8 @@ def main() -> None:
     except (InputError, ImportError) as error:
         page.text(f"Not measured: {error}")
     page.section("Small computers")
-    later = {one["size"]: one["times_ms"]["later predict"] for one in sizes if "dim" in one}
+    made = [one for one in sizes if "dim" in one]
+    later = {one["size"]: one["beside_floor"]["later predict"]["time_ms"] for one in made}
     with threadpoolctl.threadpool_limits(1):
         page.boards(small_computers.count(later), sizes, heard, small_computers.BOARDS)
     page.text(f"The whole run took {(time.perf_counter() - begun) / 60:.0f} minutes.")

@@ -18,13 +18,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import threadpoolctl
 from networks import bare_runs
 from scipy.linalg import lapack
-from timing import alternate
+from timing import alternate, compared, turns
 
 from tapword.assets import CLIPS
 from tapword.audio import files as audio
@@ -91,7 +90,7 @@ def measure(size: str, clips: int, rounds: int) -> dict:
     four = bare_runs(spotter.encoder, [sounds[0], *augmented(sounds[0])])
     whole = [bare_runs(spotter.encoder, batch) for batch in batches]
     first: list[float] = []
-    times = alternate(
+    times = turns(
         {
             "extract": lambda: [spotter.vectors(batch) for batch in batches],
             "extract floor": lambda: [run() for run in whole],
@@ -104,7 +103,8 @@ def measure(size: str, clips: int, rounds: int) -> dict:
         },
         rounds,
     )
-    times["first predict"] = median(first)
+    # The first round warms up.
+    times["first predict"] = first[1:]
     with ThreadPoolExecutor(2) as threads:
         cores = alternate(
             {
@@ -114,17 +114,23 @@ def measure(size: str, clips: int, rounds: int) -> dict:
             rounds,
             time.perf_counter,
         )
+    content, files = _file_times(spotter, 3 * rounds)
+    times |= files
+    names = [name for name in times if f"{name} floor" in times]
+    beside = {name: compared(times[name], times[f"{name} floor"]) for name in names}
     return {
         "size": size,
         "dim": dim,
-        "times_ms": times | _file_times(spotter, 3 * rounds),
-        "one_core": 1000 * len(sounds) / times["extract"],
+        "beside_floor": beside,
+        "file_bytes": content,
+        "one_core": 1000 * len(sounds) / beside["extract"]["time_ms"],
         "two_cores_gain": cores["one"] / cores["two"],
         "state_bytes": spotter.learner.state_bytes.total,
     }
 
 
-def _file_times(spotter: Spotter, rounds: int) -> dict[str, float]:
+def _file_times(spotter: Spotter, rounds: int) -> tuple[int, dict[str, list[float]]]:
+    """Bytes of a model file, and milliseconds by round of saving and loading it."""
     with tempfile.TemporaryDirectory() as folder:
         path, plain = Path(folder) / "model.tap", Path(folder) / "plain"
         spotter.save(path)
@@ -143,7 +149,7 @@ def _file_times(spotter: Spotter, rounds: int) -> dict[str, float]:
             "load": lambda: Spotter.load(path),
             "load floor": lambda: hashlib.sha256(path.read_bytes()).digest(),
         }
-        return alternate(calls, rounds, time.perf_counter) | {"file bytes": len(content)}
+        return len(content), turns(calls, rounds, time.perf_counter)
 
 
 def every_size(clips: int, rounds: int) -> list[dict]:

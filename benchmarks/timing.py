@@ -5,33 +5,62 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / "build" / "peers"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
-def alternate(
-    calls: dict[str, Callable[[], object]],
+def turns(
+    calls: Mapping[str, Callable[[], object]],
     rounds: int,
     clock: Callable[[], float] = time.process_time,
-) -> dict[str, float]:
-    """Median milliseconds of each call, all of them in every round; the first round warms up.
+    repeats: int = 1,
+) -> dict[str, list[float]]:
+    """Milliseconds of each call in each round; all take turns, and a round before them warms up.
 
     Time is the process's own on the core unless another clock is given: other programs disturb it
-    least, and what they disturb they disturb for all that take turns.
+    least, and what they disturb they disturb for all that take turns. Short calls are made
+    `repeats` times in a round.
     """
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(rounds + 1):
         for name, call in calls.items():
             start = clock()
-            call()
+            for _ in range(repeats):
+                call()
             if number:
-                times[name].append(1000 * (clock() - start))
-    return {name: median(taken) for name, taken in times.items()}
+                times[name].append(1000 * (clock() - start) / repeats)
+    return times
+
+
+def alternate(
+    calls: Mapping[str, Callable[[], object]],
+    rounds: int,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
+    """Median milliseconds of each call over `turns`."""
+    return {name: median(taken) for name, taken in turns(calls, rounds, clock).items()}
+
+
+def compared(taken: Sequence[float], floor: Sequence[float]) -> dict[str, float]:
+    """Put a call beside its floor, both timed in the same rounds.
+
+    The ratio is the median of the rounds' own, since what slows a round slows both; `low` and
+    `high` hold the middle half of them.
+    """
+    ratios = [one / other for one, other in zip(taken, floor, strict=True)]
+    low, ratio, high = quantiles(ratios, n=4, method="inclusive")
+    return {
+        "time_ms": median(taken),
+        "floor_ms": median(floor),
+        "ratio": ratio,
+        "low": low,
+        "high": high,
+    }
 
 
 class Missing(Exception):

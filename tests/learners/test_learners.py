@@ -106,6 +106,18 @@ def test_sqda_leans_on_pooled_variances_until_there_are_enough(rng):
         close(scores[:, k], -0.5 * (distances + np.linalg.slogdet(blend)[1]))
 
 
+def test_sqda_reference_is_each_words_covariance_alone(rng):
+    X, labels = draw(rng, n=30, dim=12)
+    X, labels = np.vstack([X, X[:1]]), np.append(labels, 3)
+    scores = taught(Sqda(eps=0.01, variant="reference"), X, labels).scores(X)
+    for k in range(4):
+        e = X - X[labels == k].mean(axis=0)
+        covariance = np.cov(X[labels == k].T, bias=True) if k < 3 else np.zeros((12, 12))
+        shrunk = 0.99 * covariance + 0.01 * np.eye(12)
+        distances = np.einsum("nd,de,ne->n", e, np.linalg.inv(shrunk), e)
+        close(scores[:, k], -0.5 * (distances + np.linalg.slogdet(shrunk)[1]))
+
+
 def test_sqda_scores_alike_where_there_is_no_room_to_keep_factors(rng):
     X, labels = draw(rng, n=150, dim=4)
     learner = taught(Sqda(), X, labels)
@@ -434,6 +446,17 @@ def test_icarl_forgets_less_than_finetune(rng):
     assert accuracy["icarl"] > 0.75 > 0.5 > accuracy["finetune"]
 
 
+def test_icarl_of_unit_length_takes_directions_alone(rng):
+    X, labels = draw(rng, n=60, words=3)
+    lengths = rng.uniform(0.1, 100, size=(60, 1)).astype(np.float32)
+    learner, other = (taught("icarl:unit_length=true", one, labels) for one in (X, X * lengths))
+    close(other.scores(X), learner.scores(X * lengths))
+    plain = taught("icarl", X / np.linalg.norm(X, axis=1, keepdims=True), labels)
+    close(learner.scores(X), plain.scores(X / np.linalg.norm(X, axis=1, keepdims=True)))
+    assert learner.linear() is None and plain.linear() is not None
+    assert np.isfinite(learner.scores(np.zeros((1, 8)))).all()
+
+
 def test_sovr_and_perceptron_shares_follow_their_scores():
     shares = Sovr().probabilities(np.array([[0.51, 0.5, 0.49]]))
     assert (np.diff(shares) < 0).all()
@@ -457,6 +480,7 @@ def test_sovr_and_perceptron_shares_follow_their_scores():
         ("ridge:lam=0", "0.0"),
         ("sqda:eps=2", "2.0"),
         ("sqda:enough=-1", "-1"),
+        ("sqda:variant=other", "'other'"),
         ("snb:var_smoothing=-1", "-1.0"),
         ("snb:enough=-1", "-1"),
         ("snb:variant=other", "'other'"),

@@ -64,6 +64,39 @@ def test_strength_is_the_oracle_approximating_shrinkage():
     np.testing.assert_allclose(learner.scores(X), given.scores(X), atol=0.01)
 
 
+@pytest.mark.parametrize(("n", "dim", "capped"), [(60, 10, False), (40, 4, True)])
+def test_strength_is_four_times_the_published_shrinkage(n, dim, capped):
+    """By the formula of Chen et al., its 2 / D terms included; nine tenths at most."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, dim)) + (0 if capped else 2 * rng.normal(size=(n, 1)))
+    words = [f"w{i % 2}" for i in range(n)]
+    learner = Ridge()
+    learner.learn_many(X.astype(np.float32), words)
+    correlations = np.corrcoef(X.T)
+    squares = np.square(correlations).sum()
+    share = ((1 - 2 / dim) * squares + dim**2) / ((n + 1 - 2 / dim) * (squares - dim))
+    assert bool(share > 0.9) is capped
+    given = Ridge(lam=4 * n * share / (1 - min(share, 0.9)))
+    given.learn_many(X.astype(np.float32), words)
+    np.testing.assert_allclose(learner.scores(X), given.scores(X), atol=1e-5)
+
+
+def test_strength_where_nothing_can_be_estimated():
+    """One sample, one feature, or features that go together in nothing."""
+    square = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]], dtype=np.float32)
+    for X, lam in ((square[:, :1], 4.0), (square, 4 * 4.0), (square[:1], 1.0)):
+        learner, given = Ridge(), Ridge(lam=lam)
+        words = ["on", "on", "off", "off"][: len(X)]
+        for one in (learner, given):
+            one.learn_many(X, words)
+        np.testing.assert_allclose(learner.scores(X), given.scores(X), atol=1e-6)
+
+
+def test_shares_are_ten_times_as_sharp_as_the_scores():
+    [shares] = Ridge().probabilities(np.array([[1.0, 0.8, 0.8]]))
+    np.testing.assert_allclose(shares[0] / shares[1:], np.exp(2), rtol=1e-6)
+
+
 def test_few_samples_do_not_collapse_on_real_vectors():
     """More samples never hurt much, where the paper's SLDA falls as samples near dimensions."""
     with np.load(shared("oracle", "reference_learners.npz")) as oracle:

@@ -226,14 +226,20 @@ def test_tstp_is_tap_2_and_tsdp_its_half():
         ("lp", [(32 / 3) ** 0.5, (35 / 3) ** 0.5]),
         ("rap:share=0.4", [4, 5, 0, 3]),
         ("rap:share=0.5,n_frames=8", [4, 5, 0, 3, -4, 1, -4, 1]),
+        ("rap:share=1", [4, 5, 0, 3, -4, 1]),
+        ("maxw:l=0", [4, 5]),
         ("maxw:l=1", [-4, 3, 4, 5, 0, 5]),
+        ("mix:alpha=0", [0, 3]),
+        ("mix:alpha=1", [4, 5]),
         ("flat:n_frames=2", [-4, 1, 4, 3]),
         ("flat:n_frames=4", [-4, 1, 4, 3, 0, 5, 0, 0]),
     ],
 )
 def test_by_hand(spec, vector):
     frames = np.array([[-4.0, 1.0], [4.0, 3.0], [0.0, 5.0]])
-    np.testing.assert_allclose(pooling(spec).pool(frames), vector, rtol=1e-6)
+    pooled = pooling(spec).pool(frames)
+    np.testing.assert_allclose(pooled, vector, rtol=1e-6)
+    assert pooled.dtype == np.float32
 
 
 def test_rap_searches_a_long_clip_whole_and_never_invents_zeros():
@@ -246,6 +252,12 @@ def test_rap_counts_as_on_paper():
     # 0.1 * 30 is a little above 3 in binary.
     counts = [pooling(f"rap:n_frames={n}").dim(1) for n in (1, 10, 11, 16, 30, 49, 70)]
     assert counts == [1, 1, 2, 2, 3, 5, 7]
+
+
+def test_lp_of_a_small_feature_is_not_lost_beside_a_large_one():
+    frames = np.array([[1e20, 1e-15], [3e20, 3e-15]])
+    wanted = np.cbrt(14) * np.array([1e20, 1e-15])
+    np.testing.assert_allclose(pooling("lp:p=3").pool(frames), wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["rap", "flat"])
@@ -288,6 +300,29 @@ def test_stochastic_draw_hangs_on_seed_and_clip():
     np.testing.assert_array_equal(first, back[::-1])
     shifted = np.roll(frames, 1, axis=1)
     assert (first != pooling("stochastic").pool(shifted, learning=True)).any()
+
+
+def test_stochastic_draws_anew_for_every_clip():
+    # Clips that differ as much as two takes of a word do; one feature fires in no frame.
+    rng = np.random.default_rng(0)
+    pattern = np.array([[1, -1], [0, -2], [3, -3], [4, -4]])
+    frames = (pattern * (1 + 0.1 * rng.standard_normal((4000, 4, 2)))).astype(np.float32)
+    drawn = pooling("stochastic").pool(frames, learning=True)
+    which = (frames == drawn[:, None]).argmax(axis=1)
+    for feature, shares in enumerate(([1 / 8, 0, 3 / 8, 4 / 8], [1 / 4] * 4)):
+        found = np.bincount(which[:, feature], minlength=4) / len(frames)
+        np.testing.assert_allclose(found, shares, atol=0.03)
+    # One feature's draw says nothing of the other's.
+    assert abs(np.corrcoef(which.T)[0, 1]) < 0.05
+
+
+def test_stochastic_draws_the_same_after_rounding():
+    frames = made_up(t=49)
+    rng = np.random.default_rng(0)
+    near = (frames * (1 + 1e-7 * rng.standard_normal(frames.shape))).astype(np.float32)
+    assert (near != frames).mean() > 0.3
+    drawn, again = (pooling("stochastic").pool(one, learning=True) for one in (frames, near))
+    assert np.mean(np.isclose(drawn, again, rtol=1e-5)) > 0.98
 
 
 def test_isqrt_cov_approaches_the_square_root():
@@ -379,6 +414,10 @@ def test_no_overflow(spec, scale):
         ("flat:n_frames=-1", "-1"),
         ("maxw:l=-1", "-1"),
         ("middle:n=0", "0"),
+        ("looks:places=0.5+nan,reaches=1+1", r"\(0.5, nan\)"),
+        ("looks:places=0.5,reaches=0", r"\(0.0,\)"),
+        ("looks:places=0.5,reaches=1000", r"\(1000.0,\)"),
+        ("looks:places=0.5,reaches=1+1", r"\(1.0, 1.0\)"),
         ("stochastic:seed=-1", "-1"),
         ("isqrt_cov:channels=0", "0"),
         ("isqrt_cov:iterations=0", "0"),
@@ -408,6 +447,30 @@ def test_looks_take_the_middle_of_a_second_for_a_word_and_all_but_the_margins_of
             counted.append(part.pool(frames)[0] * (last - first))
         wanted = np.clip(np.minimum(np.arange(t) + 1, last) - np.maximum(np.arange(t), first), 0, 1)
         np.testing.assert_allclose(counted, wanted, atol=1e-5)
+
+
+def test_looks_of_a_second_are_placed_in_the_word():
+    """Shares are of the word from its first to its last frame, not of the clip around it."""
+    frames = np.column_stack([np.arange(20.0), np.zeros(20)]).astype(np.float32)
+    for place in (0.0, 0.25, 1.0):
+        part = pooling(f"looks:places={place},reaches=0.1").stretched(20)
+        share = (np.arange(20) + 0.5 - 3.5) / 13
+        weights = np.exp(-np.square((share - place) / 0.1) / 2)
+        np.testing.assert_allclose(
+            part.pool(frames)[2], weights @ frames[:, 0] / weights.sum(), 1e-5
+        )
+        assert part.pool(frames).dtype == np.float32
+    assert part.stretched(7) is part
+
+
+def test_middle_frames_of_a_clip_longer_than_a_second_are_spread():
+    frames = np.arange(10.0)[:, None]
+    part = pooling("middle:n=3").stretched(9)
+    # Middles of the thirds of ten frames.
+    np.testing.assert_array_equal(part.pool(frames), [1, 5, 8])
+    np.testing.assert_array_equal(part.pool(frames[:9]), [3, 4, 5])
+    np.testing.assert_array_equal(pooling("middle:n=3").pool(frames), [3, 4, 5])
+    assert part.stretched(20) is part and part.second == 9
 
 
 def test_looks_refuse_frames_that_do_not_say_where():

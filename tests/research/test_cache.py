@@ -9,6 +9,7 @@ import soundfile
 
 from tapword import Spotter, registry
 from tapword.audio.align import align, fill
+from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError
 from tapword.research.cache import Cache, cache_key
 from tapword.spotter.encoder import Preparation
@@ -73,6 +74,18 @@ def test_caches_of_before_still_load(parts):
     vectors, kept = Cache(GOLDEN / "cache").get(keys["test 00"], 0)
     np.testing.assert_array_equal(vectors, np.arange(6, dtype=np.float32).reshape(2, 3))
     assert vectors.dtype == np.float32 and kept.tolist() == [0, 2]
+
+
+def test_a_revised_pooling_is_computed_anew(monkeypatch):
+    def keys():
+        specs = "avg", "stochastic", "blocks:poolings=stochastic"
+        made = [registry.build("poolings", spec) for spec in specs]
+        return [cache_key(Fixed(), "train", Logmel(), one) for one in made]
+
+    before = keys()
+    assert keys() == before
+    monkeypatch.setattr(registry.classes("poolings")["stochastic"], "revision", 2)
+    assert [old == new for old, new in zip(before, keys(), strict=True)] == [True, False, False]
 
 
 def test_vectors_words_and_broken_clips(dataset, cache, parts):

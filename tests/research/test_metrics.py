@@ -83,6 +83,11 @@ def test_matrices_that_are_none(matrix, message):
         metrics.plasticity(matrix)
 
 
+def test_a_matrix_of_whole_numbers():
+    matrix = [[100, 0], [50, 90]]
+    assert metrics.forgetting(matrix) == 50 and metrics.plasticity(matrix) == 95
+
+
 def test_accuracies_agree_with_scikit_learn(rng):
     words = ["go", "no", "up", "zoom in"]
     truth = rng.choice(words, size=200, p=[0.7, 0.1, 0.1, 0.1])
@@ -114,6 +119,7 @@ def test_gains_and_costs():
     assert metrics.relative_gain(100, 100) is None
     assert metrics.delta_p(3840**2, 95_000_000) == pytest.approx(15.5, abs=0.03)
     assert metrics.delta_fs(5 * 768, 768) == 5
+    assert metrics.delta_p(3, 1) == 300 and metrics.delta_fs(3, 1) == 3
     with pytest.raises(InputError, match="parameters must be at least 1, got 0"):
         metrics.delta_p(1, 0)
     with pytest.raises(InputError, match="length of a frame must be at least 1, got 0"):
@@ -162,6 +168,22 @@ def test_a_constant_feature_has_no_distance():
 def test_distances_of_nothing(vectors, labels, message):
     with pytest.raises(InputError, match=message):
         metrics.wasserstein(vectors, labels)
+
+
+def test_distances_do_not_overflow(rng):
+    vectors = rng.normal(size=(20, 3)).astype(np.float32)
+    small = metrics.wasserstein(vectors, ["a", "b"] * 10)
+    large = metrics.wasserstein(vectors * np.float32(1e30), ["a", "b"] * 10)
+    assert large.raw_mean == pytest.approx(1e30 * small.raw_mean)
+    assert large.standardised_mean == pytest.approx(small.standardised_mean)
+
+
+@pytest.mark.parametrize("wrong", [[], [[0.1, 0.2]], [0.1, np.nan]])
+def test_scores_that_are_none(wrong):
+    with pytest.raises(InputError, match="wanted scores"):
+        metrics.auroc([0.5], wrong)
+    with pytest.raises(InputError, match="wanted scores"):
+        metrics.auroc(wrong, [0.5])
 
 
 def test_auroc_is_that_of_scikit_learn(rng):

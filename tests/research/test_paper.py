@@ -1,5 +1,9 @@
 import csv
 import json
+import re
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,10 +17,20 @@ from tapword.errors import InputError
 from tapword.research import evaluate
 from tapword.research.cache import Cache
 from tapword.research.datasets.speech_commands import SpeechCommands
-from tapword.research.paper import TABLES, Settings, claims, console_tables, names, page, reproduce
+from tapword.research.paper import (
+    TABLES,
+    Settings,
+    claims,
+    console_tables,
+    figure3,
+    names,
+    page,
+    reproduce,
+)
 from tapword.research.paper import published as paper
-from tapword.research.paper.bench import Bench, Need
+from tapword.research.paper.bench import Bench, Need, TooLarge
 from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
+from tapword.research.paper.context import Context
 from tapword.research.paper.run import Outcome
 from tapword.research.records import Environment, Result
 from tests.conftest import shared, tone
@@ -120,8 +134,8 @@ def test_everything_at_once_shares_one_run(settings):
     assert len(streams) == len([one for one in results if not one["error"]])
     slda = [one["order"] for one in results if one["paper_name"] == "SLDA" and not one["error"]]
     # 12 poolings of table 3 and 9 more of tables 4 and 7 but flat; two in random order; two sizes
-    # of figure 3 with two poolings.
-    assert len(slda) == 12 + 9 + 2 + 4
+    # of figure 3 with two poolings, of MSWC and of the commands.
+    assert len(slda) == 12 + 9 + 2 + 8
     assert slda.count("iid") == 2
     assert outcome.banner[0].startswith("NOT THE PAPER'S DATA. Ours: speech_commands: 4 words")
     assert "24 training and 12 test clips" in outcome.banner[0]
@@ -196,15 +210,187 @@ def test_padding_makes_flat_longer(settings):
         reproduce("table7", settings(pad_to_s=0.5))
 
 
+def test_padded_clips_are_as_long_as_asked(data, settings):
+    for seconds in (1.0, 2.0):
+        bench = Bench(SpeechCommands(str(data / "commands")), settings(pad_to_s=seconds))
+        assert bench.facts()["clip_s"] == seconds
+        assert len(bench.dataset.read(bench.dataset.clips("test")[0])) == 16_000 * seconds
+
+
 def test_exact_switches_the_rules(settings):
     for exact in (False, True):
         outcome = reproduce("table1", settings(exact=exact, orderings=1)).as_json()
         used = {r["paper_name"]: r["learner"] for r in outcome["records"][0]["results"]}
         assert list(used) == list(names.LEARNERS)
         changed = {name for name, spec in used.items() if ":" in spec}
-        assert changed == (set() if exact else {"FT", "SNB", "CBCL", "SLDA", "SQDA", "iCaRL"})
+        wanted = {"FT", "SNB", "CBCL", "SLDA", "SQDA", "iCaRL"}
+        assert changed == ({"SNB", "SQDA"} if exact else wanted)
+        # Variances that lean on other words' are ours, and never stand under the paper's names.
+        alone = "enough=0" if exact else "variant=reference"
+        assert (used["SNB"], used["SQDA"]) == (f"snb:{alone}", f"sqda:{alone}")
     assert names.learner("FT", False, ["go", "up"]) == "finetune:vocabulary=go+up"
-    assert names.learner("FT", False, ["a,b", "up"]) == "finetune"
+    for word in ("a,b", "a+b"):
+        assert names.learner("FT", False, [word, "up"]) == "finetune"
+
+
+def test_the_papers_names_say_what_is_run():
+    """Numbers in the paper's names are the arguments of our parts, and nothing else is changed."""
+
+    def built(spec):
+        return registry.build("poolings", spec)
+
+    for table in (names.POOLINGS, names.LONG_POOLINGS):
+        for name, spec in table.items():
+            number = re.search(r"\d+", name)
+            given = int(number[0]) if number else None
+            family = re.match("AVGMAX|AVG|MAXW|MAX|MIX|RAP|L|TAP|TSDP|TSTP|STOCH|iSQRT|FLAT", name)[
+                0
+            ]
+            ours = built(spec)
+            assert ours.name == (
+                {"L": "lp", "STOCH": "stochastic", "iSQRT": "isqrt_cov"}.get(family, family.lower())
+            )
+            wanted = {
+                "MIX": {"alpha": 0.5},
+                "L": {"p": given},
+                "RAP": {"share": (given or 0) / 100},
+                "MAXW": {"l": given},
+                "TAP": {"R": given or 5},
+            }
+            for key, value in wanted.get(family, {}).items():
+                assert getattr(ours, key) == value, name
+            assert ours.arguments().keys() <= {*wanted.get(family, {}), *ours.parameters()}
+    assert names.POOLINGS.keys() == paper.TABLE3.rows.keys()
+    assert names.LONG_POOLINGS.keys() == paper.TABLE7.rows.keys()
+    assert [getattr(built(spec), "R", 1) for spec in names.MOMENTS] == [1, 2, 3, 4, 5, 6]
+    assert tuple(names.BACKBONES.values()) == paper.COLUMNS
+    for name, theirs in names.BACKBONES.items():
+        kind, size = re.fullmatch(r"(wav2vec2|emformer|hubert)_(base|large|xlarge)", name).groups()
+        short = {"wav2vec2": "W2V", "emformer": "Emf", "hubert": "HB"}[kind]
+        assert theirs == f"{short}-{ {'base': 'B', 'large': 'L', 'xlarge': 'XL'}[size] }"
+    assert names.LEARNERS.keys() == paper.TABLE1["acc"].rows.keys() - {"TAP-SLDA"}
+    for name, (right, reference) in names.LEARNERS.items():
+        kinds = {spec.partition(":")[0] for spec in (right, reference)}
+        assert kinds == {{"FT": "finetune", "PRCP": "perceptron"}.get(name, name.lower())}
+
+
+def test_names_are_split_and_compared():
+    assert names.split_specs(["a:x=1,y=2,b", " a:x=1,y=2 ,, c "]) == ["a:x=1,y=2", "b", "c"]
+    assert names.beside() == "mean of 6" and names.beside(None, among=2) == "mean of 2"
+    assert names.beside(Logmel()) == "mean of 6" and names.column(Logmel()) is None
+    assert names.beside(Untrained()) == names.column(Untrained()) == "W2V-B"
+    assert names.trained_name(Untrained("random")) == names.trained_name(Untrained())
+    assert names.trained_name(Logmel()) == "logmel"
+
+
+def test_backbones_are_tried_and_found_untrained_where_asked():
+    steps = []
+    found = names.find_backbones(
+        [Untrained(), "logmel"], untrained=True, progress=lambda *step: steps.append(step)
+    )
+    assert [one.name for one in found.usable] == ["logmel"]
+    assert list(found.lacking) == ["wav2vec2_base"]
+    assert [one.weights for one in found.untrained.values()] == ["random"]
+    assert steps == [("looking for weights", done, 2) for done in (1, 2)]
+    assert not names.find_backbones([Untrained(), "logmel"]).untrained
+    # Named, any network is run untrained; unnamed, those of the paper's table alone.
+    hubert = type("Hubert", (Untrained,), {"public_name": "hubert_base"})
+    assert list(names.find_backbones([hubert(), "logmel"], untrained=True).untrained) == [
+        "hubert_base"
+    ]
+    # An untrained network alone is enough, and one that cannot be had either way is named once.
+    assert list(names.find_backbones([Untrained()], untrained=True).untrained) == ["wav2vec2_base"]
+
+    def extract(self, audio):
+        raise Unavailable("torch is not here")
+
+    never = type("Never", (Untrained,), {"public_name": "hubert_base", "_extract": extract})
+    lacking = names.find_backbones([never(), "logmel"], untrained=True).lacking
+    assert lacking == {"hubert_base": "torch is not here"}
+    # A weight that was named stays, whatever is asked for all.
+    asked = names.find_backbones(["logmel", Untrained("random")], weights="random")
+    assert [one.spec for one in asked.usable] == ["logmel", "wav2vec2_base:weights=random"]
+
+
+def test_weights_are_those_asked_for_unless_a_name_has_its_own(monkeypatch):
+    # Nothing is built: the paper's networks are large.
+    monkeypatch.setattr(names, "_obstacle", lambda backbone: "")
+    given = ["hubert_base", "wav2vec2_base:weights=pretrained", "logmel"]
+    for weights, wanted in (("random", ["random", "pretrained"]), (None, ["pretrained"] * 2)):
+        usable = names.find_backbones(given, weights=weights).usable
+        assert [one.weights for one in usable[:2]] == wanted and len(usable) == 3
+    every = names.find_backbones(untrained=True)
+    assert [one.name for one in every.usable] == [*names.BACKBONES, *names.STAND_INS]
+    assert list(every.untrained) == ["wav2vec2_base", "wav2vec2_large"]
+
+
+def test_a_bench_runs_what_is_missing_alone(data, settings):
+    streams, asked = [], []
+
+    class Counted(Bench):
+        def splits(self, backbone, poolings):
+            asked.append(list(poolings))
+            return super().splits(backbone, poolings)
+
+    def progress(what, *_):
+        streams.append(what)
+
+    bench = Counted(SpeechCommands(str(data / "commands")), settings(progress=progress))
+    short, whole = Need("avg", "NCM"), Need("avg", "NCM", matrix=True)
+    other, mixed = Need("max", "NCM"), Need("avg", "NCM", order="iid")
+    assert bench.get(Logmel(), short) == Result(learner="NCM", dim=0)
+    # One with its matrix serves both; a second order and a second pooling are runs of their own.
+    bench.run(Logmel(), [short, whole, mixed, other, short])
+    assert list(bench.results) == [("logmel", one) for one in (whole, mixed, other)]
+    assert asked == [["avg", "max"]]
+    assert streams.count("streams") == 3 * 2
+    assert bench.get(Logmel(), short) is bench.get(Logmel(), whole)
+    assert bench.get(Logmel(), whole).bwt is not None and bench.get(Logmel(), mixed).bwt is None
+    assert bench.get(Logmel(), other).bwt is None
+    assert bench.get(Logmel(), other) is not bench.get(Logmel(), short)
+    bench.run(Logmel(), [short, other, mixed])
+    assert asked == [["avg", "max"], []] and streams.count("streams") == 3 * 2
+    result = bench.get(Logmel(), other)
+    assert (result.backbone, result.pooling, result.learner) == ("logmel", "max", "ncm")
+    assert bench.accuracy(Logmel(), other) == result.acc == by_hand(data, "max", "ncm").acc
+    # The order matters to this learner, so the right one was run.
+    by_class, shuffled = (Need("avg", "PRCP", order=order) for order in ("class-iid", "iid"))
+    bench.run(Logmel(), [by_class, shuffled])
+    for need in (by_class, shuffled):
+        assert (
+            bench.accuracy(Logmel(), need)
+            == by_hand(data, "avg", "perceptron", order=need.order).acc
+        )
+    assert bench.accuracy(Logmel(), by_class) != bench.accuracy(Logmel(), shuffled)
+    # A result without its matrix does not serve who wants it.
+    bench.run(Logmel(), [other._replace(matrix=True)])
+    assert asked[-1] == ["max"]
+
+
+def test_a_bench_says_what_it_ran_on(data, settings, tmp_path):
+    shutil.copytree(data / "commands", tmp_path / "commands")
+    (tmp_path / "commands" / "up" / f"{0:08x}_nohash_0.wav").write_bytes(b"no sound")
+    (tmp_path / "commands" / "go" / f"{TRAIN:08x}_nohash_0.wav").write_bytes(b"no sound")
+    chosen = settings(cache=Cache(tmp_path / "cache"), orderings=1)
+    bench = Bench(SpeechCommands(str(tmp_path / "commands")), chosen)
+    bench.run(Logmel(), [Need("avg", "NCM")])
+    bench.run(Logmel(), [Need("max", "NCM")])
+    facts = bench.facts()
+    assert (facts["skipped"], facts["orderings"], facts["clip_s"]) == (2, 1, 1.0)
+    assert (facts["n_words"], facts["n_train"], facts["n_test"]) == (4, 4 * TRAIN, 4 * TEST)
+    record = bench.as_json()
+    assert [one["order"] for one in record["results"]] == ["class-iid"] * 2
+    assert record["results"][0]["paper_name"] == "NCM" and record["skipped"] == 2
+
+
+def test_a_state_is_refused_from_the_first_byte_too_many(data, settings):
+    commands = SpeechCommands(str(data / "commands"))
+    learner = registry.build("learners", "slda:variant=reference")
+    gb = learner.bytes_for(32, len(WORDS)) / 1e9
+    for max_gb, refused in ((gb, False), (gb * 0.999, True)):
+        bench = Bench(commands, settings(max_gb=max_gb, orderings=1))
+        bench.run(Logmel(), [Need("avg", "SLDA")])
+        assert isinstance(bench.get(Logmel(), Need("avg", "SLDA")), TooLarge) is refused
 
 
 class Untrained(Logmel):
@@ -276,11 +462,88 @@ def test_figure3_says_what_cannot_be_had(settings):
     [made] = reproduce("figure3", settings(orderings=1)).tables
     [shown] = made.comparisons
     rows = [name for name, _ in shown.rows]
-    assert rows == ["de, 2", "de, 4", "de, mean", "mean of all"]
+    beside = "speech_commands"
+    sets = ["de, 2", "de, 4", f"{beside}, 2", f"{beside}, 4"]
+    assert rows == [*sets, "de, mean", f"{beside}, mean", "mean of all"]
     assert shown.cell("de, mean", "FT").paper == 1.5
-    [absent] = [note for note in made.notes if "100 words" in note]
-    assert "has 4 words" in absent
-    assert made.drawings[0].count("<rect") == 6
+    absent, other = [note for note in made.notes if "100 words" in note]
+    assert "has 4 words" in absent and other.endswith("wanted 100 words, there are 4")
+    assert made.drawings[0].count("<rect") == 3 * 4
+
+
+def test_figure3_gains_are_of_tap_over_the_average():
+    values = {Need("avg", "SLDA"): 80.0, Need("tap", "SLDA"): 85.0}
+    bench = SimpleNamespace(accuracy=lambda backbone, need: values[need])
+    assert figure3.gain(bench, Logmel()) == 25
+    assert (paper.FIGURE3_WORDS, paper.FIGURE3_CLIPS) == ((25, 50, 100), 1000)
+
+
+def test_figure3_means_by_hand():
+    accuracies = {("ar", 25): (90, 92), ("de", 25): (80, 85), ("de", 100): (60, 80)}
+    sets = {}
+    for key, (slda, tap) in accuracies.items():
+        values = dict(zip(figure3.METHODS.values(), (slda, tap, key[1] / 100), strict=True))
+        results = {need: Result(learner=need.learner, dim=1, acc=a) for need, a in values.items()}
+        sets[key] = SimpleNamespace(
+            dataset=SimpleNamespace(notes=[]),
+            run=lambda *_: None,
+            get=lambda backbone, need, results=results: results[need],
+            accuracy=lambda backbone, need, results=results: results[need].acc,
+        )
+    [shown] = figure3.figure3(Context(None, [Logmel()], {}, sets, [])).comparisons
+    rows = {name: [cell.ours for cell in cells] for name, cells in shown.rows}
+    assert rows == {
+        "ar, 25": [90, 92, 0.25, 20],
+        "de, 25": [80, 85, 0.25, 25],
+        "de, 100": [60, 80, 1, 50],
+        "ar, mean": [90, 92, 0.25, 20],
+        "de, mean": [70, 82.5, 0.625, 37.5],
+        "mean of all": pytest.approx([230 / 3, 257 / 3, 0.5, 95 / 3]),
+        "mean, 100 words": [60, 80, 1, 50],
+    }
+    beside = {name: [cell.paper for cell in cells] for name, cells in shown.rows}
+    assert beside["ar, mean"] == [None] * 4 and beside["de, mean"] == [None, None, 1.5, None]
+    assert beside["mean of all"] == [None, None, pytest.approx(1.56), 12.8]
+    assert beside["mean, 100 words"] == [None, None, None, 12.6]
+
+
+def test_figure3_of_mswc_alone_needs_no_other_data(data, settings):
+    outcome = reproduce("figure3", replace(settings(orderings=1, mswc=None), data=data / "mswc"))
+    rows = [name for name, _ in outcome.tables[0].comparisons[0].rows]
+    assert rows == ["de, 2", "de, 4", "de, mean", "mean of all"]
+
+
+def test_figure3_learns_as_many_clips_as_the_paper_and_says_which_it_left_out(
+    data, settings, tmp_path, monkeypatch
+):
+    language = tmp_path / "de"
+    language.mkdir()
+    (language / "clips").symlink_to(data / "mswc" / "de" / "clips")
+    table = (data / "mswc" / "de" / "de_splits.csv").read_text()
+    for word in WORDS.keys() - {"up"}:
+        table = table.replace(f"{word},True,s0", f"{word},False,s0")
+    (language / "de_splits.csv").write_text(table)
+    monkeypatch.setattr(paper, "FIGURE3_CLIPS", 4)
+    chosen = settings(n_words=(1, 4), orderings=1, mswc=tmp_path)
+    commands = SpeechCommands(str(data / "commands"))
+    micro, absent = figure3.micro_sets(tmp_path, chosen, commands)
+    assert not absent and len(micro) == 4
+    assert micro["de", 1].dataset.words == ["up"]
+    assert micro["speech_commands", 1].dataset.words == ["go"]
+    for (_, size), bench in micro.items():
+        assert len(bench.dataset.clips("train")) == 4 * size
+        assert len(bench.dataset.clips("test")) == TEST * size
+    assert len(commands.clips("train")) == TRAIN * len(WORDS)
+    [made] = reproduce("figure3", chosen).tables
+    assert "de, 4 words: 3 rows not marked valid left out (valid_only)" in made.notes
+    assert any("does not mark as valid" in note for note in made.notes)
+
+
+def test_the_other_reading_of_the_large_backbones_stands_beside_their_figures(settings):
+    for spec, theirs in (("hubert_large:layer=24", "HB-L"), ("hubert_xlarge:layer=48", "HB-XL")):
+        assert names.column(registry.build("backbones", spec)) == theirs
+        [made] = reproduce("table3", settings(orderings=1)).tables
+        assert any(spec in note for note in made.notes)
 
 
 def test_the_papers_figures_are_its_tables():

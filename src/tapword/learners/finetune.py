@@ -140,13 +140,16 @@ class Finetune(Learner):
         self._velocity += np.multiply(self._layer, self.weight_decay, out=self._scratch)
         self._layer -= np.multiply(self._velocity, self.lr, out=self._scratch)
 
-    def linear(self) -> tuple[np.ndarray, np.ndarray]:
+    def linear(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Weights (rows, D) and biases (rows,) of the outputs that had a sample."""
+        return self._outputs()
+
+    def _outputs(self) -> tuple[np.ndarray, np.ndarray]:
         layer = self._layer[: self._begun].astype(np.float64)
         return layer[:, :-1], layer[:, -1]
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        weights, biases = self.linear()
+        weights, biases = self._outputs()
         return X @ weights.T + biases
 
     def _forget(self, k: int) -> None:

@@ -15,7 +15,8 @@ class Snb(StatisticsLearner):
     w_k = max(0, 1 - (n_k - 1) / enough)
 
     M2_k are the summed squared deviations of word k (Welford), v = sum M2_k / (N - K) the
-    variances within words, pooled.
+    variances within words, pooled. Mixing in v is ours; the method's own code is variant
+    "reference".
 
     Parameters
     ----------

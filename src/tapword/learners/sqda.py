@@ -20,7 +20,8 @@ class Sqda(StatisticsLearner):
     w_k = max(0, 1 - (n_k - 1) / enough)
 
     S_k is the scatter of word k around its mean and V the diagonal matrix of the features'
-    variances within words, sum S_k / (N - K).
+    variances within words, sum S_k / (N - K). Mixing in V is ours; the method's own rule, w_k = 0,
+    is variant "reference".
 
     Parameters
     ----------
@@ -30,6 +31,9 @@ class Sqda(StatisticsLearner):
         With more samples than this, only a word's own covariance counts; with fewer it is mixed
         with V. None: four times the vector's length. 0: never mixed, except that a single sample,
         which has no covariance, takes V.
+    variant
+        "exact", or "reference": as published, V is never mixed in, and the covariance of a single
+        sample is eps I.
 
     Notes
     -----
@@ -54,11 +58,13 @@ class Sqda(StatisticsLearner):
 
     eps: float = 1e-4
     enough: int | None = None
+    variant: str = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("eps", 0 < self.eps <= 1, "above 0 and at most 1")
         self._require_whole("enough", 0, none=True)
+        self._require_one_of("variant", "exact", "reference")
 
     def _start(self, dim: int) -> None:
         self._changes = 0
@@ -101,7 +107,7 @@ class Sqda(StatisticsLearner):
         statistics = self.statistics
         dim, n = statistics.dim, int(statistics.counts[k])
         enough = ENOUGH_PER_NUMBER * dim if self.enough is None else self.enough
-        alone = n > max(enough, 1)
+        alone = n > max(enough, 1) or self.variant == "reference"
         source = (n, 0 if alone else self._changes)
         held = self._factors.get(k)
         if held is not None and held[0] == source:

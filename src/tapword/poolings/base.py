@@ -19,6 +19,8 @@ class Pooling(Part, ABC):
 
     # Whether the number of frames must be agreed on before the vector's length is known.
     needs_length = False
+    # Raised when the same arguments come to give other vectors: kept ones are computed anew.
+    revision = 0
     # Whether `reduce_tensor` is written.
     on_device = False
 

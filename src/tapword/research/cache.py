@@ -31,7 +31,8 @@ from tapword.spotter.lengths import CLIP_S, MAX_S
 
 # Clips of one file: an interrupted run loses the work of so many at most.
 SHARD = 128
-# Raise it whenever a backbone, a pooling or augmented copies compute something else than before.
+# Raise it whenever a backbone or augmented copies compute something else than before; a pooling has
+# a `revision` of its own.
 LAYOUT = 5
 # What files of ours end in; the last two are left by a run that was killed while it wrote.
 SUFFIXES = (".npz", ".new", ".tmp")
@@ -276,6 +277,7 @@ def cache_key(
     shard: int = SHARD,
 ) -> str:
     """Hash of everything that a split's vectors depend on: the name of their folder."""
+    revisions = [one.revision for one in pooling.each(len(backbone.dims))]
     parts = [
         LAYOUT,
         shard,
@@ -289,5 +291,6 @@ def cache_key(
         backbone.weights_sha256,
         backbone.precision,
         registry.store(pooling),
+        *(revisions if any(revisions) else []),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,5 +1,6 @@
 """What every data set is: clips of words in three splits, read one at a time."""
 
+import collections
 import copy
 import functools
 import hashlib
@@ -121,6 +122,26 @@ class Dataset(registry.Part, ABC):
             )
         twice = [clip._replace(split=split) for clip in named for split in ("train", "test")]
         other._found = self._found._replace(clips=twice)
+        return other
+
+    def commonest(self, n_words: int, n_clips: int) -> Self:
+        """Give the data set with those `n_words` alone that have most training clips.
+
+        At most `n_clips` training clips of each are drawn; words alike go by the alphabet.
+        """
+        counts = collections.Counter(clip.word for clip in self.clips("train"))
+        if len(counts) < n_words:
+            raise InputError(f"{self.name}: wanted {n_words} words, there are {len(counts)}")
+        chosen = set(sorted(counts, key=lambda word: (-counts[word], word))[:n_words])
+        room = dict.fromkeys(chosen, n_clips)
+        kept = []
+        for clip in sorted(self._found.clips, key=lambda clip: random_rank(0, clip.path.name)):
+            if clip.word in chosen and (clip.split != "train" or room[clip.word]):
+                room[clip.word] -= clip.split == "train"
+                kept.append(clip)
+        other = copy.copy(self)
+        kept.sort(key=lambda clip: (clip.word, clip.path.as_posix()))
+        other._found = self._found._replace(clips=kept)
         return other
 
     def read(self, clip: Clip) -> np.ndarray:

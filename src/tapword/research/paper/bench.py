@@ -48,7 +48,8 @@ class Settings:
     Attributes
     ----------
     data, dataset, mswc
-        Folder of the data set and its kind, and folder of MSWC if that is not `data`.
+        Folder of the data set and its kind, and folder of MSWC if that is not `data`; figure 3 then
+        shows the data set's commonest words besides.
     backbones, weights
         Backbones or their names, none: all that can be had; "random" for those without training.
     exact

@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tapword.backbones.base import Backbone
+from tapword.research.datasets.mswc import Mswc
 from tapword.research.paper import figure3
 from tapword.research.paper import published as paper
 from tapword.research.paper.bench import Bench, Need
@@ -123,12 +124,13 @@ def claims(context: Context) -> Reproduced:
             values.append(claim.recompute(source) if meant else None)
         shown.add(claim.text, [Cell(value, claim.figure) for value in values])
     figure3.run(context)
+    mswc = {key: one for key, one in context.micro_sets.items() if isinstance(one.dataset, Mswc)}
     largest = max(paper.FIGURE3_WORDS)
     for text, figure, sizes in (
-        ("TAP-SLDA over SLDA on MSWC", SAID["mswc"], {size for _, size in context.micro_sets}),
+        ("TAP-SLDA over SLDA on MSWC", SAID["mswc"], {size for _, size in mswc}),
         (f"the same, {largest} words", SAID["mswc, 100 words"], {largest}),
     ):
-        benches = [bench for (_, size), bench in context.micro_sets.items() if size in sizes]
+        benches = [bench for (_, size), bench in mswc.items() if size in sizes]
         gains = [
             mean(figure3.gain(bench, one) for bench in benches for one in backbones)
             for backbones in columns.values()

@@ -1,9 +1,13 @@
 """Figure 3: micro-sets of the Multilingual Spoken Words Corpus, a language and a size each."""
 
+import itertools
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
+from tapword.research.datasets.base import Dataset
 from tapword.research.datasets.mswc import Mswc
 from tapword.research.paper import charts
 from tapword.research.paper import published as paper
@@ -31,20 +35,29 @@ def languages(root: Path) -> list[str]:
     return sorted(found, key=lambda name: (name not in paper.FIGURE3_FT, name))
 
 
-def micro_sets(root: Path, settings: Settings) -> tuple[dict[tuple[str, int], Bench], list[str]]:
-    """Micro-sets by language and size that can be had, and sentences on those that cannot."""
+def micro_sets(
+    root: Path, settings: Settings, beside: Dataset | None = None
+) -> tuple[dict[tuple[str, int], Bench], list[str]]:
+    """Micro-sets by language and size that can be had, and sentences on those that cannot.
+
+    `beside` is a data set whose commonest words are taken in the same way, under its own name.
+    """
+    sources: dict[str, Callable[..., Dataset]] = {
+        language: partial(Mswc, str(root), language) for language in languages(root)
+    }
+    if sources and beside is not None:
+        sources[beside.name] = beside.commonest
     made: dict[tuple[str, int], Bench] = {}
     absent = []
-    for language in languages(root):
-        for size in settings.n_words:
-            dataset = Mswc(str(root), language, n_words=size, n_clips=paper.FIGURE3_CLIPS)
-            try:
-                dataset.clips("test")
-            except InputError as error:
-                message = str(error).replace(str(root), root.name)
-                absent.append(f"{language}, {size} words: {message}")
-                continue
-            made[language, size] = Bench(dataset, settings)
+    for (name, make), size in itertools.product(sources.items(), settings.n_words):
+        try:
+            dataset = make(n_words=size, n_clips=paper.FIGURE3_CLIPS)
+            dataset.clips("test")
+        except InputError as error:
+            message = str(error).replace(str(root), root.name)
+            absent.append(f"{name}, {size} words: {message}")
+        else:
+            made[name, size] = Bench(dataset, settings)
     return made, absent
 
 
@@ -58,9 +71,9 @@ def banner(micro: dict[tuple[str, int], Bench]) -> str:
     whole = {language for language, _ in micro} >= set(paper.FIGURE3_FT)
     loud = "" if whole else "NOT THE PAPER'S LANGUAGES. "
     return (
-        f"{loud}MSWC, ours: {'; '.join(used)}. The paper's: {', '.join(paper.FIGURE3_FT)} with "
-        f"{', '.join(map(str, paper.FIGURE3_WORDS))} words, {paper.FIGURE3_CLIPS} training clips "
-        "of each."
+        f"{loud}Micro-sets, ours: {'; '.join(used)}. The paper's, of MSWC: "
+        f"{', '.join(paper.FIGURE3_FT)} with {', '.join(map(str, paper.FIGURE3_WORDS))} words, "
+        f"{paper.FIGURE3_CLIPS} training clips of each."
     )
 
 
@@ -89,7 +102,12 @@ def figure3(context: Context) -> Reproduced:
         groups = [(name, [one.ours for one in row[: len(METHODS)]]) for name, row in sets]
         title = f"{backbone.spec}: Acc per language and words"
         drawings.append(charts.bars(title, list(METHODS), groups))
-    return Reproduced(tables, context.absent, drawings)
+    left_out = [
+        f"{language}, {size} words: {note}"
+        for (language, size), bench in context.micro_sets.items()
+        for note in bench.dataset.notes
+    ]
+    return Reproduced(tables, left_out + context.absent, drawings)
 
 
 def _table(context: Context, backbone: Backbone) -> Comparison:

@@ -21,16 +21,17 @@ BACKBONES = {
 # Encoders whose weights come with a Python package; the paper's have to be downloaded.
 STAND_INS = ("speech_embedding", "wakehubert_tiny", "moonshine_tiny", "moonshine_base")
 
-# The paper's name -> the right rule, and what the paper's code very likely ran.
+# The paper's name -> the right rule, and what the paper's code very likely ran. Our repairs of few
+# samples (`snb` and `sqda` by themselves) stand under neither.
 LEARNERS = {
     "FT": ("finetune", "finetune:vocabulary={words}"),
     "PRCP": ("perceptron", "perceptron"),
-    "SNB": ("snb", "snb:variant=reference"),
+    "SNB": ("snb:enough=0", "snb:variant=reference"),
     "SOvR": ("sovr", "sovr"),
     "NCM": ("ncm", "ncm"),
     "CBCL": ("cbcl", "cbcl:variant=reference"),
     "SLDA": ("slda", "slda:variant=reference"),
-    "SQDA": ("sqda", "sqda:enough=0"),
+    "SQDA": ("sqda:enough=0", "sqda:variant=reference"),
     "iCaRL": ("icarl", "icarl:vocabulary={words}"),
 }
 POOLINGS = {

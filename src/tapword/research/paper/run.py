@@ -68,14 +68,15 @@ def reproduce(table: str, settings: Settings) -> Outcome:
     wanted = check(table)
     micro_root = settings.mswc or settings.data
     dataset: Dataset | None = None
-    if wanted != ["figure3"]:
+    if wanted != ["figure3"] or settings.mswc:
         # A wrong folder is told before weights are looked for.
         dataset = registry.build("datasets", settings.dataset, root=str(settings.data))
         dataset.clips("test")
     micro: dict[tuple[str, int], Bench] = {}
     absent: list[str] = []
     if {"figure3", "claims"} & set(wanted):
-        micro, absent = figure3.micro_sets(micro_root, settings)
+        beside = dataset if "figure3" in wanted and settings.mswc else None
+        micro, absent = figure3.micro_sets(micro_root, settings, beside)
     if table == ALL and not micro:
         wanted.remove("figure3")
         absent.append("figure3 is left out: no languages of MSWC there; give --mswc DIR")
