@@ -16,7 +16,7 @@ from tapword.errors import InputError
 from tapword.export.c.ear import add_ear, ear_floats
 from tapword.export.c.tables import Tables, quote
 from tapword.export.onnx import frames
-from tapword.export.onnx.file import require_words, thresholds
+from tapword.export.onnx.file import thresholds
 from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
@@ -56,24 +56,24 @@ POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "tstp": lambda pooling: (MOMENT, 2, 0),
 }
 # Learner -> what its rule in C is told by #define.
-RULES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "cosine": lambda learner: {
-        "STRENGTH": learner.strength * learner.dim,
+RULES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
+    "cosine": lambda learner, dim: {
+        "STRENGTH": learner.strength * dim,
         "VARIANCES": int(learner.prior == "diagonal"),
     },
-    "slda": lambda learner: {
+    "slda": lambda learner, dim: {
         "EPS": float(learner.eps),
-        "STRENGTH": 0.0 if learner.prior == "none" else learner.strength * learner.dim,
+        "STRENGTH": 0.0 if learner.prior == "none" else learner.strength * dim,
         "VARIANCES": int(learner.prior == "diagonal"),
         "REFERENCE": int(learner.variant == "reference"),
     },
-    "ridge": lambda learner: {
+    "ridge": lambda learner, dim: {
         "BALANCED": int(learner.balanced),
         "OAS_TIMES": learner.oas_times,
         "MAX_SHRINKAGE": MAX_SHRINKAGE,
         "LAM": float(learner.lam or 0.0),
     },
-    "ncm": lambda learner: {},
+    "ncm": lambda learner, dim: {},
 }
 
 
@@ -91,12 +91,11 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
     Parameters
     ----------
     spotter
-        With words; one backbone (tapword_ear, speech_embedding or logmel), and a learner whose
-        state is the shared statistic: cosine, slda, ridge or ncm.
+        With words or without; one backbone (tapword_ear, speech_embedding or logmel), and a learner
+        whose state is the shared statistic: cosine, slda, ridge or ncm.
     max_words
         Words that the device has room for; negatives of a word count as one more.
     """
-    require_words(spotter)
     if len(spotter.backbones) != 1:
         raise InputError(f"a C header takes one backbone, the model has {len(spotter.backbones)}")
     [backbone] = spotter.backbones
@@ -106,7 +105,7 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
             f"max_words must be at least {len(learner.rows)}, the words taught (negatives of a "
             f"word count as one more); got {max_words}"
         )
-    files, settings = _rule(learner)
+    files, settings = _rule(learner, _dim(spotter))
     [pooling], aligned = spotter.encoder.poolings, spotter.encoder.preparation.align
     poolings = block_poolings(pooling, backbone, aligned)
     room = max([NAME_BYTES, *(len(_name(row).encode()) + 1 for row in learner.rows)])
@@ -159,11 +158,11 @@ def _files(settings: dict[str, Any]) -> list[str]:
     return [name for name, needed in wanted.items() if needed]
 
 
-def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
+def _rule(learner: base.Learner, dim: int) -> tuple[list[str], dict[str, Any]]:
     """Files of a learner's rule in C, and what these are told by #define."""
     if learner.name not in RULES or not isinstance(learner, StatisticsLearner):
         raise InputError(f"learner {learner.name} cannot be exported to C; {', '.join(RULES)} can")
-    statistics = learner.statistics
+    statistics = learner.statistics_for(dim)
     if isinstance(statistics, SketchStatistics | WordStatistics):
         raise InputError(
             f"learner {learner.spec} cannot be exported to C: a covariance that is lowrank or "
@@ -173,7 +172,7 @@ def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
         raise InputError(f"a model of more than {MOST_SAMPLES:,} samples cannot be exported to C")
     size = statistics.blocks.size
     settings = {"BLOCK": size, "FACTOR": packed_size(size), "RAISES": ", ".join(map(repr, RAISES))}
-    settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner)
+    settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner, dim)
     rule = f"{learner.name}.h"
     return ["solve.h", rule] if learner.keeps_scatter else [rule], settings
 
@@ -189,7 +188,7 @@ def _pooling(pooling: Pooling) -> tuple[int, int, int]:
 def _settings(spotter: Spotter) -> dict[str, Any]:
     """Give what the C code is told by #define, beside what its tables need."""
     learner, [backbone] = spotter.learner, spotter.backbones
-    state, known = learner.state(), list(thresholds(spotter).values())
+    state, known = _state(spotter), list(thresholds(spotter).values())
     return _hearing(backbone) | {
         "NOT": quote(NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
@@ -214,7 +213,7 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "FLOOR": f"{logmel.FLOOR}f",
         "CONSTANT": repr(float(CONSTANT)),
         "BLOCKS": len(backbone.dims),
-        "DIM": learner.dim,
+        "DIM": _dim(spotter),
         "LARGEST_SQUARE": repr(base.LARGEST**2),
         "WORDS": len(learner.rows),
         "SAMPLES": int(state["n_scatter"][0]),
@@ -233,6 +232,18 @@ def _hearing(backbone: Backbone) -> dict[str, Any]:
     count = 1 + (LONGEST + 2 * written.before - logmel.WINDOW) // logmel.STEP
     told |= {"PAD": written.before, "MEL_FRAMES": count}
     return told | ({"FRAME": backbone.dims[0], "FRAMES": count} if written.in_c else {})
+
+
+def _dim(spotter: Spotter) -> int:
+    """Numbers per vector, of a spotter that was taught nothing too."""
+    return spotter.learner.dim or spotter.encoder.dim()
+
+
+def _state(spotter: Spotter) -> dict[str, np.ndarray]:
+    """Arrays of the learner, of a spotter that was taught nothing too."""
+    learner = spotter.learner
+    assert isinstance(learner, StatisticsLearner)
+    return learner.statistics_for(_dim(spotter)).arrays()
 
 
 def _name(row: base.Row) -> str:
@@ -312,7 +323,9 @@ def _add_mel(tables: Tables, backbone: Backbone) -> None:
 
 
 def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
-    rows, state, known = spotter.learner.rows, spotter.learner.state(), thresholds(spotter)
+    rows, state, known = spotter.learner.rows, _state(spotter), thresholds(spotter)
+    if not rows:
+        return
     # Negatives are never said, and a word without a threshold always counts.
     lowest = -np.finfo(np.float32).max
     tables.add_names("tapword_taught_names", list(map(_name, rows)), room)

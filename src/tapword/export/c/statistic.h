@@ -2,8 +2,11 @@
 
 void tapword_start(tapword *t)
 {
+#if TAPWORD_WORDS
     size_t k;
+#endif
     memset(t, 0, sizeof *t);
+#if TAPWORD_WORDS
     t->words = TAPWORD_WORDS;
     t->samples = TAPWORD_SAMPLES;
     for (k = 0; k < TAPWORD_WORDS; k++) {
@@ -14,6 +17,7 @@ void tapword_start(tapword *t)
     memcpy(t->means, tapword_taught_means, sizeof tapword_taught_means);
 #if TAPWORD_SCATTER
     memcpy(t->scatter, tapword_taught_scatter, sizeof tapword_taught_scatter);
+#endif
 #endif
 }
 
