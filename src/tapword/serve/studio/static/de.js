@@ -203,6 +203,18 @@ export default {
   notReadable: 'Das Mikrofon wird von einem anderen Programm benutzt. Schließen Sie es und versuchen Sie es noch einmal.',
   unopened: reason => `Das Mikrofon ließ sich nicht öffnen: ${reason}`,
 
+  // What the page says otherwise where there is no program, and all of it happens in the browser.
+  alone: {
+    file: 'In diesem Browser',
+    privacy: 'Alles geschieht auf dieser Seite: Kein Ton verlässt sie, und was Sie aufnahmen, behält sie, bis sie geschlossen wird. Was Sie beibrachten, bleibt in diesem Browser, als Statistik der Wörter, nie als Aufnahme.',
+    insecure: 'Browser geben das Mikrofon nur sicheren Seiten: Öffnen Sie diese mit https oder von diesem Rechner. Dateien gehen auch so.',
+    notConnected: 'Einen Moment bitte: Die Seite lädt noch.',
+    useText: n => `Die Wörter der Datei treten an die Stelle von ${count(n, 'Wort', 'Wörtern')} hier. Das lässt sich nicht rückgängig machen: Laden Sie vorher herunter, was Sie noch brauchen.`,
+    cannotUse: reason => `Die Wörter, die dieser Browser hat, lassen sich nicht lesen, und das nächste gelernte Wort tritt an ihre Stelle. ${reason}`,
+    notStored: 'Dieser Browser behält die Wörter nicht: Laden Sie sie herunter, bevor Sie die Seite schließen.',
+    notLoaded: reason => `Die Seite konnte nicht ganz geladen werden. Versuchen Sie es noch einmal mit Netz. (${reason})`,
+  },
+
   // What the studio says.
   studio: [
     [/^no speech was heard: say the word aloud; is this the right microphone\?$/, 'es war keine Sprache zu hören: Sagen Sie das Wort laut; ist es das richtige Mikrofon?'],

@@ -201,6 +201,18 @@ export default {
   notReadable: 'The microphone is in use by another program. Close that, then try again.',
   unopened: reason => `The microphone could not be opened: ${reason}`,
 
+  // What the page says otherwise where there is no program, and all of it happens in the browser.
+  alone: {
+    file: 'In this browser',
+    privacy: 'Everything happens in this page: no sound leaves it, and it holds what you recorded until it is closed. What you taught is kept in this browser, as statistics of the words, never a recording.',
+    insecure: 'Browsers lend the microphone to secure pages only: open this one by https, or from this machine. Files can be taught all the same.',
+    notConnected: 'One moment, please: the page is still loading.',
+    useText: n => `Its words take the place of the ${count(n, 'word')} here. This cannot be undone: download what is here first if it may be needed.`,
+    cannotUse: reason => `The words that this browser holds cannot be read, and the next word that is taught takes their place. ${reason}`,
+    notStored: 'This browser does not keep the words: download them before you close the page.',
+    notLoaded: reason => `The page could not be loaded whole. Try it again with a network. (${reason})`,
+  },
+
   // What the studio says, where another language says it otherwise: [pattern, text].
   studio: [],
 };

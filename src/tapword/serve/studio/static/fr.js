@@ -202,6 +202,18 @@ export default {
   notReadable: 'Le microphone est utilisé par un autre programme. Fermez-le, puis réessayez.',
   unopened: reason => `Le microphone n’a pas pu être ouvert : ${reason}`,
 
+  // What the page says otherwise where there is no program, and all of it happens in the browser.
+  alone: {
+    file: 'Dans ce navigateur',
+    privacy: 'Tout se passe dans cette page : aucun son ne la quitte, et elle garde ce que vous avez enregistré jusqu’à sa fermeture. Ce que vous avez appris au modèle reste dans ce navigateur, sous forme de statistiques des mots, jamais d’enregistrement.',
+    insecure: 'Les navigateurs ne prêtent le microphone qu’aux pages sécurisées : ouvrez celle-ci par https, ou depuis cet ordinateur. Les fichiers fonctionnent malgré tout.',
+    notConnected: 'Un instant : la page se charge encore.',
+    useText: n => `Ses mots prennent la place ${n < 2 ? 'du mot' : `des ${n} mots`} d’ici. Cela ne s’annule pas : téléchargez d’abord ce dont vous aurez besoin.`,
+    cannotUse: reason => `Les mots que garde ce navigateur ne peuvent pas être lus, et le prochain mot appris prendra leur place. ${reason}`,
+    notStored: 'Ce navigateur ne garde pas les mots : téléchargez-les avant de fermer la page.',
+    notLoaded: reason => `La page n’a pas pu être chargée en entier. Réessayez avec un réseau. (${reason})`,
+  },
+
   // What the studio says.
   studio: [
     [/^no speech was heard: say the word aloud; is this the right microphone\?$/, 'aucune parole entendue : dites le mot à voix haute ; est-ce le bon microphone ?'],
