@@ -1,0 +1,77 @@
+/* The spotter as JavaScript calls it: one model and one stream, all of their memory in the module.
+   core.js is the other side of every function here. */
+#define TAPWORD_IMPLEMENTATION
+#include "model.h"
+
+#define EXPORT(name) __attribute__((export_name(#name)))
+/* More events than any stretch of sound has that fits into the room for it. */
+#define EVENTS 64
+
+static tapword model;
+static tapword_listener listener;
+static tapword_event events[EVENTS];
+static float audio[TAPWORD_MAX_STEPS * TAPWORD_HOP];
+static char text[2][TAPWORD_NAME_BYTES + 1];
+static uint8_t state[sizeof(tapword)];
+static float score;
+
+/* Room for what is given and taken. */
+EXPORT(room_audio) float *room_audio(void) { return audio; }
+EXPORT(room_samples) size_t room_samples(void) { return sizeof audio / sizeof audio[0]; }
+EXPORT(room_text) char *room_text(int which) { return text[which]; }
+EXPORT(room_bytes) size_t room_bytes(void) { return TAPWORD_NAME_BYTES; }
+EXPORT(room_state) uint8_t *room_state(void) { return state; }
+EXPORT(room_state_bytes) size_t room_state_bytes(void) { return sizeof state; }
+
+EXPORT(error) const char *error(int code) { return tapword_error(code); }
+
+EXPORT(start) void start(void)
+{
+    tapword_start(&model);
+    tapword_listen_start(&listener);
+}
+
+/* Rows of what is known: words, and negatives of words. */
+EXPORT(rows) size_t rows(void) { return model.words; }
+EXPORT(row_name) const char *row_name(size_t k) { return model.names[k]; }
+EXPORT(row_count) uint32_t row_count(size_t k) { return model.counts[k]; }
+
+EXPORT(teach) int teach(size_t n) { return tapword_teach(&model, audio, n, text[0]); }
+EXPORT(predict) int predict(size_t n, int reject)
+{
+    return tapword_predict(&model, audio, n, reject, &score);
+}
+EXPORT(predict_score) float predict_score(void) { return score; }
+EXPORT(forget) int forget(void) { return tapword_forget(&model, text[0]); }
+
+/* Call a row otherwise, by a name that no other has. */
+EXPORT(rename) int rename_row(void)
+{
+    int row = tapword_find(&model, text[0]);
+    if (row < 0) {
+        return TAPWORD_UNKNOWN;
+    }
+    if (strlen(text[1]) >= TAPWORD_NAME_BYTES || tapword_find(&model, text[1]) >= 0) {
+        return TAPWORD_BAD_WORD;
+    }
+    strcpy(model.names[row], text[1]);
+    return 0;
+}
+
+/* A stream, and what was heard in it. */
+EXPORT(listen_start) void listen_start(void) { tapword_listen_start(&listener); }
+EXPORT(listen) int listen(size_t n)
+{
+    return tapword_listen(&model, &listener, audio, n, events, EVENTS);
+}
+EXPORT(listen_end) int listen_end(void)
+{
+    return tapword_listen_end(&model, &listener, events, EVENTS);
+}
+EXPORT(event_word) int event_word(size_t i) { return events[i].word; }
+EXPORT(event_score) float event_score(size_t i) { return events[i].score; }
+EXPORT(event_start) double event_start(size_t i) { return events[i].start; }
+EXPORT(event_end) double event_end(size_t i) { return events[i].end; }
+
+EXPORT(save) int save(void) { return tapword_save(&model, state, sizeof state); }
+EXPORT(load) int load(size_t n) { return tapword_load(&model, state, n); }
