@@ -14,6 +14,7 @@ from tapword.backbones.base import Backbone
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
 from tapword.export.c.ear import add_ear, ear_floats
+from tapword.export.c.listening import LISTENING, add_listening, listener_bytes
 from tapword.export.c.tables import Tables, quote
 from tapword.export.onnx import frames
 from tapword.export.onnx.file import thresholds
@@ -27,6 +28,7 @@ from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.background import NEAREST, SHARE
 from tapword.spotter.encoder import block_poolings
+from tapword.spotter.lengths import Length
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import weights
 from tapword.version import __version__
@@ -78,11 +80,13 @@ RULES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
 
 
 class Header(NamedTuple):
-    """A header's text, bytes of its constant tables (code comes on top) and of its structure."""
+    """A header's text, bytes of its constant tables (code comes on top) and of its structures."""
 
     text: str
     flash_bytes: int
     ram_bytes: int
+    # Of a stream that is listened to; 0 where the header cannot.
+    listener_bytes: int
 
 
 def build(spotter: Spotter, max_words: int = 50) -> Header:
@@ -118,11 +122,14 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
         settings |= add_ear(tables, backbone)
     _add_taught(tables, spotter, room)
     settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
+    settings |= add_listening(tables, spotter, bool(settings["EAR"]))
     outside = "Nothing is outside: samples in, words out."
     if not settings["INSIDE"]:
         widths = ", ".join(f"block {i}: {width} numbers" for i, width in enumerate(backbone.dims))
         outside = _template("outside.txt").rstrip().replace("@blocks@", widths)
-    ram = _ram(settings)
+    ram, listens = _ram(settings), bool(settings["LISTEN"])
+    listener = listener_bytes(settings) if listens else 0
+    listening = LISTENING if listens else []
     values = {
         "version": __version__,
         # The parts are named by whoever made the model: no name may end the comment.
@@ -130,14 +137,15 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
         "outside": outside,
         "flash": tables.bytes,
         "ram": ram,
+        "listener": f", sizeof(tapword_listener): {listener} bytes" if listens else "",
         "settings": "\n".join(f"#define TAPWORD_{key} {value}" for key, value in settings.items()),
-        "interface": _template("interface.h"),
+        "interface": "\n".join(map(_template, ["interface.h", *listening[:1]])),
         "types": _template("block.h") if settings["EAR"] else "",
         "tables": tables.text(),
-        "code": "\n".join(map(_template, [*_files(settings), *files])),
+        "code": "\n".join(map(_template, [*_files(settings), *files, *listening[1:]])),
     }
     text = re.sub("@([a-z]+)@", lambda found: str(values[found[1]]), _template("frame.h"))
-    return Header(text, tables.bytes, ram)
+    return Header(text, tables.bytes, ram, listener)
 
 
 def _files(settings: dict[str, Any]) -> list[str]:
@@ -331,6 +339,8 @@ def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
     tables.add_names("tapword_taught_names", list(map(_name, rows)), room)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
     tables.add("tapword_taught_thresholds", [known.get(row.word, lowest) for row in rows])
+    lengths = [Length() if row.negative else spotter.length_of(row.word) for row in rows]
+    tables.add("tapword_taught_lengths", lengths)
     tables.add("tapword_taught_means", state["means"])
     if "scatter" in state:
         tables.add("tapword_taught_scatter", state["scatter"])
@@ -347,7 +357,7 @@ def _ram(settings: dict[str, Any]) -> int:
         hearing += settings["FRAMES"] * settings["FRAME"]
     work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), factor)
     doubles = work + (3 * dim + 2 * words if scatter else 0)
-    floats = words * (2 + dim) + (words * dim + scatter if scatter else 0)
+    floats = words * (4 + dim) + (words * dim + scatter if scatter else 0)
     size = 8 * doubles + 4 * (3 + floats) + words * settings["NAME_BYTES"]
     return -(-size // 8) * 8
 

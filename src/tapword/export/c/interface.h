@@ -56,6 +56,8 @@ typedef struct {
     uint32_t words, samples, solved; /* samples: behind the scatter */
     uint32_t counts[TAPWORD_MAX_WORDS];
     float thresholds[TAPWORD_MAX_WORDS];
+    /* Of the logarithms of samples' seconds: their mean, and their squares about it, summed. */
+    float lengths[TAPWORD_MAX_WORDS][2];
     float means[TAPWORD_MAX_WORDS][TAPWORD_DIM];
 #if TAPWORD_SCATTER
     float weights[TAPWORD_MAX_WORDS][TAPWORD_DIM];
