@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel docs floors extras packages axe satellite soak bench clean
+.PHONY: demo test lint unit wheel wasm try docs floors extras packages axe satellite soak bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -33,9 +33,17 @@ wheel: $(VENV)/.dev
 	$(BIN)/python .ci/install_alone.py build/wheel/*.whl build/wheel/venv
 	cd build/wheel && venv/bin/tapword demo
 
+# The core for web pages, laid out for npm, in build/web/core; and in build/web/try the page to try it,
+# for any file server. Both need clang, lld and wasi-libc. OPTIONS are those of `tapword export`.
+wasm: $(VENV)/.core
+	$(BIN)/python web/build.py core build/web/core $(OPTIONS)
+
+try: $(VENV)/.core
+	$(BIN)/python web/build.py try build/web/try $(OPTIONS)
+
 # The site in build/site; a broken link, an unknown anchor or a page outside the navigation fails.
 # Not a part of `make test`: what it installs is for it alone, and tests/test_docs.py checks the same links.
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs try
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # The tests with the lowest versions that pyproject.toml allows; PYTHON must be the lowest too, or 3.12.

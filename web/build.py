@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tapword.audio.endpoint import SETTINGS
 from tapword.serve.studio.limits import LIMITS
+from tapword.spotter.teaching import UNLIKE_SCORE
 from tapword.version import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -80,8 +81,8 @@ def build_try(out: Path, options: Sequence[str] = ()) -> None:
             shutil.copy(path, out)
     for path in TRY.iterdir():
         shutil.copy(path, out)
-    settings = json.dumps({"endpoint": asdict(SETTINGS), "limits": asdict(LIMITS)}, indent=2)
-    (out / "settings.js").write_text(f"export default {settings};\n")
+    numbers = {"endpoint": asdict(SETTINGS), "limits": asdict(LIMITS), "unlike": UNLIKE_SCORE}
+    (out / "settings.js").write_text(f"export default {json.dumps(numbers, indent=2)};\n")
     (out / "index.html").write_text(page((STUDIO / "index.html").read_text()))
     worker = out / "offline.js"
     files = sorted(path for path in out.rglob("*") if path.is_file() and path != worker)

@@ -11,6 +11,7 @@ const ANSWERS = {
   '/api/remove': ({take}) => program.remove(take),
   '/api/forget': ({word}) => program.forget(word),
   '/api/rename': ({old, new: now}) => program.rename(old, now),
+  '/api/sensitivity': ({word, value}) => program.sensitivity(word, value),
   '/api/undo': () => program.undo(),
   '/api/model': async file => program.open(new Uint8Array(await file.arrayBuffer())),
 };
@@ -27,10 +28,10 @@ export const postJson = post;
 
 const said = error => sentence(error.message);
 
-// Save what was taught as a file.
-export async function download(name) {
+// Save what was taught as a file; or what the browser held and could not be read.
+export async function download(name, unread = false) {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([await program.file()]));
+  link.href = URL.createObjectURL(new Blob([await program.file(unread)]));
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);

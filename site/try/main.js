@@ -4,15 +4,15 @@ import {Line, download} from './api.js';
 import * as files from './files.js';
 import * as listen from './listen.js';
 import * as microphones from './microphones.js';
-import {$, attempt, bytes} from './page.js';
+import {$, attempt, bytes, element} from './page.js';
 import * as takes from './takes.js';
 import * as teach from './teach.js';
 import {fillIn, texts} from './texts.js';
 import * as undo from './undo.js';
 import * as words from './words.js';
 
-// What is said otherwise where there is no program.
-Object.assign(texts, texts.alone, {forgetFinal: texts.forgetUndo});
+// What is said otherwise where there is no program. Nearly heard words are not told of here.
+Object.assign(texts, texts.alone, {forgetFinal: texts.forgetUndo, lanesNote: ''});
 fillIn();
 const line = new Line();
 teach.setUp(line);
@@ -29,12 +29,14 @@ $('download').onclick = event => {
 line.addEventListener('model', ({detail: model}) => {
   $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
   for (const part of [takes, teach, listen, words, undo]) part.show(model);
-  showProblem(model.problem);
+  showProblem(model.problem, model.unread);
 });
 
-function showProblem(text) {
+function showProblem(text, unread = false) {
   $('problem').hidden = !text;
-  $('problem').textContent = text ?? '';
+  const save = () => attempt(() => download('words-before.bin', true));
+  $('problem').replaceChildren(text ?? '', ...(unread
+    ? [' ', element('button', {type: 'button', className: 'small', onclick: save}, texts.download)] : []));
 }
 
 line.connect().catch(error => showProblem(texts.notLoaded(error.message)));

@@ -6,9 +6,11 @@ import {Endpointer, examine} from './endpoint.js';
 import {History} from './history.js';
 import settings from './settings.js';
 import * as store from './store.js';
-import {texts} from './texts.js';
+import {sentence, texts} from './texts.js';
 
 const RATE = 16000, TIDY_MS = 5000, MOST_WAITING = 25;
+// A score is about a window of sound: it is shown for so long, unless another comes.
+const HELD_S = 0.5;
 const {limits} = settings;
 const NOTHING = new Int16Array(0);
 
@@ -22,11 +24,14 @@ export class Program {
   #history = null;
   #emptyBytes = 0;
   #problem = null;
+  // What the browser held and this version of the core cannot read.
+  #unread = null;
   #turn = Promise.resolve();
   #tell;
   // The stream that is listened to: its last seconds, how many samples it had, and its events' clips.
   #listening = false;
-  #gap = false;
+  #lost = 0;
+  #scored = {scores: {}, until: 0};
   #waiting = 0;
   #recent = NOTHING;
   #heard = 0;
@@ -52,12 +57,18 @@ export class Program {
 
   // Take over what the browser holds.
   async #read() {
+    let bytes;
     try {
-      const bytes = await store.read();
+      bytes = await store.read();
       this.#problem = null;
+    } catch {
+      this.#problem = texts.notStored;
+    }
+    try {
       if (bytes) await this.#spotter.load(bytes);
     } catch (error) {
-      this.#problem = error.code ? texts.cannotUse(error.message) : texts.notStored;
+      this.#unread = bytes;
+      this.#problem = texts.cannotUse(sentence(error.message));
     }
   }
 
@@ -74,11 +85,12 @@ export class Program {
       const value = await job();
       try {
         await store.write(await this.#spotter.save());
-        this.#problem = null;
+        if (!this.#unread) this.#problem = null;
       } catch {
         this.#problem = texts.notStored;
       }
       await this.news();
+      this.#tell({type: 'thresholds', thresholds: await this.#thresholds()});
       return value;
     });
   }
@@ -87,9 +99,10 @@ export class Program {
     const words = await this.#spotter.words(), bytes = (await this.#spotter.save()).length;
     const each = Math.round((bytes - this.#emptyBytes) / Math.max(1, words.length));
     this.#tell({
-      type: 'model', file: texts.file, words, state_bytes: bytes, bytes_per_word: each,
-      keeps_vectors: false, has_thresholds: false, mergeable: false, trace: 'differences',
-      revision: words.length ? '' : null, problem: this.#problem,
+      type: 'model', file: texts.file, words: words.map(word => ({...word, sensitivity: rounded(word.sensitivity, 3)})),
+      state_bytes: bytes, bytes_per_word: each, sensitivity: rounded(await this.#spotter.sensitivity(), 3),
+      keeps_vectors: false, has_thresholds: true, mergeable: false, trace: 'differences',
+      revision: words.length ? '' : null, problem: this.#problem, unread: this.#unread !== null,
       history: {takes: this.#history.takes(), undo: this.#history.last},
     });
   }
@@ -140,6 +153,12 @@ export class Program {
     });
   }
 
+  sensitivity(word, value) {
+    return this.#change(() => this.#history.make({
+      kind: 'sensitivity', word, make: () => this.#spotter.setSensitivity(word, value), takes: takes => takes,
+    }));
+  }
+
   remove(id) { return this.#change(() => this.#history.remove(id)); }
 
   undo() { return this.#change(() => this.#history.undo()); }
@@ -151,15 +170,24 @@ export class Program {
     });
   }
 
-  file() { return this.#one(() => this.#spotter.save()); }
+  // The words as a file; or the words that could not be read, as they are.
+  file(unread) { return unread ? this.#unread : this.#one(() => this.#spotter.save()); }
 
   // Listening.
 
-  listen() {
+  async listen() {
     this.stop();
-    this.#listening = true;
-    this.#gap = true;
-    return {thresholds: {}};
+    return this.#one(async () => {
+      await this.#spotter.startStream();
+      this.#began = this.#heard;
+      this.#lost = 0;
+      this.#listening = true;
+      return {thresholds: await this.#thresholds()};
+    });
+  }
+
+  async #thresholds() {
+    return Object.fromEntries((await this.#spotter.words()).map(({word, threshold}) => [word, threshold]));
   }
 
   stop() {
@@ -176,7 +204,9 @@ export class Program {
   async #hear(chunk) {
     // A machine that cannot keep up loses sound rather than falling behind.
     if (this.#waiting >= MOST_WAITING) {
-      this.#gap = true;
+      this.#lost += chunk.length;
+      this.#heard += chunk.length;
+      this.#recent = NOTHING;
       this.#endpointer?.gap();
       return;
     }
@@ -184,17 +214,19 @@ export class Program {
     joined.set(this.#recent);
     joined.set(chunk, this.#recent.length);
     this.#recent = joined.slice(-Math.round(limits.recent_s * RATE));
-    const began = this.#gap;
-    this.#gap = false;
+    const lost = this.#lost;
+    this.#lost = 0;
     this.#heard += chunk.length;
     const heard = this.#heard;
     this.#waiting++;
     try {
       await this.#one(async () => {
-        if (began) { await this.#spotter.startStream(); this.#began = heard - chunk.length; }
+        if (lost) await this.#spotter.gap(lost);
         for (const event of await this.#spotter.hear(chunk)) this.#announce(event);
+        const scores = await this.#spotter.heardScores();
+        if (scores) this.#scored = {scores, until: heard + HELD_S * RATE};
       });
-      this.#tell({type: 'scores', time_s: heard / RATE, scores: {}});
+      this.#tell({type: 'scores', time_s: heard / RATE, scores: heard < this.#scored.until ? this.#scored.scores : {}});
     } catch (error) {
       this.#tell({type: 'listen', error: error.message});
     } finally {
@@ -277,8 +309,11 @@ export class Program {
 
   // Why a take may be none of its word.
   async #doubts(audio, word) {
-    const heard = (await this.#spotter.predict(audio)).word;
-    return heard === null || heard === word ? [] : [`this take sounds like "${heard}"`];
+    const {word: heard} = await this.#spotter.predict(audio);
+    if (heard !== null && heard !== word) return [`this take sounds like "${heard}"`];
+    const known = (await this.#spotter.words()).find(other => other.word === word);
+    const lacking = known ? known.threshold - (await this.#spotter.scores(audio))[word] : 0;
+    return lacking > settings.unlike ? [`this take sounds unlike "${word}" so far`] : [];
   }
 
   #tidy() {

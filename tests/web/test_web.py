@@ -17,7 +17,7 @@ import pytest
 from tapword.assets import CLIPS
 from tapword.audio import files
 from tapword.audio.endpoint import Endpointer, examine
-from tests.browser import PHONE, VOICE, launched, speak
+from tests.browser import PHONE, launched, speak
 from tests.conftest import ROOT
 
 TOOLS = ("clang", "wasm-ld")
@@ -196,7 +196,8 @@ def test_every_method_of_the_package(core, tmp_path):
         const codes = [];
         for (const bad of [
           () => other.forget('gone'), () => other.learn(sounds[0], ' '),
-          () => other.learn(sounds[0], 'x'.repeat(300)), () => other.learn(new Float32Array(0), 'x'),
+          () => other.learn(sounds[0], 'x'.repeat(300)),
+          () => other.learn(new Float32Array(0), 'x'),
           () => other.learn(new Float32Array(16000).fill(NaN), 'x'),
           () => other.learn(new Float32Array(100000), 'x'), () => other.load(damaged),
           () => other.load(bytes.subarray(0, 20)), () => other.load(new Uint8Array(5_000_000)),
@@ -263,7 +264,9 @@ def test_takes_are_judged_as_by_the_studio(site, tmp_path):
         const said = read(process.argv[3]).map(sound => {
           const {audio, ...take} = examine(sound);
           const live = new Endpointer(), states = [];
-          for (let at = 0; at < sound.length; at += 1280) states.push(live.hear(sound.subarray(at, at + 1280)));
+          for (let at = 0; at < sound.length; at += 1280) {
+            states.push(live.hear(sound.subarray(at, at + 1280)));
+          }
           return {...take, length: audio.length, states};
         });
         console.log(JSON.stringify(said));
@@ -371,6 +374,22 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path):
         assert len(other.locator("#dialog-text").inner_text()) > 20
         other.get_by_role("button", name="All right").click()
     assert taught(other) == known
+
+
+def test_words_of_another_version_are_not_lost(open_page, tmp_path):
+    page = open_page()
+    page.evaluate("import('./store.js').then(store => store.write(new Uint8Array([1, 2, 3])))")
+    page.reload()
+    problem = page.locator("#problem", has_text="cannot be read")
+    problem.wait_for()
+    with page.expect_download() as download:
+        problem.get_by_role("button", name="Save as a file").click()
+    download.value.save_as(tmp_path / "before.bin")
+    assert (tmp_path / "before.bin").read_bytes() == bytes([1, 2, 3])
+    teach_files(page, "lamp", clips("lamp", 2))
+    page.reload()
+    page.locator("#word-list li", has_text="lamp").wait_for()
+    assert not page.locator("#problem").is_visible()
 
 
 def test_two_tabs_show_the_same_words(open_page):

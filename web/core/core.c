@@ -35,14 +35,25 @@ EXPORT(start) void start(void)
 EXPORT(rows) size_t rows(void) { return model.words; }
 EXPORT(row_name) const char *row_name(size_t k) { return model.names[k]; }
 EXPORT(row_count) uint32_t row_count(size_t k) { return model.counts[k]; }
+EXPORT(row_threshold) float row_threshold(size_t k) { return model.thresholds[k]; }
+EXPORT(row_sensitivity) float row_sensitivity(size_t k) { return model.sensitivities[k]; }
+EXPORT(sensitivity) float sensitivity(void) { return model.sensitivity; }
 
 EXPORT(teach) int teach(size_t n) { return tapword_teach(&model, audio, n, text[0]); }
 EXPORT(predict) int predict(size_t n, int reject)
 {
     return tapword_predict(&model, audio, n, reject, &score);
 }
+/* Of the last clip that was asked about: its score, and that of each row. */
 EXPORT(predict_score) float predict_score(void) { return score; }
+EXPORT(row_score) float row_score(size_t k) { return model.scores[k]; }
+EXPORT(reject) int reject(size_t n) { return tapword_reject(&model, audio, n); }
 EXPORT(forget) int forget(void) { return tapword_forget(&model, text[0]); }
+
+EXPORT(set_sensitivity) int set_sensitivity(int all, float value)
+{
+    return tapword_set_sensitivity(&model, all ? NULL : text[0], value);
+}
 
 /* Call a row otherwise, by a name that no other has. */
 EXPORT(rename) int rename_row(void)
@@ -60,14 +71,21 @@ EXPORT(rename) int rename_row(void)
 
 /* A stream, and what was heard in it. */
 EXPORT(listen_start) void listen_start(void) { tapword_listen_start(&listener); }
+EXPORT(listen_gap) void listen_gap(uint32_t samples) { tapword_listen_gap(&listener, samples); }
 EXPORT(listen) int listen(size_t n)
 {
+    size_t k;
+    for (k = 0; k < TAPWORD_MAX_WORDS; k++) {
+        listener.scores[k] = NAN;
+    }
     return tapword_listen(&model, &listener, audio, n, events, EVENTS);
 }
 EXPORT(listen_end) int listen_end(void)
 {
     return tapword_listen_end(&model, &listener, events, EVENTS);
 }
+/* Of a row in what was heard last, if anything was scored; else NaN. */
+EXPORT(heard_score) float heard_score(size_t k) { return listener.scores[k]; }
 EXPORT(event_word) int event_word(size_t i) { return events[i].word; }
 EXPORT(event_score) float event_score(size_t i) { return events[i].score; }
 EXPORT(event_start) double event_start(size_t i) { return events[i].start; }

@@ -30,12 +30,26 @@ export class Core {
     return new Core(await WebAssembly.instantiate(module));
   }
 
-  // Every word with how many takes it was taught, and how many sounds as not it.
+  // Every word: how many takes it was taught, how many sounds as not it, how readily it is heard, and
+  // the score from which it counts as said.
   words() {
-    const rows = Array.from({length: this.#c.rows()}, (_, k) => [this.#name(k), this.#c.row_count(k)]);
-    const counts = new Map(rows);
-    return rows.filter(([name]) => !name.startsWith(NOT))
-      .map(([word, count]) => ({word, count, negatives: counts.get(NOT + word) ?? 0}));
+    const names = this.#names();
+    return names.map((word, k) => {
+      const negatives = names.indexOf(NOT + word);
+      return {
+        word, count: this.#c.row_count(k), negatives: negatives < 0 ? 0 : this.#c.row_count(negatives),
+        sensitivity: this.#c.row_sensitivity(k), threshold: this.#c.row_threshold(k),
+      };
+    }).filter(({word}) => !word.startsWith(NOT));
+  }
+
+  // How readily words that are still to come will be heard.
+  sensitivity() { return this.#c.sensitivity(); }
+
+  // From 0 to 1: hear a word more readily or less; all of them where it is null.
+  setSensitivity(word, value) {
+    if (word !== null) this.#write(0, spelled(word));
+    this.#checked(this.#c.set_sensitivity(word === null ? 1 : 0, value));
   }
 
   // Learn a clip of a word, known or new.
@@ -46,19 +60,20 @@ export class Core {
 
   // Learn that a clip is none of the words; gives the word that it was nearest to, or null.
   reject(audio) {
-    const {word} = this.predict(audio, {closed: true});
-    if (word !== null) {
-      this.#write(0, NOT + word);
-      this.#checked(this.#c.teach(this.#give(audio)));
-    }
-    return word;
+    const row = this.#c.reject(this.#give(audio));
+    return this.#isNone(row) ? null : this.#name(this.#checked(row));
   }
 
   // The word that is said in a clip, null where it is none; where `closed`, it is always one.
   predict(audio, {closed = false} = {}) {
     const row = this.#c.predict(this.#give(audio), closed ? 0 : 1);
-    if (row < 0 && this.#code(row) !== 'TAPWORD_UNKNOWN') throw this.#error(row);
-    return {word: row < 0 ? null : this.#name(row), score: this.#c.predict_score()};
+    return {word: this.#isNone(row) ? null : this.#name(this.#checked(row)), score: this.#c.predict_score()};
+  }
+
+  // Word -> its score in a clip.
+  scores(audio) {
+    this.predict(audio);
+    return this.#scores(k => this.#c.row_score(k));
   }
 
   forget(word) {
@@ -80,6 +95,15 @@ export class Core {
 
   // Begin a stream anew.
   startStream() { this.#c.listen_start(); }
+
+  // So many samples of the stream were lost.
+  gap(samples) { this.#c.listen_gap(samples); }
+
+  // Word -> its score in what `hear` scored last; null where that was nothing.
+  heardScores() {
+    const scores = this.#scores(k => this.#c.heard_score(k));
+    return Object.values(scores).some(Number.isNaN) ? null : scores;
+  }
 
   // Take the next samples of the stream, any number of them; gives the events.
   hear(audio) {
@@ -116,6 +140,14 @@ export class Core {
       start: this.#c.event_start(i), end: this.#c.event_end(i),
     }));
   }
+
+  #names() { return Array.from({length: this.#c.rows()}, (_, k) => this.#name(k)); }
+
+  #scores(of) {
+    return Object.fromEntries(this.#names().map((word, k) => [word, of(k)]).filter(([word]) => !word.startsWith(NOT)));
+  }
+
+  #isNone(row) { return row < 0 && this.#code(row) === 'TAPWORD_UNKNOWN'; }
 
   #name(row) { return this.#read(this.#c.row_name(row)); }
 

@@ -7,6 +7,10 @@ export interface Word {
   count: number;
   /** Sounds that were taught as not this word. */
   negatives: number;
+  /** From 0 to 1, how readily it is heard. */
+  sensitivity: number;
+  /** The score from which it counts as said. */
+  threshold: number;
 }
 
 export interface Prediction {
@@ -49,6 +53,12 @@ export class Tapword {
   reject(audio: Sound): Promise<string | null>;
   /** The word that is said in a clip; with `closed`, the nearest one whatever was said. */
   predict(audio: Sound, options?: {closed?: boolean}): Promise<Prediction>;
+  /** Word -> its score in a clip. */
+  scores(audio: Sound): Promise<Record<string, number>>;
+  /** How readily words that are still to come will be heard. */
+  sensitivity(): Promise<number>;
+  /** From 0 to 1: hear a word more readily or less; all of them where it is null. */
+  setSensitivity(word: string | null, value: number): Promise<void>;
   /** Listen until `stop` is called. Without `onError`, what goes wrong is thrown. */
   listen(
     source: MediaStream | AudioNode,
@@ -68,6 +78,10 @@ export class Tapword {
   /** Begin a stream anew; `hear` takes its next samples, any number of them. */
   startStream(): Promise<void>;
   hear(chunk: Float32Array | Int16Array): Promise<HeardEvent[]>;
+  /** So many samples of it were lost. */
+  gap(samples: number): Promise<void>;
+  /** Word -> its score in what `hear` scored last; null where that was nothing. */
+  heardScores(): Promise<Record<string, number> | null>;
   /** The stream is over: what was still to come of it. */
   endStream(): Promise<HeardEvent[]>;
 

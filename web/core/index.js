@@ -31,6 +31,9 @@ export class Tapword {
   async learn(audio, word) { await this.#call('learn', await samples(audio), word); }
   async reject(audio) { return this.#call('reject', await samples(audio)); }
   async predict(audio, options = {}) { return this.#call('predict', await samples(audio), options); }
+  async scores(audio) { return this.#call('scores', await samples(audio)); }
+  sensitivity() { return this.#call('sensitivity'); }
+  setSensitivity(word, value) { return this.#call('setSensitivity', word, value); }
   forget(word) { return this.#call('forget', word); }
   rename(word, now) { return this.#call('rename', word, now); }
   words() { return this.#call('words'); }
@@ -39,18 +42,23 @@ export class Tapword {
 
   // A stream chunk by chunk, for those who have its samples; `listen` does all of this.
   startStream() { return this.#call('startStream'); }
+  gap(samples) { return this.#call('gap', samples); }
   hear(chunk) { return this.#call('hear', chunk); }
+  heardScores() { return this.#call('heardScores'); }
   endStream() { return this.#call('endStream'); }
 
   // Listen to a MediaStream, or a node of an AudioContext, until `stop` of what this gives is called.
   async listen(source, onEvent, onError = error => { throw error; }) {
-    let waiting = 0, gap = true, ended = false;
+    let waiting = 0, lost = 0, ended = false;
+    await this.startStream();
     const take = async chunk => {
       if (ended) return;
-      if (waiting >= MOST_WAITING) { gap = true; return; }
+      if (waiting >= MOST_WAITING) { lost += chunk.length; return; }
       waiting++;
+      const missing = lost;
+      lost = 0;
       try {
-        if (gap) { gap = false; await this.startStream(); }
+        if (missing) await this.gap(missing);
         for (const event of await this.hear(chunk)) if (!ended) onEvent(event);
       } catch (error) {
         if (!ended) onError(error);
