@@ -27,7 +27,7 @@ TOGETHER = re.compile(r"^(\w+(?:, \w+)+)\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that lie at the root, and the page to try tapword in the browser."""
     for path in (BUILT / "try").rglob("*"):
-        if path.is_file():
+        if path.is_file() and path.suffix != ".md":
             name = path.relative_to(BUILT).as_posix()
             files.append(File(name, str(BUILT), config.site_dir, use_directory_urls=False))
     for path, name in AT_ROOT.items():

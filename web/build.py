@@ -34,6 +34,8 @@ FLAGS = (
 PACKAGE = ("index.js", "index.d.ts", "core.js", "worker.js", "README.md")
 # Of the studio: what talks to a program, and what cannot do without one.
 NOT_SHARED = ("api.js", "main.js", "index.html", "map.js", "more.js")
+# What the page loads, of all that is there.
+LOADED = (".css", ".html", ".js", ".svg", ".wasm")
 # Of its page, what goes, and what comes in the place of what.
 PROGRAM = re.compile(r"\s*<!-- program -->.*?<!-- /program -->", re.DOTALL)
 POLICY = (
@@ -85,7 +87,7 @@ def build_try(out: Path, options: Sequence[str] = ()) -> None:
     (out / "settings.js").write_text(f"export default {json.dumps(numbers, indent=2)};\n")
     (out / "index.html").write_text(page((STUDIO / "index.html").read_text()))
     worker = out / "offline.js"
-    files = sorted(path for path in out.rglob("*") if path.is_file() and path != worker)
+    files = sorted(path for path in out.rglob("*") if path.suffix in LOADED and path != worker)
     names = [f"./{path.relative_to(out).as_posix()}" for path in files]
     version = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
     listed = f"const VERSION = {json.dumps(version)};\nconst FILES = {json.dumps(names)};\n"
