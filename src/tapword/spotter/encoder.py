@@ -145,11 +145,11 @@ class Encoder:
         """
         if not self.whitenings:
             return np.zeros(len(vectors), dtype=bool)
-        first = vectors[:, : len(self._noise)]
-        return first @ self._noise >= NOISE_COSINE * np.linalg.norm(first, axis=1)
+        first = vectors[:, : len(self.noise)]
+        return first @ self.noise >= NOISE_COSINE * np.linalg.norm(first, axis=1)
 
     @functools.cached_property
-    def _noise(self) -> np.ndarray:
+    def noise(self) -> np.ndarray:
         """Direction of white noise in the first backbone's whitened vectors, (D_1,)."""
         noise = np.random.default_rng(0).standard_normal(SAMPLE_RATE, dtype=np.float32)
         x = self.encode_first(noise * np.float32(0.05))

@@ -17,7 +17,7 @@ LONGEST_S = MAX_S + 2 * MARGIN_S
 
 # A word is a phrase if its samples are longer than this on average: a phrase's own are 1.2 s and
 # more, and a short word may have one or two that noise made long.
-_PHRASE = math.log(1.15)
+PHRASE = math.log(1.15)
 # Before there are samples to tell, lengths differ by so much (standard deviation of their
 # logarithm), and this counts for so many samples: a choice, about what 12 phrases said by 60 people
 # have between people.
@@ -80,7 +80,7 @@ class Length(NamedTuple):
     @property
     def is_phrase(self) -> bool:
         """Whether the word is longer than a second on average."""
-        return self.mean > _PHRASE
+        return self.mean > PHRASE
 
     def span(self, n: int) -> tuple[float, float]:
         """Seconds between which a phrase is looked for, by its n samples."""
