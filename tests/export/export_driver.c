@@ -184,6 +184,84 @@ int main(void)
         case 'f': /* forget */
             give_number(tapword_forget(&model, take_word()));
             break;
+#if TAPWORD_INSIDE
+        case 't': /* teach */
+            n = take_count();
+            audio = take(n);
+            give_number(tapword_teach(&model, audio, n, take_word()));
+            break;
+        case 'r': /* reject */
+            n = take_count();
+            give_number(tapword_reject(&model, take(n), n));
+            break;
+        case 'p': /* predict, the nearest word and the one that counts as said */
+            n = take_count();
+            audio = take(n);
+            {
+                float score = 0.0f;
+                give_number(tapword_predict(&model, audio, n, 0, &score));
+                give_number(tapword_predict(&model, audio, n, 1, NULL));
+                give(&score, sizeof score);
+            }
+            break;
+#endif
+#if TAPWORD_COPIES
+        case 'c': /* a copy of a clip, as it would be heard */
+            b = take_count();
+            n = take_count();
+            audio = take(n);
+            clip.start = 0;
+            clip.length = n;
+            {
+                tapword_copy copy;
+                size_t i;
+                tapword_copy_start(&copy, b, audio, n, clip);
+                for (i = 0; i < n + 5; i++) {
+                    float sample = tapword_copied(&copy, audio, n, clip, i);
+                    give(&sample, sizeof sample);
+                }
+            }
+            break;
+#endif
+        case 'y': /* sensitivity of a word, or of all */
+            audio = take(1);
+            {
+                char *word = take_word();
+                give_number(tapword_set_sensitivity(&model, *word ? word : NULL, *audio));
+            }
+            break;
+        case 'S': /* save */
+            n = tapword_saved_bytes(&model);
+            {
+                uint8_t *bytes = malloc(n);
+                give_number(tapword_save(&model, bytes, n - 1));
+                give_number(tapword_save(&model, bytes, n));
+                give(bytes, n);
+                free(bytes);
+            }
+            break;
+        case 'L': /* load */
+            n = take_count();
+            {
+                uint8_t *bytes = malloc(n + 1);
+                if (bytes == NULL || fread(bytes, 1, n, stdin) != n) {
+                    exit(5);
+                }
+                give_number(tapword_load(&model, bytes, n));
+                free(bytes);
+            }
+            break;
+        case 'E': /* what an error means */
+            {
+                const char *text = tapword_error((int)take_count());
+                give_number((long)strlen(text));
+                give(text, strlen(text));
+            }
+            break;
+        case 'T': /* thresholds and lengths */
+            give(model.thresholds, model.words * sizeof model.thresholds[0]);
+            give(model.lengths, model.words * sizeof model.lengths[0]);
+            break;
         case 's': /* scores and decisions */
             length = take_count();
             give_scores(take(TAPWORD_DIM), length);
