@@ -19,15 +19,19 @@ const sum = (values, start = 0, end = values.length) => {
 // Fourier transform of SIZE complex numbers, in place.
 const cosines = Float64Array.from({length: SIZE / 2}, (_, k) => Math.cos(2 * Math.PI * k / SIZE));
 const sines = Float64Array.from({length: SIZE / 2}, (_, k) => Math.sin(2 * Math.PI * k / SIZE));
+// Numbers whose bits are read from the other end.
+const mirrored = Uint16Array.from({length: SIZE}, (_, i) =>
+  parseInt(i.toString(2).padStart(Math.log2(SIZE), '0').split('').reverse().join(''), 2));
 
 function transform(re, im) {
-  for (let i = 1, j = 0; i < SIZE; i++) {
-    let bit = SIZE >> 1;
-    for (; j & bit; bit >>= 1) j ^= bit;
-    j ^= bit;
+  for (let i = 0; i < SIZE; i++) {
+    const j = mirrored[i];
     if (i < j) {
-      [re[i], re[j]] = [re[j], re[i]];
-      [im[i], im[j]] = [im[j], im[i]];
+      const real = re[i], imaginary = im[i];
+      re[i] = re[j];
+      im[i] = im[j];
+      re[j] = real;
+      im[j] = imaginary;
     }
   }
   for (let half = 1; half < SIZE; half *= 2) {
@@ -50,7 +54,8 @@ function spectrum(frame) {
   const re = new Float64Array(SIZE), im = new Float64Array(SIZE);
   re.set(frame);
   transform(re, im);
-  return re.map((value, k) => value * value + im[k] * im[k]);
+  for (let k = 0; k < SIZE; k++) re[k] = re[k] * re[k] + im[k] * im[k];
+  return re;
 }
 
 // Up to a factor: only ratios of it are asked for.
@@ -64,15 +69,17 @@ const hann = Float64Array.from({length: FRAME}, (_, i) => 0.5 - 0.5 * Math.cos(2
 const hannPower = sum(hann.map(value => value * value));
 const taper = autocorrelation(spectrum(hann));
 const LAGS = {first: Math.floor(RATE / SET.pitch_hz[1]), end: Math.floor(RATE / SET.pitch_hz[0])};
-const inBand = Array.from({length: SIZE}, (_, k) => {
+const inBand = Float64Array.from({length: SIZE}, (_, k) => {
   const hz = Math.min(k, SIZE - k) * RATE / SIZE;
-  return hz >= SET.band_hz[0] && hz <= SET.band_hz[1];
+  return hz >= SET.band_hz[0] && hz <= SET.band_hz[1] ? 1 : 0;
 });
 
 // Level in dB of full scale and voicing of the frame that begins at a sample.
 function measure(audio, start) {
-  const powers = spectrum(hann.map((weight, i) => weight * audio[start + i]))
-    .map((value, k) => inBand[k] ? value : 0);
+  const frame = new Float64Array(FRAME);
+  for (let i = 0; i < FRAME; i++) frame[i] = hann[i] * audio[start + i];
+  const powers = spectrum(frame);
+  for (let k = 0; k < SIZE; k++) powers[k] *= inBand[k];
   const level = decibels(sum(powers, 0, FRAME + 1) / (FRAME * hannPower));
   const repeats = autocorrelation(powers);
   // As numpy's inverse gives it, so that silence is told from sound alike.

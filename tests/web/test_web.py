@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tapword
+from tapword import Detector, Spotter
 from tapword.assets import CLIPS
 from tapword.audio import files
 from tapword.audio.endpoint import Endpointer, examine
@@ -31,8 +32,8 @@ def site(tmp_path_factory):
     if missing or not Path("/usr/include/wasm32-wasi").exists():
         pytest.skip("needs a compiler to WebAssembly: apt install clang lld wasi-libc")
     folder = tmp_path_factory.mktemp("site")
-    build = os.environ.get("TAPWORD_WEB_BUILD", ROOT / "web" / "build.py")
-    subprocess.run([sys.executable, build, "try", folder / "try"], check=True, cwd=ROOT)
+    build = ROOT / "web" / "build.py"
+    subprocess.run([sys.executable, build, "try", folder / "try"], check=True)
     shutil.copytree(ROOT / "examples" / "web", folder / "example")
     shutil.copytree(folder / "try" / "core", folder / "example" / "core")
     return folder
@@ -125,7 +126,7 @@ def taught(page):
     """Word -> takes, as the page lists them."""
     rows = page.locator("#word-list li")
     return {
-        row.locator(".name").inner_text(): int(row.locator(".soft").inner_text().split()[0])
+        row.locator(".name").inner_text(): int(row.locator(".soft").first.inner_text().split()[0])
         for row in rows.all()
     }
 
@@ -185,6 +186,8 @@ def test_every_method_of_the_package(core, tmp_path):
         const known = await spotter.words(), bytes = await spotter.save();
         await spotter.rename('lamp', 'light');
         const renamed = await spotter.words();
+        await spotter.setSensitivity('light', 0.75);
+        const sensed = (await spotter.words())[0];
         await spotter.forget('light');
         const left = await spotter.words();
         const other = await Tapword.load(wasm);
@@ -202,13 +205,14 @@ def test_every_method_of_the_package(core, tmp_path):
           () => other.learn(new Float32Array(100000), 'x'), () => other.load(damaged),
           () => other.load(bytes.subarray(0, 20)), () => other.load(new Uint8Array(5_000_000)),
           () => other.rename('lamp', 'kitchen'), () => other.rename('gone', 'y'),
+          () => other.setSensitivity('lamp', 2),
         ]) {
           const error = await bad().catch(error => error);
           codes.push([error instanceof TapwordError, error.code, error.message]);
         }
         const untouched = JSON.stringify(await other.words()) === JSON.stringify(again);
         console.log(JSON.stringify(
-          {first, heard, rejected, known, renamed, left, again, same, codes, untouched}));
+          {first, heard, rejected, known, renamed, sensed, left, again, same, codes, untouched}));
         """,
         tmp_path,
         core,
@@ -218,10 +222,13 @@ def test_every_method_of_the_package(core, tmp_path):
     assert [answer["word"] for answer in found["heard"]] == ["lamp", "kitchen", "café"]
     assert found["rejected"] == "lamp"
     lamp, *others = found["known"]
-    assert lamp == {"word": "lamp", "count": 3, "negatives": 1}
+    assert (lamp["word"], lamp["count"], lamp["negatives"]) == ("lamp", 3, 1)
+    assert lamp["sensitivity"] == 0.5 and 0 < lamp["threshold"] < 1
     assert [word["word"] for word in others] == ["kitchen", "café"]
     assert found["renamed"] == [lamp | {"word": "light"}, *others]
-    assert found["left"] == others
+    assert found["sensed"]["sensitivity"] == 0.75
+    assert found["sensed"]["threshold"] < lamp["threshold"]
+    assert [word["word"] for word in found["left"]] == ["kitchen", "café"]
     assert found["again"] == found["known"] and found["same"] and found["untouched"]
     for refused, code, sentence in found["codes"]:
         assert refused and code.startswith("TAPWORD_"), (code, sentence)
@@ -229,6 +236,54 @@ def test_every_method_of_the_package(core, tmp_path):
     assert found["codes"][0][1] == "TAPWORD_UNKNOWN"
     assert found["codes"][1][1] == found["codes"][2][1] == "TAPWORD_BAD_WORD"
     assert found["codes"][3][1] == found["codes"][4][1] == "TAPWORD_BAD_AUDIO"
+
+
+def test_it_hears_what_python_hears(core, tmp_path):
+    """The same clips taught: the same scores of others, and the same events of a stream."""
+    (tmp_path / "read.mjs").write_text(READ)
+    taught = [files.read(path) for word in WORDS for path in clips(word, 3)]
+    asked = [files.read(clips(word, 4)[3]) for word in WORDS]
+    pause = np.zeros(20_000, dtype=np.float32)
+    stream = np.concatenate([part for clip in asked for part in (pause, clip)] + [pause])
+    stream += 5e-4 * np.random.default_rng(0).standard_normal(len(stream), dtype=np.float32)
+    found = node(
+        """
+        import fs from 'node:fs';
+        import {read} from './read.mjs';
+        const {Tapword} = await import(`${process.argv[2]}/index.js`);
+        const spotter = await Tapword.load(fs.readFileSync(`${process.argv[2]}/tapword.wasm`));
+        const sounds = read(process.argv[3]), words = process.argv.slice(4);
+        for (const [k, sound] of sounds.slice(0, 9).entries()) {
+          await spotter.learn(sound, words[Math.floor(k / 3)]);
+        }
+        const scores = [], events = [], stream = sounds.at(-1);
+        for (const sound of sounds.slice(9, 12)) scores.push(await spotter.scores(sound));
+        await spotter.startStream();
+        for (let at = 0; at < stream.length; at += 1280) {
+          events.push(...await spotter.hear(stream.subarray(at, at + 1280)));
+        }
+        events.push(...await spotter.endStream());
+        console.log(JSON.stringify({scores, events, words: await spotter.words()}));
+        """,
+        tmp_path,
+        core,
+        write_samples(tmp_path / "sounds.f32", [*taught, *asked, stream]),
+        *WORDS,
+    )
+    spotter = Spotter("tapword_ear", learner="cosine:prior=shipped,covariance=diagonal")
+    spotter.learn_many(taught, [word for word in WORDS for _ in range(3)])
+    scored = spotter.score_vectors(spotter.vectors(asked))
+    for ours, theirs in zip(found["scores"], scored, strict=True):
+        assert ours == pytest.approx(theirs.words, abs=1e-3)
+    thresholds = {word["word"]: word["threshold"] for word in found["words"]}
+    assert thresholds == pytest.approx(spotter.thresholds(), abs=1e-3)
+    detector = Detector(spotter)
+    events = [*detector(stream), *detector.flush()]
+    assert [event.word for event in events] == list(WORDS)
+    assert [event["word"] for event in found["events"]] == list(WORDS)
+    for event, heard in zip(events, found["events"], strict=True):
+        assert heard["score"] == pytest.approx(event.score, abs=1e-3)
+        assert (heard["start"], heard["end"]) == pytest.approx((event.start_s, event.end_s))
 
 
 def test_the_package_is_laid_out_for_npm(core):
@@ -247,7 +302,7 @@ def test_takes_are_judged_as_by_the_studio(site, tmp_path):
     (tmp_path / "read.mjs").write_text(READ)
     rng = np.random.default_rng(0)
     sounds = []
-    for path in sorted(CLIPS.glob("*/*_0.ogg"))[::7]:
+    for path in sorted(CLIPS.glob("*/*_0.ogg"))[::23]:
         clip = files.read(path)
         quiet = np.zeros(12_000, dtype=np.float32)
         room = np.concatenate([quiet, clip, quiet])
@@ -330,6 +385,9 @@ def test_teach_by_voice(microphone, open_page):
     page.get_by_role("button", name="Remove take 2").click()
     page.locator("#undo[aria-label='Undo: a take of “lamp” removed']").wait_for()
     assert taught(page) == {"lamp": 4}
+    page.get_by_label("Sensitivity: lamp").fill("0.7")
+    page.locator("#undo[aria-label='Undo: sensitivity of “lamp”']").click()
+    page.locator("#undo[aria-label='Undo: a take of “lamp” removed']").wait_for()
     page.get_by_role("button", name="Rename: lamp").click()
     page.get_by_label("New name").fill("light")
     page.keyboard.press("Enter")
@@ -348,8 +406,8 @@ def test_teach_by_voice(microphone, open_page):
     page.locator("#word-list li", has_text="lamp4 takes").wait_for()
 
 
-def test_a_file_saved_is_a_file_opened(open_page, tmp_path):
-    """In another browser; a file that is none, or damaged, is refused and changes nothing."""
+def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
+    """In Python and, by way of it, in another browser; what is damaged changes nothing."""
     page = open_page()
     for word in WORDS[:2]:
         teach_files(page, word, clips(word, 2))
@@ -358,8 +416,12 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path):
         page.locator("#download").click()
     saved = tmp_path / "words.bin"
     download.value.save_as(saved)
+    home, back = tmp_path / "home.tap", tmp_path / "back.bin"
+    assert run("import", saved, home)[0] == 0
+    assert tapword.load(home).words == known
+    assert run("export", home, back)[0] == 0
     other = open_page()
-    other.locator("#upload-file").set_input_files(saved)
+    other.locator("#upload-file").set_input_files(back)
     other.get_by_role("button", name="Use it").click()
     other.locator("#word-list li").first.wait_for()
     assert taught(other) == known

@@ -55,17 +55,21 @@ EXPORT(set_sensitivity) int set_sensitivity(int all, float value)
     return tapword_set_sensitivity(&model, all ? NULL : text[0], value);
 }
 
-/* Call a row otherwise, by a name that no other has. */
-EXPORT(rename) int rename_row(void)
+/* Call a word and its negatives otherwise, by a name that no other word has. */
+EXPORT(rename) int rename_word(void)
 {
-    int row = tapword_find(&model, text[0]);
+    int row = tapword_find(&model, text[0]), negatives = tapword_negatives(&model, text[0]);
     if (row < 0) {
         return TAPWORD_UNKNOWN;
     }
-    if (strlen(text[1]) >= TAPWORD_NAME_BYTES || tapword_find(&model, text[1]) >= 0) {
+    if (!tapword_is_word(text[1]) || strlen(text[1]) + TAPWORD_SIGN >= TAPWORD_NAME_BYTES ||
+        tapword_find(&model, text[1]) >= 0) {
         return TAPWORD_BAD_WORD;
     }
     strcpy(model.names[row], text[1]);
+    if (negatives >= 0) {
+        strcpy(model.names[negatives] + TAPWORD_SIGN, text[1]);
+    }
     return 0;
 }
 

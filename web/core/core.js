@@ -83,14 +83,9 @@ export class Core {
 
   // Call a word and its negatives otherwise, by a name that no other word has.
   rename(word, now) {
-    const [old, wanted] = [word, now].map(spelled);
-    const known = this.words().find(other => other.word === old);
-    // The negatives' name is the longer one: where it is refused, nothing has changed.
-    for (const sign of known?.negatives ? [NOT, ''] : ['']) {
-      this.#write(0, sign + old);
-      this.#write(1, sign + wanted);
-      this.#checked(this.#c.rename());
-    }
+    this.#write(0, spelled(word));
+    this.#write(1, spelled(now));
+    this.#checked(this.#c.rename());
   }
 
   // Begin a stream anew.
