@@ -142,10 +142,10 @@ int main(void)
             break;
 #endif
 #if TAPWORD_LISTEN
-        case 'b': /* begin to listen */
+        case 'B': /* begin to listen */
             tapword_listen_start(&listener);
             break;
-        case 'p': /* listen to pieces of a stream: their size, room for events, the samples */
+        case 'P': /* listen to pieces of a stream: their size, room for events, the samples */
             b = take_count();
             length = take_count();
             n = take_count();
@@ -154,10 +154,10 @@ int main(void)
             free(audio);
             give_number(0);
             break;
-        case 'g': /* a gap */
+        case 'G': /* a gap */
             tapword_listen_gap(&listener, take_count());
             break;
-        case 'q': /* the end of a stream */
+        case 'F': /* the end of a stream */
             length = take_count();
             {
                 static tapword_event events[100];
@@ -165,7 +165,7 @@ int main(void)
             }
             give_number(0);
             break;
-        case 'y': /* size of a listener */
+        case 'Y': /* size of a listener */
             give_number((long)sizeof listener);
             break;
 #endif

@@ -47,12 +47,12 @@ class Listening(Device):
     """A device that listens; what it heard is read in the order in which it was asked to."""
 
     def listen(self, sound: np.ndarray, chunk: int, room: int = ROOM) -> None:
-        self.order("p", np.uint32(chunk), np.uint32(room), *counted(sound))
+        self.order("P", np.uint32(chunk), np.uint32(room), *counted(sound))
 
     def whole(self, sound: np.ndarray, chunk: int = 1_280) -> None:
-        self.order("b")
+        self.order("B")
         self.listen(sound, chunk)
-        self.order("q", np.uint32(ROOM))
+        self.order("F", np.uint32(ROOM))
 
     def heard(self, words: list[str]) -> list[Event | int]:
         """Events, and errors, of one order."""
@@ -103,7 +103,7 @@ def device(spotter, tmp_path_factory) -> Listening:
 def test_the_events_are_those_of_the_detector(device, spotter, words):
     sound = said(9)
     device.whole(sound)
-    device.order("y")
+    device.order("Y")
     device.run()
     wanted = in_python(Detector(spotter), sound)
     assert {"lamp", "door", " ".join(LIGHT), " ".join(MUSIC)} <= {event.word for event in wanted}
@@ -116,7 +116,7 @@ def test_the_pieces_that_a_stream_comes_in_do_not_matter(device, spotter, words)
     sizes = (1, 777, len(sound))
     for size in sizes:
         device.whole(sound, size)
-    device.order("b")
+    device.order("B")
     device.listen(sound, 1_280, room=0)
     device.listen(np.zeros(60_000), 60_000, room=1)
     device.listen(np.zeros(1), 1)
@@ -134,7 +134,7 @@ def test_the_pieces_that_a_stream_comes_in_do_not_matter(device, spotter, words)
 def test_what_is_no_sound_is_refused_and_the_stream_goes_on(device, spotter, words):
     sound, broken = said(5)[: 5 * 16_000], np.zeros((3, 500), dtype=np.float32)
     broken[:, 499] = np.nan, -np.inf, 20_000
-    device.order("b")
+    device.order("B")
     device.listen(sound[:20_000], 1_000)
     for chunk in broken:
         device.listen(chunk, 500)
@@ -153,16 +153,16 @@ def test_sound_that_was_lost_and_words_that_were_forgotten(device, spotter, word
     for at, forgotten in ((6.4, ()), (8.4, (" ".join(LIGHT), " ".join(MUSIC), "right"))):
         spotter.save(tmp_path / "home.tap", overwrite=True)
         changed = Spotter.load(tmp_path / "home.tap")
-        detector = Detector(changed, thresholds=spotter.thresholds())
+        detector = Detector(changed)
         end = round(at * 16_000) + 7
         before, after = sound[:end], sound[end : end + 80_000]
-        device.order("b")
+        device.order("B")
         device.listen(before, 1_280)
-        device.order("g", np.uint32(lost))
+        device.order("G", np.uint32(lost))
         for word in forgotten:
             device.order("f", word)
         device.listen(after, 1_280)
-        device.order("q", np.uint32(ROOM))
+        device.order("F", np.uint32(ROOM))
         device.run()
         pieces = range(0, len(before), 1_280)
         assert_same(
@@ -200,7 +200,7 @@ def test_without_phrases_no_sound_makes_the_listener_leave_its_memory(
     device = Listening(spotter, tmp_path, *flags, "-DTAPWORD_PHRASE_HOPS=0", max_words=8)
     sound = np.concatenate([said(9)[: 3 * 16_000], np.ones(8_000), np.full(8_000, -8.0)])
     device.whole(sound)
-    device.order("y")
+    device.order("Y")
     device.run()
     wanted = in_python(Detector(spotter), said(9)[: 3 * 16_000])
     assert [event.word for event in wanted] == ["lamp"]

@@ -30,7 +30,7 @@ static int tapword_judge_window(tapword *t, tapword_listener *l, int64_t centre,
     word = tapword_best_said(t, l, 0.0f);
     if (word >= 0) {
         tapword_loud_part(l, point, &start, &end);
-        tapword_name(t, l, word, l->first + start * TAPWORD_HOP, l->first + end * TAPWORD_HOP,
+        tapword_name(t, word, l->first + start * TAPWORD_HOP, l->first + end * TAPWORD_HOP,
                      &said);
         if (tapword_decide_word(l, &said, sample)) {
             return 0;

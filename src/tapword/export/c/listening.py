@@ -83,7 +83,6 @@ def listener_bytes(settings: dict[str, Any]) -> int:
     said = 16 + -(-(8 + settings["NAME_BYTES"]) // 8) * 8
     longs = 4 + 4 + steps_kept + 2 + unclear
     words = ear_floats(settings) + frames * settings["FRAME"] + 4 + 7
-    words += settings["DIM"] + settings["MAX_WORDS"]
     size = 8 * longs + (3 + 2 * settings["WAITING"]) * said + 4 * words
     size += 2 * samples + settings["MAX_WORDS"]
     return -(-size // 8) * 8

@@ -25,10 +25,16 @@ static double tapword_above(const float *x, size_t n, double share)
     return (double)x[i] + (place - (double)i) * (next - (double)x[i]);
 }
 
+/* Whether a word is longer than a second. */
+static int tapword_is_phrase(const tapword *t, size_t k)
+{
+    return (double)t->lengths[k][0] > TAPWORD_PHRASE;
+}
+
 /* The tail of a word's scores in windows of running speech: where it lies and how wide it is. */
 static void tapword_tail(tapword *t, size_t k)
 {
-    int is_long = TAPWORD_LONG_WINDOWS > 0 && (double)t->lengths[k][0] > TAPWORD_PHRASE;
+    int is_long = TAPWORD_LONG_WINDOWS > 0 && tapword_is_phrase(t, k);
     size_t start = is_long ? TAPWORD_WINDOWS : 0, n = is_long ? TAPWORD_LONG_WINDOWS : TAPWORD_WINDOWS;
     size_t first = is_long ? TAPWORD_LONG_PLACED : TAPWORD_PLACED, row, d, i;
     size_t end = is_long ? TAPWORD_LONG_PLACED_END : TAPWORD_PLACED_END;
