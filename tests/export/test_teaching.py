@@ -170,7 +170,7 @@ def test_negatives_forgetting_and_sensitivities_are_those_of_the_model(device):
 def test_there_is_an_end_to_the_room(device):
     [clip] = clips_of("lamp", stop=1)
     for number in range(8):
-        device.order("l", np.full(672, number), f"word {number}")
+        device.order("l", np.full(672, number, np.float32), f"word {number}")
     device.order("t", *counted(clip), "lamp")
     larger = states.new("diagonal")
     larger.learner.learn_many(np.eye(9, 672), [f"word {number}" for number in range(9)])
