@@ -1,7 +1,7 @@
 // What the studio's page asks its program for, asked of the program in this page.
 
 import {Program} from './program.js';
-import {sentence} from './texts.js';
+import {sentence, texts} from './texts.js';
 
 const lines = new Set();
 const program = new Program(message => lines.forEach(line => line.give(message)));
@@ -26,7 +26,8 @@ export async function post(path, body, query = {}) {
 
 export const postJson = post;
 
-const said = error => sentence(error.message);
+// What the core refuses has a name, by which it is said in the page's language.
+const said = error => texts.refusals[error.code] ?? sentence(error.message);
 
 // Save what was taught as a file; or what the browser held and could not be read.
 export async function download(name, unread = false) {

@@ -68,7 +68,7 @@ export class Program {
       if (bytes) await this.#spotter.load(bytes);
     } catch (error) {
       this.#unread = bytes;
-      this.#problem = texts.cannotUse(sentence(error.message));
+      this.#problem = texts.cannotUse(texts.refusals[error.code] ?? sentence(error.message));
     }
   }
 

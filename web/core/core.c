@@ -6,13 +6,15 @@
 #define EXPORT(name) __attribute__((export_name(#name)))
 /* More events than any stretch of sound has that fits into the room for it. */
 #define EVENTS 64
+/* Room for the states of larger models too, which are told apart by what they begin with. */
+#define STATE (4u << 20)
 
 static tapword model;
 static tapword_listener listener;
 static tapword_event events[EVENTS];
 static float audio[TAPWORD_MAX_STEPS * TAPWORD_HOP];
 static char text[2][TAPWORD_NAME_BYTES + 1];
-static uint8_t state[sizeof(tapword)];
+static uint8_t state[STATE];
 static float score;
 
 /* Room for what is given and taken. */
@@ -44,8 +46,9 @@ EXPORT(predict) int predict(size_t n, int reject)
 {
     return tapword_predict(&model, audio, n, reject, &score);
 }
-/* Of the last clip that was asked about: its score, and that of each row. */
 EXPORT(predict_score) float predict_score(void) { return score; }
+/* Of a row in the last clip that was asked about, or in what was heard last of the stream: NaN where
+   nothing was scored. */
 EXPORT(row_score) float row_score(size_t k) { return model.scores[k]; }
 EXPORT(reject) int reject(size_t n) { return tapword_reject(&model, audio, n); }
 EXPORT(forget) int forget(void) { return tapword_forget(&model, text[0]); }
@@ -76,20 +79,31 @@ EXPORT(rename) int rename_word(void)
 /* A stream, and what was heard in it. */
 EXPORT(listen_start) void listen_start(void) { tapword_listen_start(&listener); }
 EXPORT(listen_gap) void listen_gap(uint32_t samples) { tapword_listen_gap(&listener, samples); }
-EXPORT(listen) int listen(size_t n)
+
+static void score_nothing(void)
 {
     size_t k;
     for (k = 0; k < TAPWORD_MAX_WORDS; k++) {
-        listener.scores[k] = NAN;
+        model.scores[k] = NAN;
     }
-    return tapword_listen(&model, &listener, audio, n, events, EVENTS);
 }
+
+EXPORT(listen) int listen(size_t n)
+{
+    int given;
+    score_nothing();
+    given = tapword_listen(&model, &listener, audio, n, events, EVENTS);
+    /* Phrases are looked for by another measure first, which is left there and is no score. */
+    if (listener.phrases) {
+        score_nothing();
+    }
+    return given;
+}
+
 EXPORT(listen_end) int listen_end(void)
 {
     return tapword_listen_end(&model, &listener, events, EVENTS);
 }
-/* Of a row in what was heard last, if anything was scored; else NaN. */
-EXPORT(heard_score) float heard_score(size_t k) { return listener.scores[k]; }
 EXPORT(event_word) int event_word(size_t i) { return events[i].word; }
 EXPORT(event_score) float event_score(size_t i) { return events[i].score; }
 EXPORT(event_start) double event_start(size_t i) { return events[i].start; }

@@ -73,7 +73,7 @@ export class Core {
   // Word -> its score in a clip.
   scores(audio) {
     this.predict(audio);
-    return this.#scores(k => this.#c.row_score(k));
+    return this.#scores();
   }
 
   forget(word) {
@@ -96,7 +96,7 @@ export class Core {
 
   // Word -> its score in what `hear` scored last; null where that was nothing.
   heardScores() {
-    const scores = this.#scores(k => this.#c.heard_score(k));
+    const scores = this.#scores();
     return Object.values(scores).some(Number.isNaN) ? null : scores;
   }
 
@@ -121,10 +121,9 @@ export class Core {
 
   // Take over what was saved, in the place of all words here; those stay where it cannot be read.
   load(bytes) {
-    const most = this.#c.room_state_bytes();
-    // What is too long for its room is told apart from what is damaged by its first bytes alone.
-    const some = bytes.subarray(0, most);
-    new Uint8Array(this.#c.memory.buffer, this.#c.room_state(), most).set(some);
+    // What is cut short, since there is no room for it, is refused as damaged.
+    const some = bytes.subarray(0, this.#c.room_state_bytes());
+    new Uint8Array(this.#c.memory.buffer, this.#c.room_state(), some.length).set(some);
     this.#checked(this.#c.load(some.length));
     this.startStream();
   }
@@ -138,8 +137,8 @@ export class Core {
 
   #names() { return Array.from({length: this.#c.rows()}, (_, k) => this.#name(k)); }
 
-  #scores(of) {
-    return Object.fromEntries(this.#names().map((word, k) => [word, of(k)]).filter(([word]) => !word.startsWith(NOT)));
+  #scores() {
+    return Object.fromEntries(this.#names().map((word, k) => [word, this.#c.row_score(k)]).filter(([word]) => !word.startsWith(NOT)));
   }
 
   #isNone(row) { return row < 0 && this.#code(row) === 'TAPWORD_UNKNOWN'; }
