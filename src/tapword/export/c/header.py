@@ -85,7 +85,7 @@ class Header(NamedTuple):
     ram_bytes: int
 
 
-def build(spotter: Spotter, max_words: int = 50) -> Header:
+def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> Header:
     """Write a spotter as it is taught now.
 
     Parameters
@@ -95,6 +95,8 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
         state is the shared statistic: cosine, slda, ridge or ncm.
     max_words
         Words that the device has room for; negatives of a word count as one more.
+    eight_bits
+        The ear in weights and activations of 8 bits, instead of 16 and floats.
     """
     require_words(spotter)
     if len(spotter.backbones) != 1:
@@ -116,7 +118,9 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
     settings |= _add_poolings(tables, poolings)
     _add_mel(tables, backbone)
     if isinstance(backbone, TapwordEar):
-        settings |= add_ear(tables, backbone)
+        settings |= add_ear(tables, backbone, eight_bits)
+    elif eight_bits:
+        raise InputError("only the network of tapword_ear is written in 8 bits in C")
     _add_taught(tables, spotter, room)
     settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
     outside = "Nothing is outside: samples in, words out."
@@ -149,6 +153,9 @@ def _files(settings: dict[str, Any]) -> list[str]:
         "clip_mel.h": not settings["EAR"],
         "half.h": settings["EAR"] or settings["WHITENING"],
         "ear.h": settings["EAR"],
+        "ear16.h": settings["EAR"] and not settings["EIGHT_BITS"],
+        "ear8.h": settings["EAR"] and settings["EIGHT_BITS"],
+        "ear_stream.h": settings["EAR"],
         "looks.h": settings["LOOKS"],
         "pool.h": True,
         "whiten.h": settings["WHITENING"],
