@@ -53,6 +53,36 @@ static void give_scores(const float vector[TAPWORD_DIM], size_t length)
     give_number(tapword_decide(&model, scores, 1));
 }
 
+#if TAPWORD_LISTEN
+static tapword_listener listener;
+
+/* What a call returned: errors as they are, each event behind a 1. */
+static void give_events(int result, const tapword_event *events)
+{
+    int i;
+    if (result < 0) {
+        give_number(result);
+    }
+    for (i = 0; i < result; i++) {
+        give_number(1);
+        give_number(events[i].word);
+        give(&events[i].score, sizeof events[i].score);
+        give(&events[i].start, sizeof events[i].start);
+        give(&events[i].end, sizeof events[i].end);
+    }
+}
+
+static void listen(const float *audio, size_t n, size_t chunk, size_t room)
+{
+    static tapword_event events[100];
+    size_t start;
+    for (start = 0; start < n; start += chunk) {
+        size_t size = n - start < chunk ? n - start : chunk;
+        give_events(tapword_listen(&model, &listener, audio + start, size, events, room), events);
+    }
+}
+#endif
+
 int main(void)
 {
     static float vector[TAPWORD_DIM];
@@ -109,6 +139,34 @@ int main(void)
                 give_number((long)tapword_log_mel(&model, audio, n, clip, mel));
                 give(mel, bytes);
             }
+            break;
+#endif
+#if TAPWORD_LISTEN
+        case 'b': /* begin to listen */
+            tapword_listen_start(&listener);
+            break;
+        case 'p': /* listen to pieces of a stream: their size, room for events, the samples */
+            b = take_count();
+            length = take_count();
+            n = take_count();
+            audio = take(n);
+            listen(audio, n, b, length);
+            free(audio);
+            give_number(0);
+            break;
+        case 'g': /* a gap */
+            tapword_listen_gap(&listener, take_count());
+            break;
+        case 'q': /* the end of a stream */
+            length = take_count();
+            {
+                static tapword_event events[100];
+                give_events(tapword_listen_end(&model, &listener, events, length), events);
+            }
+            give_number(0);
+            break;
+        case 'y': /* size of a listener */
+            give_number((long)sizeof listener);
             break;
 #endif
         case 'v': /* vector */

@@ -889,6 +889,19 @@ def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_pat
     assert [one.name for one in open_session(frames.read_bytes()).get_inputs()] == ["mel"]
 
 
+def test_the_command_writes_an_ear_that_knows_no_word(run, tmp_path):
+    header = tmp_path / "core.h"
+    code, out, _ = run("export", "tapword_ear", header)
+    assert code == 0 and "0 words, room for 50" in out
+    assert "#define TAPWORD_BLOCK 1\n" in header.read_text(), "the diagonal alone"
+    (tmp_path / "main.c").write_text(
+        '#define TAPWORD_IMPLEMENTATION\n#include "core.h"\nint main(void)\n'
+        "{ static tapword t; tapword_start(&t); return (int)t.words; }\n"
+    )
+    compile_c("-O0", tmp_path / "main.c", "-o", tmp_path / "core")
+    assert subprocess.run([tmp_path / "core"]).returncode == 0
+
+
 def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
     taken = tmp_path / "taken.onnx"
     taken.write_text("mine")
@@ -905,7 +918,8 @@ def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
         ((model, tmp_path / "a.h", "--covariance", "block"), "no covariance"),
         ((model, tmp_path / "a.h", "--frames", tmp_path / "b.onnx"), "nothing is outside"),
         ((empty, tmp_path / "a.onnx"), "no words yet"),
-        ((empty, tmp_path / "a.h"), "no words yet"),
+        (("tapword_ear", tmp_path / "a.onnx"), "no model file"),
+        (("tapword_ear", tmp_path / "a.h", "--covariance", "some"), "covariance"),
     ):
         code, _, err = run("export", *arguments)
         assert code == 2 and message in err, arguments

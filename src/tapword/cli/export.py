@@ -7,21 +7,27 @@ from tapword.assets import CLIPS
 from tapword.audio import files as audio_files
 from tapword.cli.app import FILES, argument, command, flag, option
 from tapword.cli.console import out, progress_bar
-from tapword.cli.options import Backbones, Model, Quiet
+from tapword.cli.options import Backbones, Quiet
 from tapword.errors import InputError
 from tapword.files import check_writable, write
 from tapword.research.datasets.base import word_folders
+from tapword.spotter import presets
 from tapword.spotter.spotter import Spotter
 from tapword.text import counted
 
 MAX_WORDS = 50
+# Names no file but a new model on it, for devices that are taught from the first word on.
+[EAR] = presets.EAR.backbones
+EMPTY_LEARNER = "cosine:prior=shipped,covariance="
 # Of the shipped clips, some that do not set the ranges of 8-bit numbers.
 COMPARE = slice(10, None, 42)
 
 
 @command(FILES)
 def export(
-    model: Model,
+    model: Annotated[
+        Path, argument("MODEL", f"Model file; with .h also {EAR}: the ear, which knows no word.")
+    ],
     target: Annotated[Path, argument("OUT", "OUT.onnx or OUT.h.")],
     quantize: Annotated[bool, flag("--quantize", "With .onnx: the backbone in 8 bits.")] = False,
     check: Annotated[
@@ -46,6 +52,8 @@ def export(
 
     OUT.onnx goes from a waveform to word scores and is run by onnxruntime alone. OUT.h is C99 from
     samples to words that goes on learning on the device.
+
+        tapword export tapword_ear core.h
     """
     wanted = target.suffix.lower()
     if wanted not in (".onnx", ".h"):
@@ -65,7 +73,11 @@ def export(
         if path.exists() and not force:
             raise InputError(f"{path} exists; give a new file, or --force to replace it")
         check_writable(path)
-    spotter = Spotter.load(model, backbone)
+    if str(model) == EAR and wanted == ".h" and not model.exists():
+        spotter = Spotter(EAR, learner=f"{EMPTY_LEARNER}{covariance or 'diagonal'}")
+        covariance = None
+    else:
+        spotter = Spotter.load(model, backbone)
     if wanted == ".h":
         _export_c(spotter, target, max_words or MAX_WORDS, covariance, frames)
     else:

@@ -113,9 +113,9 @@ class Segmenter:
     def __init__(self, search: Search = SEARCH):
         self.search = search
         self._near, self._apart, self._apart_in_crowd = map(
-            _steps, (search.near_ms, search.apart_ms, search.apart_in_crowd_ms)
+            steps, (search.near_ms, search.apart_ms, search.apart_in_crowd_ms)
         )
-        self._beside = [_steps(ms) for ms in search.beside_ms]
+        self._beside = [steps(ms) for ms in search.beside_ms]
         self._farthest = max(self._beside, default=0)
         self.flush_samples = WINDOW // 2 + (self._apart + 1) * HOP
         # Steps that are kept: what centring and a window beside a centre need, looked at late.
@@ -178,7 +178,7 @@ class Segmenter:
             while self._unclear and self._unclear[0] <= heard:
                 centre = (self._unclear.pop(0) - self._first) // HOP
                 if self._crowded(centre):
-                    yield from [self._window(centre, steps) for steps in self._beside]
+                    yield from [self._window(centre, beside) for beside in self._beside]
 
     def quiet(self, seconds: float) -> bool:
         """Whether nothing stood out from the noise in the last seconds."""
@@ -232,7 +232,8 @@ class Segmenter:
         return _level_db(np.concatenate(beside)) >= level_db + self.search.alone_db
 
 
-def _steps(ms: int) -> int:
+def steps(ms: int) -> int:
+    """Steps of so many milliseconds."""
     return ms * STEPS_PER_S // 1000
 
 

@@ -29,7 +29,8 @@ static void tapword_relu(float *x, size_t n)
     }
 }
 
-/* Mix the channels of each band: y = weights x + biases. A row of biases, then one for each input. */
+/* Mix the channels of each band: y = weights x + biases. A row of biases comes first, then one of
+   each input's weights. */
 static void tapword_mix(tapword_ear *ear, tapword_walk *at, const float *x, size_t bands,
                         size_t inputs, size_t outputs, float *y)
 {

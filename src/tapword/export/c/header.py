@@ -14,9 +14,10 @@ from tapword.backbones.base import Backbone
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
 from tapword.export.c.ear import add_ear, ear_floats
+from tapword.export.c.listening import LISTENING, add_listening, listener_bytes
 from tapword.export.c.tables import Tables, quote
 from tapword.export.onnx import frames
-from tapword.export.onnx.file import require_words, thresholds
+from tapword.export.onnx.file import thresholds
 from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
@@ -27,6 +28,7 @@ from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.background import NEAREST, SHARE
 from tapword.spotter.encoder import block_poolings
+from tapword.spotter.lengths import Length
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import weights
 from tapword.version import __version__
@@ -56,33 +58,35 @@ POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "tstp": lambda pooling: (MOMENT, 2, 0),
 }
 # Learner -> what its rule in C is told by #define.
-RULES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "cosine": lambda learner: {
-        "STRENGTH": learner.strength * learner.dim,
+RULES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
+    "cosine": lambda learner, dim: {
+        "STRENGTH": learner.strength * dim,
         "VARIANCES": int(learner.prior == "diagonal"),
     },
-    "slda": lambda learner: {
+    "slda": lambda learner, dim: {
         "EPS": float(learner.eps),
-        "STRENGTH": 0.0 if learner.prior == "none" else learner.strength * learner.dim,
+        "STRENGTH": 0.0 if learner.prior == "none" else learner.strength * dim,
         "VARIANCES": int(learner.prior == "diagonal"),
         "REFERENCE": int(learner.variant == "reference"),
     },
-    "ridge": lambda learner: {
+    "ridge": lambda learner, dim: {
         "BALANCED": int(learner.balanced),
         "OAS_TIMES": learner.oas_times,
         "MAX_SHRINKAGE": MAX_SHRINKAGE,
         "LAM": float(learner.lam or 0.0),
     },
-    "ncm": lambda learner: {},
+    "ncm": lambda learner, dim: {},
 }
 
 
 class Header(NamedTuple):
-    """A header's text, bytes of its constant tables (code comes on top) and of its structure."""
+    """A header's text, bytes of its constant tables (code comes on top) and of its structures."""
 
     text: str
     flash_bytes: int
     ram_bytes: int
+    # Of a stream that is listened to; 0 where the header cannot.
+    listener_bytes: int
 
 
 def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> Header:
@@ -91,14 +95,13 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
     Parameters
     ----------
     spotter
-        With words; one backbone (tapword_ear, speech_embedding or logmel), and a learner whose
-        state is the shared statistic: cosine, slda, ridge or ncm.
+        With words or without; one backbone (tapword_ear, speech_embedding or logmel), and a learner
+        whose state is the shared statistic: cosine, slda, ridge or ncm.
     max_words
         Words that the device has room for; negatives of a word count as one more.
     eight_bits
         The ear in weights and activations of 8 bits, instead of 16 and floats.
     """
-    require_words(spotter)
     if len(spotter.backbones) != 1:
         raise InputError(f"a C header takes one backbone, the model has {len(spotter.backbones)}")
     [backbone] = spotter.backbones
@@ -108,7 +111,7 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
             f"max_words must be at least {len(learner.rows)}, the words taught (negatives of a "
             f"word count as one more); got {max_words}"
         )
-    files, settings = _rule(learner)
+    files, settings = _rule(learner, _dim(spotter))
     [pooling], aligned = spotter.encoder.poolings, spotter.encoder.preparation.align
     poolings = block_poolings(pooling, backbone, aligned)
     room = max([NAME_BYTES, *(len(_name(row).encode()) + 1 for row in learner.rows)])
@@ -123,11 +126,14 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
         raise InputError("only the network of tapword_ear is written in 8 bits in C")
     _add_taught(tables, spotter, room)
     settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
+    settings |= add_listening(tables, spotter, bool(settings["EAR"]))
     outside = "Nothing is outside: samples in, words out."
     if not settings["INSIDE"]:
         widths = ", ".join(f"block {i}: {width} numbers" for i, width in enumerate(backbone.dims))
         outside = _template("outside.txt").rstrip().replace("@blocks@", widths)
-    ram = _ram(settings)
+    ram, listens = _ram(settings), bool(settings["LISTEN"])
+    listener = listener_bytes(settings) if listens else 0
+    listening = LISTENING if listens else []
     values = {
         "version": __version__,
         # The parts are named by whoever made the model: no name may end the comment.
@@ -135,14 +141,15 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
         "outside": outside,
         "flash": tables.bytes,
         "ram": ram,
+        "listener": f", sizeof(tapword_listener): {listener} bytes" if listens else "",
         "settings": "\n".join(f"#define TAPWORD_{key} {value}" for key, value in settings.items()),
-        "interface": _template("interface.h"),
+        "interface": "\n".join(map(_template, ["interface.h", *listening[:1]])),
         "types": _template("block.h") if settings["EAR"] else "",
         "tables": tables.text(),
-        "code": "\n".join(map(_template, [*_files(settings), *files])),
+        "code": "\n".join(map(_template, [*_files(settings), *files, *listening[1:]])),
     }
     text = re.sub("@([a-z]+)@", lambda found: str(values[found[1]]), _template("frame.h"))
-    return Header(text, tables.bytes, ram)
+    return Header(text, tables.bytes, ram, listener)
 
 
 def _files(settings: dict[str, Any]) -> list[str]:
@@ -162,15 +169,16 @@ def _files(settings: dict[str, Any]) -> list[str]:
         "vector.h": True,
         "hear.h": settings["INSIDE"],
         "statistic.h": True,
+        "background.h": settings["WINDOWS"],
     }
     return [name for name, needed in wanted.items() if needed]
 
 
-def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
+def _rule(learner: base.Learner, dim: int) -> tuple[list[str], dict[str, Any]]:
     """Files of a learner's rule in C, and what these are told by #define."""
     if learner.name not in RULES or not isinstance(learner, StatisticsLearner):
         raise InputError(f"learner {learner.name} cannot be exported to C; {', '.join(RULES)} can")
-    statistics = learner.statistics
+    statistics = learner.statistics_for(dim)
     if isinstance(statistics, SketchStatistics | WordStatistics):
         raise InputError(
             f"learner {learner.spec} cannot be exported to C: a covariance that is lowrank or "
@@ -180,7 +188,7 @@ def _rule(learner: base.Learner) -> tuple[list[str], dict[str, Any]]:
         raise InputError(f"a model of more than {MOST_SAMPLES:,} samples cannot be exported to C")
     size = statistics.blocks.size
     settings = {"BLOCK": size, "FACTOR": packed_size(size), "RAISES": ", ".join(map(repr, RAISES))}
-    settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner)
+    settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner, dim)
     rule = f"{learner.name}.h"
     return ["solve.h", rule] if learner.keeps_scatter else [rule], settings
 
@@ -196,7 +204,7 @@ def _pooling(pooling: Pooling) -> tuple[int, int, int]:
 def _settings(spotter: Spotter) -> dict[str, Any]:
     """Give what the C code is told by #define, beside what its tables need."""
     learner, [backbone] = spotter.learner, spotter.backbones
-    state, known = learner.state(), list(thresholds(spotter).values())
+    state, known = _state(spotter), list(thresholds(spotter).values())
     return _hearing(backbone) | {
         "NOT": quote(NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
@@ -221,7 +229,7 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "FLOOR": f"{logmel.FLOOR}f",
         "CONSTANT": repr(float(CONSTANT)),
         "BLOCKS": len(backbone.dims),
-        "DIM": learner.dim,
+        "DIM": _dim(spotter),
         "LARGEST_SQUARE": repr(base.LARGEST**2),
         "WORDS": len(learner.rows),
         "SAMPLES": int(state["n_scatter"][0]),
@@ -240,6 +248,18 @@ def _hearing(backbone: Backbone) -> dict[str, Any]:
     count = 1 + (LONGEST + 2 * written.before - logmel.WINDOW) // logmel.STEP
     told |= {"PAD": written.before, "MEL_FRAMES": count}
     return told | ({"FRAME": backbone.dims[0], "FRAMES": count} if written.in_c else {})
+
+
+def _dim(spotter: Spotter) -> int:
+    """Numbers per vector, of a spotter that was taught nothing too."""
+    return spotter.learner.dim or spotter.encoder.dim()
+
+
+def _state(spotter: Spotter) -> dict[str, np.ndarray]:
+    """Arrays of the learner, of a spotter that was taught nothing too."""
+    learner = spotter.learner
+    assert isinstance(learner, StatisticsLearner)
+    return learner.statistics_for(_dim(spotter)).arrays()
 
 
 def _name(row: base.Row) -> str:
@@ -294,12 +314,16 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     # Where clips are not cut around their sound, none is measured as a phrase.
     if phrases is None or not spotter.encoder.preparation.align:
         phrases = words[:0]
-    rows = np.concatenate([words, phrases])
+    rows, sight = np.concatenate([words, phrases]), whitening.sight
+    if sight is not None:
+        tables.add_bytes("tapword_sight", sight)
     tables.add_bytes("tapword_background", rows)
     tables.add("tapword_background_lengths", np.linalg.norm(rows.astype(np.float64), axis=1))
     return {
         "WINDOWS": len(words),
         "LONG_WINDOWS": len(phrases),
+        "SIGHT": int(sight is not None),
+        "SEEN": rows.shape[1],
         "NEAREST": NEAREST,
         "SHARE": f"{SHARE}f",
     }
@@ -319,12 +343,16 @@ def _add_mel(tables: Tables, backbone: Backbone) -> None:
 
 
 def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
-    rows, state, known = spotter.learner.rows, spotter.learner.state(), thresholds(spotter)
+    rows, state, known = spotter.learner.rows, _state(spotter), thresholds(spotter)
+    if not rows:
+        return
     # Negatives are never said, and a word without a threshold always counts.
     lowest = -np.finfo(np.float32).max
     tables.add_names("tapword_taught_names", list(map(_name, rows)), room)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
     tables.add("tapword_taught_thresholds", [known.get(row.word, lowest) for row in rows])
+    lengths = [Length() if row.negative else spotter.length_of(row.word) for row in rows]
+    tables.add("tapword_taught_lengths", lengths)
     tables.add("tapword_taught_means", state["means"])
     if "scatter" in state:
         tables.add("tapword_taught_scatter", state["scatter"])
@@ -333,15 +361,15 @@ def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
 def _ram(settings: dict[str, Any]) -> int:
     """Bytes of the structure in interface.h, where a double is aligned to 8 bytes."""
     dim, words, scatter = settings["DIM"], settings["MAX_WORDS"], settings["SCATTER"]
-    factor = settings["FACTOR"] if scatter else 0
+    solving = 3 * dim + settings["FACTOR"] if scatter else 0
     hearing = 2 * settings["FFT"]
     if settings["EAR"]:
         hearing = ear_floats(settings) + settings["EAR_HOP"]
     if settings["INSIDE"]:
         hearing += settings["FRAMES"] * settings["FRAME"]
-    work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), factor)
-    doubles = work + (3 * dim + 2 * words if scatter else 0)
-    floats = words * (2 + dim) + (words * dim + scatter if scatter else 0)
+    work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), solving)
+    doubles = work + (2 * words if scatter else 0)
+    floats = words * (4 + dim) + (words * dim + scatter if scatter else 0)
     size = 8 * doubles + 4 * (3 + floats) + words * settings["NAME_BYTES"]
     return -(-size // 8) * 8
 

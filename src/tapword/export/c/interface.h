@@ -44,7 +44,6 @@ typedef struct {
    and read back by the same program, a model continues where it was. */
 typedef struct {
 #if TAPWORD_SCATTER
-    double centre[TAPWORD_DIM], extra[TAPWORD_DIM], right[TAPWORD_DIM];
     double factors[TAPWORD_MAX_WORDS], biases[TAPWORD_MAX_WORDS];
 #endif
     union {
@@ -61,12 +60,17 @@ typedef struct {
 #endif
         } hearing;
 #if TAPWORD_SCATTER
-        double factor[TAPWORD_FACTOR];
+        struct {
+            double centre[TAPWORD_DIM], extra[TAPWORD_DIM], right[TAPWORD_DIM];
+            double factor[TAPWORD_FACTOR];
+        } solving;
 #endif
     } work;
     uint32_t words, samples, solved; /* samples: behind the scatter */
     uint32_t counts[TAPWORD_MAX_WORDS];
     float thresholds[TAPWORD_MAX_WORDS];
+    /* Of the logarithms of samples' seconds: their mean, and their squares about it, summed. */
+    float lengths[TAPWORD_MAX_WORDS][2];
     float means[TAPWORD_MAX_WORDS][TAPWORD_DIM];
 #if TAPWORD_SCATTER
     float weights[TAPWORD_MAX_WORDS][TAPWORD_DIM];

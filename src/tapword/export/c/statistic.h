@@ -2,8 +2,11 @@
 
 void tapword_start(tapword *t)
 {
+#if TAPWORD_WORDS
     size_t k;
+#endif
     memset(t, 0, sizeof *t);
+#if TAPWORD_WORDS
     t->words = TAPWORD_WORDS;
     t->samples = TAPWORD_SAMPLES;
     for (k = 0; k < TAPWORD_WORDS; k++) {
@@ -11,9 +14,11 @@ void tapword_start(tapword *t)
     }
     memcpy(t->counts, tapword_taught_counts, sizeof tapword_taught_counts);
     memcpy(t->thresholds, tapword_taught_thresholds, sizeof tapword_taught_thresholds);
+    memcpy(t->lengths, tapword_taught_lengths, sizeof tapword_taught_lengths);
     memcpy(t->means, tapword_taught_means, sizeof tapword_taught_means);
 #if TAPWORD_SCATTER
     memcpy(t->scatter, tapword_taught_scatter, sizeof tapword_taught_scatter);
+#endif
 #endif
 }
 
@@ -79,6 +84,7 @@ int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
         strcpy(t->names[k], word);
         t->counts[k] = 0;
         t->thresholds[k] = TAPWORD_THRESHOLD;
+        memset(t->lengths[k], 0, sizeof t->lengths[k]);
         memset(t->means[k], 0, sizeof t->means[k]);
         t->words++;
     }
@@ -118,6 +124,7 @@ static void tapword_remove(tapword *t, size_t k)
     memmove(t->names[k], t->names[k + 1], rest * sizeof t->names[0]);
     memmove(&t->counts[k], &t->counts[k + 1], rest * sizeof t->counts[0]);
     memmove(&t->thresholds[k], &t->thresholds[k + 1], rest * sizeof t->thresholds[0]);
+    memmove(t->lengths[k], t->lengths[k + 1], rest * sizeof t->lengths[0]);
     memmove(t->means[k], t->means[k + 1], rest * sizeof t->means[0]);
     /* What words share goes with the last of them, and no name or mean is left behind the rest. */
     memset(t->names[t->words], 0, sizeof t->names[0]);
@@ -132,17 +139,23 @@ static void tapword_remove(tapword *t, size_t k)
     t->solved = 0;
 }
 
-int tapword_forget(tapword *t, const char *word)
+/* The word that a row holds negatives of; NULL where it is a word itself. */
+static const char *tapword_rejected(const tapword *t, size_t k)
 {
     const size_t sign = sizeof TAPWORD_NOT - 1;
+    return strncmp(t->names[k], TAPWORD_NOT, sign) == 0 ? t->names[k] + sign : NULL;
+}
+
+int tapword_forget(tapword *t, const char *word)
+{
     int found = tapword_find(t, word), negatives = TAPWORD_UNKNOWN;
     size_t k;
     if (found < 0) {
         return TAPWORD_UNKNOWN;
     }
     for (k = 0; k < t->words; k++) {
-        if (strncmp(t->names[k], TAPWORD_NOT, sign) == 0 &&
-            strcmp(t->names[k] + sign, word) == 0) {
+        const char *rejected = tapword_rejected(t, k);
+        if (rejected != NULL && strcmp(rejected, word) == 0) {
             negatives = (int)k;
         }
     }
@@ -154,21 +167,27 @@ int tapword_forget(tapword *t, const char *word)
     return 0;
 }
 
+/* Whether a word scores higher than its negatives. */
+static int tapword_is_taken(const tapword *t, const float *scores, size_t k)
+{
+    size_t other;
+    for (other = 0; other < t->words; other++) {
+        const char *word = tapword_rejected(t, other);
+        if (word != NULL && strcmp(word, t->names[k]) == 0) {
+            return scores[k] > scores[other];
+        }
+    }
+    return 1;
+}
+
 int tapword_decide(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int reject)
 {
-    const size_t sign = sizeof TAPWORD_NOT - 1;
     int best = TAPWORD_UNKNOWN;
-    size_t k, other;
+    size_t k;
     for (k = 0; k < t->words; k++) {
-        int said = strncmp(t->names[k], TAPWORD_NOT, sign) != 0;
+        int said = tapword_rejected(t, k) == NULL;
         if (said && reject) {
-            said = scores[k] >= t->thresholds[k];
-            for (other = 0; said && other < t->words; other++) {
-                if (strncmp(t->names[other], TAPWORD_NOT, sign) == 0 &&
-                    strcmp(t->names[other] + sign, t->names[k]) == 0) {
-                    said = scores[k] > scores[other];
-                }
-            }
+            said = scores[k] >= t->thresholds[k] && tapword_is_taken(t, scores, k);
         }
         if (said && (best < 0 || scores[k] > scores[best])) {
             best = (int)k;

@@ -1,0 +1,93 @@
+"""What the C code is told of how a stream is listened to: the rules of `tapword.listening`."""
+
+import math
+from typing import Any
+
+from tapword.audio.align import MARGIN_S
+from tapword.audio.files import PEAK_LIMIT, SAMPLE_RATE
+from tapword.backbones.tapword_ear import HOP
+from tapword.export.c.ear import ear_floats
+from tapword.export.c.tables import Tables
+from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE
+from tapword.listening.detector import CLOSE_SCORE, LATE_S, SILENCE_S, STRETCH_SCORE
+from tapword.listening.phrases import STEP_S, Grid
+from tapword.listening.segmenter import HALF, SEARCH, STEPS_PER_S, Segmenter, steps
+from tapword.spotter import lengths
+from tapword.spotter.encoder import NOISE_COSINE
+from tapword.spotter.lengths import CLIP_S, LONGEST_S
+from tapword.spotter.spotter import Spotter
+
+# The interface, then files of C in their order.
+LISTENING = ["listener.h", "noise.h", "segment.h", "decide.h", "phrases.h", "listen.h"]
+# Words that wait for a phrase that may hold them: they come this often at most, and a window begins
+# half a second before its centre.
+WAITING = math.ceil((LONGEST_S + LATE_S + STEP_S + 0.5) / REFRACTORY_S) + 1
+
+
+def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, Any]:
+    """Add what a listener needs; give what the C code is told by #define.
+
+    `hears`: whether the ear is in the header. Streams are listened to where it is, and where
+    thresholds are known.
+    """
+    if not hears or spotter.background is None:
+        return {"LISTEN": 0}
+    grid = Grid.of(HOP)
+    beside = [steps(ms) for ms in SEARCH.beside_ms]
+    tables.add("tapword_noise", spotter.encoder.noise)
+    tables.add("tapword_stretches", grid.lengths, "uint16")
+    return {
+        "LISTEN": 1,
+        "SAMPLE_RATE": SAMPLE_RATE,
+        "PEAK": f"{PEAK_LIMIT}f",
+        "NOISE_COSINE": NOISE_COSINE,
+        "CLIP_S": CLIP_S,
+        "HALF": HALF,
+        "NEAR": steps(SEARCH.near_ms),
+        "APART": steps(SEARCH.apart_ms),
+        "APART_IN_CROWD": steps(SEARCH.apart_in_crowd_ms),
+        "BESIDE": ", ".join(map(str, beside)),
+        "BESIDES": len(beside),
+        "FARTHEST": max(beside),
+        "ALONE_DB": f"({SEARCH.alone_db})",
+        "GATE_DB": SEARCH.gate_db,
+        "SILENCE_DB": f"({SEARCH.silence_db})",
+        "FLOOR_RISE_DB": SEARCH.floor_rise_db_per_s / STEPS_PER_S,
+        "LOUD": 10 ** (-SEARCH.extent_db / 10),
+        "FLUSH": Segmenter().flush_samples,
+        "REFRACTORY_S": REFRACTORY_S,
+        "RISE": f"{RISE_SCORE}f",
+        "CLOSE": f"{CLOSE_SCORE}f",
+        "WAITING": WAITING,
+        "PHRASE": lengths.PHRASE,
+        "PHRASE_PRIOR": lengths.PRIOR,
+        "PHRASE_SPREAD": lengths.SPREAD,
+        "PHRASE_REACH": lengths.REACH,
+        "PHRASE_LEAST_REACH": lengths.LEAST_REACH,
+        "PHRASE_LONGEST_S": LONGEST_S,
+        "PHRASE_MARGIN_S": MARGIN_S,
+        "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S),
+        "PHRASE_LATE_S": LATE_S,
+        "PHRASE_BEYOND_S": BEYOND_S,
+        "STRETCHES": len(grid.lengths),
+        "STRETCH_STEP": grid.step,
+        "STRETCH_APART": grid.apart,
+        "STRETCH_LEAD": grid.lead,
+        "STRETCH_CLOSE": f"{STRETCH_SCORE}f",
+        "STRETCH_LONGEST": grid.lengths[-1],
+    }
+
+
+def listener_bytes(settings: dict[str, Any]) -> int:
+    """Bytes of the structure in listener.h, where a double is aligned to 8 bytes."""
+    steps_kept = 2 * settings["HALF"] + settings["APART"] + 2 * settings["FARTHEST"]
+    frames = settings["STRETCH_LONGEST"] + settings["STRETCH_STEP"]
+    samples = max(frames * settings["EAR_HOP"], steps_kept * settings["HOP"])
+    unclear = 2 * (settings["FARTHEST"] + 1)
+    said = 16 + -(-(8 + settings["NAME_BYTES"]) // 8) * 8
+    longs = 4 + 4 + steps_kept + 2 + unclear
+    words = ear_floats(settings) + frames * settings["FRAME"] + 4 + 7
+    words += settings["DIM"] + settings["MAX_WORDS"]
+    size = 8 * longs + (3 + 2 * settings["WAITING"]) * said + 4 * words
+    size += 2 * samples + settings["MAX_WORDS"]
+    return -(-size // 8) * 8
