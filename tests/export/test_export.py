@@ -21,6 +21,7 @@ from tapword.backbones.logmel import log_mel
 from tapword.backbones.sessions import open_session
 from tapword.errors import InputError
 from tapword.export.c import header as c_header
+from tapword.export.c import state as states
 from tapword.export.c.reduced import reduced
 from tapword.export.c.tables import quote
 from tapword.export.onnx import file as onnx_file
@@ -704,7 +705,6 @@ def test_the_device_rejects_as_the_model(tmp_path):
         device.number(), device.take(device.number())
         best, decided = device.number(), device.number()
         assert rows[best] == (spotter.predict_vectors(x[None], closed=True)[0].word, False)
-        # The header does not know that noise is no word.
         wanted = said_word(spotter.score_vectors(x[None])[0], thresholds)
         assert (rows[decided].word if decided >= 0 else None) == wanted
         said.add(wanted)
@@ -714,7 +714,7 @@ def test_the_device_rejects_as_the_model(tmp_path):
         room = device.take(device.number() * 64, "u1").tobytes()
         return [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
 
-    assert names() == [c_header.NOT + row.word if row.negative else row.word for row in rows]
+    assert names() == list(map(states.name, rows))
     assert device.number() == 0
     assert names() == [word for word in words if word != nearest], "its negatives went with it"
 
@@ -908,11 +908,12 @@ def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
     empty = tmp_path / "empty.tap"
     Spotter(**LOGMEL, learner="ncm").save(empty)
     for arguments, message in (
-        ((model, tmp_path / "out.tflite"), "must end in .onnx or .h"),
+        ((model, tmp_path / "out.tflite"), "must end in .onnx, .h or .bin"),
         ((model, taken), "exists; give a new file"),
         ((model, tmp_path / "nowhere" / "a.h"), "folder does not exist"),
         ((model, tmp_path / "a.h", "--quantize"), "--quantize goes with OUT.onnx"),
         ((model, tmp_path / "a.onnx", "--max-words", 9), "--max-words goes with OUT.h"),
+        ((model, tmp_path / "a.onnx", "--covariance", "block"), "goes with OUT.h or OUT.bin"),
         ((model, tmp_path / "a.onnx", "--quantize"), "nothing to quantise"),
         ((model, tmp_path / "a.onnx", "--check", tmp_path), "no sound files"),
         ((model, tmp_path / "a.h", "--covariance", "block"), "no covariance"),

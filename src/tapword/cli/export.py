@@ -1,4 +1,4 @@
-"""The command that makes a file for other programs of a taught model."""
+"""Commands that make files for other programs of a model, and bring back what they learned."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,7 @@ from tapword.audio import files as audio_files
 from tapword.cli.app import FILES, argument, command, flag, option
 from tapword.cli.console import out, progress_bar
 from tapword.cli.options import Backbones, Quiet
+from tapword.cli.teach import report_model
 from tapword.errors import InputError
 from tapword.files import check_writable, write
 from tapword.research.datasets.base import word_folders
@@ -18,7 +19,6 @@ from tapword.text import counted
 MAX_WORDS = 50
 # Names no file but a new model on it, for devices that are taught from the first word on.
 [EAR] = presets.EAR.backbones
-EMPTY_LEARNER = "cosine:prior=shipped,covariance="
 # Of the shipped clips, some that do not set the ranges of 8-bit numbers.
 COMPARE = slice(10, None, 42)
 
@@ -26,9 +26,9 @@ COMPARE = slice(10, None, 42)
 @command(FILES)
 def export(
     model: Annotated[
-        Path, argument("MODEL", f"Model file; with .h also {EAR}: the ear, which knows no word.")
+        Path, argument("MODEL", f"Model file; but for .onnx also {EAR}, which knows no word.")
     ],
-    target: Annotated[Path, argument("OUT", "OUT.onnx or OUT.h.")],
+    target: Annotated[Path, argument("OUT", "OUT.onnx, OUT.h or OUT.bin.")],
     quantize: Annotated[bool, flag("--quantize", "With .onnx: the backbone in 8 bits.")] = False,
     check: Annotated[
         Path | None,
@@ -38,7 +38,8 @@ def export(
         int | None, option("N", f"With .h: words there is room for. [default: {MAX_WORDS}]", min=1)
     ] = None,
     covariance: Annotated[
-        str | None, option("FORM", "With .h: keep less of a full covariance: block or diagonal.")
+        str | None,
+        option("FORM", "With .h and .bin: keep less of a full covariance: block or diagonal."),
     ] = None,
     frames: Annotated[
         Path | None,
@@ -51,37 +52,78 @@ def export(
     """Make a file for other programs of MODEL as it is taught now.
 
     OUT.onnx goes from a waveform to word scores and is run by onnxruntime alone. OUT.h is C99 from
-    samples to words that goes on learning on the device.
+    samples to words that goes on learning on the device. OUT.bin is what MODEL knows, for a device
+    or web page that has such a header already; `tapword import` brings it back.
 
         tapword export tapword_ear core.h
     """
     wanted = target.suffix.lower()
-    if wanted not in (".onnx", ".h"):
-        raise InputError(f"OUT must end in .onnx or .h, got {target}")
-    for name, given, suffix in (
-        ("--quantize", quantize, ".onnx"),
-        ("--check", check is not None, ".onnx"),
-        ("--max-words", max_words is not None, ".h"),
-        ("--covariance", covariance is not None, ".h"),
-        ("--frames", frames is not None, ".h"),
+    if wanted not in (".onnx", ".h", ".bin"):
+        raise InputError(f"OUT must end in .onnx, .h or .bin, got {target}")
+    for name, given, suffixes in (
+        ("--quantize", quantize, [".onnx"]),
+        ("--check", check is not None, [".onnx"]),
+        ("--max-words", max_words is not None, [".h"]),
+        ("--covariance", covariance is not None, [".h", ".bin"]),
+        ("--frames", frames is not None, [".h"]),
     ):
-        if given and suffix != wanted:
-            raise InputError(f"{name} goes with OUT{suffix}, got {target}")
+        if given and wanted not in suffixes:
+            raise InputError(f"{name} goes with OUT{' or OUT'.join(suffixes)}, got {target}")
     for path in filter(None, (target, frames)):
         if path.exists() and model.exists() and path.samefile(model):
             raise InputError(f"{path} is the model itself; give another file")
         if path.exists() and not force:
             raise InputError(f"{path} exists; give a new file, or --force to replace it")
         check_writable(path)
-    if str(model) == EAR and wanted == ".h" and not model.exists():
-        spotter = Spotter(EAR, learner=f"{EMPTY_LEARNER}{covariance or 'diagonal'}")
-        covariance = None
-    else:
-        spotter = Spotter.load(model, backbone)
+    if wanted == ".onnx":
+        _export_onnx(Spotter.load(model, backbone), target, quantize, check, quiet)
+        return
+    spotter = _for_device(model, backbone, covariance)
     if wanted == ".h":
-        _export_c(spotter, target, max_words or MAX_WORDS, covariance, frames)
+        _export_c(spotter, target, max_words or MAX_WORDS, frames)
     else:
-        _export_onnx(spotter, target, quantize, check, quiet)
+        _export_state(spotter, target)
+
+
+@command(FILES, "import")
+def import_state(
+    state: Annotated[Path, argument("STATE", "File that a device or web page saved.")],
+    model: Annotated[Path, argument("MODEL", "Model file to make, or to add to.")],
+    replace: Annotated[
+        bool, flag("--replace", "Let MODEL know what STATE knows, instead of adding to it.")
+    ] = False,
+    backbone: Backbones = None,
+) -> None:
+    """Bring back what a device learned, or a web page.
+
+    Where there is no MODEL it is made. Otherwise STATE is added to it as by `tapword merge`: what
+    the device was given of MODEL counts twice then, unless --replace is given.
+
+        tapword import device.bin home.tap
+    """
+    from tapword.export.c import state as states
+
+    content = states.read(state)
+    if not model.exists():
+        spotter = states.load(state, content)
+        spotter.save(model)
+    else:
+        with Spotter.edit(model, backbone) as spotter:
+            found = states.load(state, content, [spotter])
+            if replace:
+                spotter.replace_by(found)
+            else:
+                _merge(state, model, spotter, found)
+    report_model(model, spotter)
+
+
+def _merge(state: Path, model: Path, spotter: Spotter, found: Spotter) -> None:
+    try:
+        spotter.merge(found)
+    except InputError as error:
+        raise InputError(
+            f"{state} cannot be added to {model}: {error}; give a new model file, or --replace"
+        ) from error
 
 
 def onnx_of(spotter: Spotter) -> bytes:
@@ -137,16 +179,32 @@ def _export_onnx(
         out.print(line, soft_wrap=True)
 
 
-def _export_c(
-    spotter: Spotter, target: Path, max_words: int, covariance: str | None, frames: Path | None
-) -> None:
-    from tapword.export.c import header as c_header
+def _for_device(model: Path, backbone: list[str] | None, covariance: str | None) -> Spotter:
+    """Give a model with as much of the covariance as is asked for; or a new one on the ear."""
+    from tapword.export.c import state as states
     from tapword.export.c.reduced import reduced
+
+    if str(model) == EAR and not model.exists():
+        return states.new(covariance or states.FORMS[0])
+    spotter = Spotter.load(model, backbone)
+    if covariance is not None:
+        spotter.learner = reduced(spotter.learner, covariance)
+    return spotter
+
+
+def _export_state(spotter: Spotter, target: Path) -> None:
+    from tapword.export.c import state as states
+
+    content = states.dump(spotter)
+    write(target, content)
+    out.print(f"{target}: {counted(len(spotter.words), 'word')}, {len(content):,} bytes")
+
+
+def _export_c(spotter: Spotter, target: Path, max_words: int, frames: Path | None) -> None:
+    from tapword.export.c import header as c_header
     from tapword.export.onnx import file as onnx_file
     from tapword.export.onnx.frames import exported
 
-    if covariance is not None:
-        spotter.learner = reduced(spotter.learner, covariance)
     header = c_header.build(spotter, max_words)
     outside = not exported(spotter.backbones[0]).in_c
     if frames is not None:

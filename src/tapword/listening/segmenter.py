@@ -233,7 +233,7 @@ class Segmenter:
 
 
 def steps(ms: int) -> int:
-    """Steps of so many milliseconds."""
+    """Give the steps of so many milliseconds."""
     return ms * STEPS_PER_S // 1000
 
 

@@ -24,11 +24,11 @@ static int tapword_score_kept(tapword *t, tapword_listener *l, size_t ago, size_
         tapword_ear_hear(&t->work.hearing.ear, samples, frame);
         frame += hop < TAPWORD_EAR_LATE ? 0 : TAPWORD_FRAME;
     }
-    tapword_vector(frames, &hops, l->vector);
-    if (tapword_is_noise(l->vector)) {
+    tapword_vector(frames, &hops, t->vector);
+    if (tapword_is_noise(t->vector)) {
         return 0;
     }
-    error = tapword_scores(t, l->vector, hops * TAPWORD_EAR_HOP, l->scores);
+    error = tapword_scores(t, t->vector, hops * TAPWORD_EAR_HOP, t->scores);
     return error != 0 ? error : 1;
 }
 
@@ -39,8 +39,8 @@ static int tapword_best_said(const tapword *t, const tapword_listener *l, float 
     int best = TAPWORD_UNKNOWN;
     size_t k;
     for (k = 0; k < t->words; k++) {
-        if (l->wanted[k] && l->scores[k] >= t->thresholds[k] - by &&
-            tapword_is_taken(t, l->scores, k) && (best < 0 || l->scores[k] > l->scores[best])) {
+        if (l->wanted[k] && t->scores[k] >= t->thresholds[k] - by &&
+            tapword_is_taken(t, t->scores, k) && (best < 0 || t->scores[k] > t->scores[best])) {
             best = (int)k;
         }
     }
@@ -50,12 +50,12 @@ static int tapword_best_said(const tapword *t, const tapword_listener *l, float 
 static double tapword_seconds(int64_t samples) { return (double)samples / TAPWORD_SAMPLE_RATE; }
 
 /* A word that was scored, from one sample of the stream to another. */
-static void tapword_name(const tapword *t, const tapword_listener *l, int word, int64_t start,
-                         int64_t end, tapword_said *said)
+static void tapword_name(const tapword *t, int word, int64_t start, int64_t end,
+                         tapword_said *said)
 {
     said->start = tapword_seconds(start);
     said->end = tapword_seconds(end);
-    said->score = l->scores[word];
+    said->score = t->scores[word];
     said->phrase = 0;
     memcpy(said->word, t->names[word], sizeof said->word);
 }

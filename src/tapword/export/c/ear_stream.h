@@ -2,7 +2,7 @@
    bands and two log-mel frames; its weights are of 16 bits in any case. */
 static void tapword_step(tapword_ear *ear, size_t step, float frame[TAPWORD_FRAME])
 {
-    tapword_number *state = ear->state;
+    tapword_ear_number *state = ear->state;
     float *waiting = ear->waiting, *seen = ear->y;
     tapword_walk at = {NULL, NULL, NULL};
     size_t band, time, tap, i;

@@ -13,23 +13,33 @@ from tapword.backbones import logmel
 from tapword.backbones.base import Backbone
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
+from tapword.export.c import state as states
+from tapword.export.c.copies import add_copies
 from tapword.export.c.ear import add_ear, ear_floats
 from tapword.export.c.listening import LISTENING, add_listening, listener_bytes
 from tapword.export.c.tables import Tables, quote
 from tapword.export.onnx import frames
-from tapword.export.onnx.file import thresholds
 from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
-from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.base import Pooling
 from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.background import NEAREST, SHARE
-from tapword.spotter.encoder import block_poolings
-from tapword.spotter.lengths import Length
+from tapword.spotter.encoder import NOISE_COSINE, block_poolings
+from tapword.spotter.header import MOST_LENGTH
+from tapword.spotter.lengths import PHRASE, Length
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import (
+    FALSE_ALARMS_PER_HOUR,
+    MEDIAN,
+    NARROWEST,
+    SENSITIVITY_REACH,
+    TWENTIETH,
+    Tail,
+    placed,
+)
 from tapword.spotter.whitening import weights
 from tapword.version import __version__
 
@@ -37,14 +47,10 @@ from tapword.version import __version__
 MAX_STEPS = 500
 # Room for a word's name, unless a longer one is taught already.
 NAME_BYTES = 64
-# Stands before a word's name where its negatives are meant: TAPWORD_NOT.
-NOT = "¬"
 # Kinds of poolings in the C code.
 MOMENT, DEVIATION, LARGEST, MIDDLE, LOOK = range(5)
 # Samples of the longest clip.
 LONGEST = frames.MAX + 2 * frames.MARGIN
-# Samples of what was taught are counted in 32 bits there.
-MOST_SAMPLES = 2**32 - 1
 
 # Pooling -> its kind; its number, of moments, frames or looks; and of how many frames a second is
 # where longer clips are pooled in another way, 0 where they are not.
@@ -111,10 +117,10 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
             f"max_words must be at least {len(learner.rows)}, the words taught (negatives of a "
             f"word count as one more); got {max_words}"
         )
-    files, settings = _rule(learner, _dim(spotter))
+    files, settings = _rule(spotter)
     [pooling], aligned = spotter.encoder.poolings, spotter.encoder.preparation.align
     poolings = block_poolings(pooling, backbone, aligned)
-    room = max([NAME_BYTES, *(len(_name(row).encode()) + 1 for row in learner.rows)])
+    room = max([NAME_BYTES, *(len(states.name(row).encode()) + 1 for row in learner.rows)])
     settings |= _settings(spotter) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
     tables = Tables()
     tables.add("tapword_widths", backbone.dims, np.uint16, shared=True)
@@ -126,6 +132,8 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
         raise InputError("only the network of tapword_ear is written in 8 bits in C")
     _add_taught(tables, spotter, room)
     settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
+    augment = settings["EAR"] and spotter.encoder.preparation.augment
+    settings |= add_copies(tables) if augment else {"COPIES": 0}
     settings |= add_listening(tables, spotter, bool(settings["EAR"]))
     outside = "Nothing is outside: samples in, words out."
     if not settings["INSIDE"]:
@@ -153,7 +161,8 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
 
 
 def _files(settings: dict[str, Any]) -> list[str]:
-    """Files of C from samples to the statistic, in their order."""
+    """Files of C from samples to what is learned, but for the learner's rule, in their order."""
+    inside = settings["INSIDE"]
     wanted = {
         "align.h": True,
         "mel.h": True,
@@ -165,28 +174,29 @@ def _files(settings: dict[str, Any]) -> list[str]:
         "ear_stream.h": settings["EAR"],
         "looks.h": settings["LOOKS"],
         "pool.h": True,
-        "whiten.h": settings["WHITENING"],
+        "whiten.h": True,
         "vector.h": True,
-        "hear.h": settings["INSIDE"],
-        "statistic.h": True,
+        "copies.h": settings["COPIES"],
+        "hear.h": inside,
+        "noise.h": inside and settings["WINDOWS"],
+        "words.h": True,
         "background.h": settings["WINDOWS"],
+        "thresholds.h": True,
+        "statistic.h": True,
+        "teach.h": inside,
+        "state.h": True,
+        "errors.h": True,
     }
     return [name for name, needed in wanted.items() if needed]
 
 
-def _rule(learner: base.Learner, dim: int) -> tuple[list[str], dict[str, Any]]:
+def _rule(spotter: Spotter) -> tuple[list[str], dict[str, Any]]:
     """Files of a learner's rule in C, and what these are told by #define."""
+    learner, dim = spotter.learner, _dim(spotter)
     if learner.name not in RULES or not isinstance(learner, StatisticsLearner):
         raise InputError(f"learner {learner.name} cannot be exported to C; {', '.join(RULES)} can")
-    statistics = learner.statistics_for(dim)
-    if isinstance(statistics, SketchStatistics | WordStatistics):
-        raise InputError(
-            f"learner {learner.spec} cannot be exported to C: a covariance that is lowrank or "
-            "kept per word is not written there"
-        )
-    if statistics.n_scatter > MOST_SAMPLES:
-        raise InputError(f"a model of more than {MOST_SAMPLES:,} samples cannot be exported to C")
-    size = statistics.blocks.size
+    states.arrays(spotter)
+    size = learner.statistics_for(dim).blocks.size
     settings = {"BLOCK": size, "FACTOR": packed_size(size), "RAISES": ", ".join(map(repr, RAISES))}
     settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner, dim)
     rule = f"{learner.name}.h"
@@ -204,9 +214,9 @@ def _pooling(pooling: Pooling) -> tuple[int, int, int]:
 def _settings(spotter: Spotter) -> dict[str, Any]:
     """Give what the C code is told by #define, beside what its tables need."""
     learner, [backbone] = spotter.learner, spotter.backbones
-    state, known = _state(spotter), list(thresholds(spotter).values())
+    state, fingerprint = states.arrays(spotter), states.fingerprint(spotter)
     return _hearing(backbone) | {
-        "NOT": quote(NOT),
+        "NOT": quote(states.NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
         "REACH": align.REACH,
@@ -234,7 +244,13 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "WORDS": len(learner.rows),
         "SAMPLES": int(state["n_scatter"][0]),
         "SCATTER": len(state["scatter"]) if "scatter" in state else 0,
-        "THRESHOLD": f"{np.mean(known):.9g}f" if known else "(-FLT_MAX)",
+        "SENSITIVITY": f"{spotter.sensitivity}f",
+        "PHRASE": PHRASE,
+        "MOST_LENGTH": MOST_LENGTH,
+        "STATE_MAGIC": quote(states.MAGIC),
+        "STATE_VERSION": f"{states.VERSION}u",
+        "FINGERPRINT_LOW": f"{fingerprint % 2**32:#x}u",
+        "FINGERPRINT_HIGH": f"{fingerprint >> 32:#x}u",
     }
 
 
@@ -253,17 +269,6 @@ def _hearing(backbone: Backbone) -> dict[str, Any]:
 def _dim(spotter: Spotter) -> int:
     """Numbers per vector, of a spotter that was taught nothing too."""
     return spotter.learner.dim or spotter.encoder.dim()
-
-
-def _state(spotter: Spotter) -> dict[str, np.ndarray]:
-    """Arrays of the learner, of a spotter that was taught nothing too."""
-    learner = spotter.learner
-    assert isinstance(learner, StatisticsLearner)
-    return learner.statistics_for(_dim(spotter)).arrays()
-
-
-def _name(row: base.Row) -> str:
-    return NOT + row.word if row.negative else row.word
 
 
 def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]:
@@ -307,25 +312,44 @@ def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
 
 
 def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
-    if spotter.background is None:
+    background = spotter.background
+    if background is None:
         return {"WINDOWS": 0}
     [whitening] = spotter.encoder.whitenings
     words, phrases = np.asarray(whitening.background, dtype=np.int8), whitening.phrases
+    levels = [background.words.levels, background.phrases.levels]
     # Where clips are not cut around their sound, none is measured as a phrase.
     if phrases is None or not spotter.encoder.preparation.align:
-        phrases = words[:0]
+        phrases, levels = words[:0], levels[:1]
     rows, sight = np.concatenate([words, phrases]), whitening.sight
     if sight is not None:
         tables.add_bytes("tapword_sight", sight)
     tables.add_bytes("tapword_background", rows)
     tables.add("tapword_background_lengths", np.linalg.norm(rows.astype(np.float64), axis=1))
+    tables.add("tapword_background_levels", np.concatenate(levels))
+    tables.add("tapword_noise", spotter.encoder.noise)
+    (first, end), (long_first, long_end) = placed(len(words)), placed(len(phrases))
+    one_per_hour, fewer = whitening.reach
     return {
         "WINDOWS": len(words),
         "LONG_WINDOWS": len(phrases),
+        "MOST_WINDOWS": max(len(words), len(phrases)),
         "SIGHT": int(sight is not None),
         "SEEN": rows.shape[1],
         "NEAREST": NEAREST,
         "SHARE": f"{SHARE}f",
+        "NOISE_COSINE": NOISE_COSINE,
+        "PLACED": first,
+        "PLACED_END": end,
+        "LONG_PLACED": long_first,
+        "LONG_PLACED_END": long_end,
+        "MEDIAN": MEDIAN,
+        "TWENTIETH": TWENTIETH,
+        "NARROWEST": NARROWEST,
+        "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
+        "SENSITIVITY_REACH": SENSITIVITY_REACH,
+        "TAIL_REACH": one_per_hour,
+        "TAIL_FEWER": fewer,
     }
 
 
@@ -343,19 +367,23 @@ def _add_mel(tables: Tables, backbone: Backbone) -> None:
 
 
 def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
-    rows, state, known = spotter.learner.rows, _state(spotter), thresholds(spotter)
+    rows, state = spotter.learner.rows, states.arrays(spotter)
     if not rows:
         return
-    # Negatives are never said, and a word without a threshold always counts.
-    lowest = -np.finfo(np.float32).max
-    tables.add_names("tapword_taught_names", list(map(_name, rows)), room)
+    tables.add_names("tapword_taught_names", list(map(states.name, rows)), room)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
-    tables.add("tapword_taught_thresholds", [known.get(row.word, lowest) for row in rows])
     lengths = [Length() if row.negative else spotter.length_of(row.word) for row in rows]
     tables.add("tapword_taught_lengths", lengths)
+    own = [spotter.sensitivity_of(row.word) for row in rows]
+    tables.add("tapword_taught_sensitivities", own)
     tables.add("tapword_taught_means", state["means"])
     if "scatter" in state:
         tables.add("tapword_taught_scatter", state["scatter"])
+    if spotter.background is not None:
+        tails = spotter.tails()
+        # Negatives are never said.
+        known = [Tail(0.0, 1.0) if row.negative else tails[row.word] for row in rows]
+        tables.add("tapword_taught_tails", [(tail.place, tail.width) for tail in known])
 
 
 def _ram(settings: dict[str, Any]) -> int:
@@ -367,9 +395,12 @@ def _ram(settings: dict[str, Any]) -> int:
         hearing = ear_floats(settings) + settings["EAR_HOP"]
     if settings["INSIDE"]:
         hearing += settings["FRAMES"] * settings["FRAME"]
-    work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), solving)
+    windows = settings["MOST_WINDOWS"] if settings["WINDOWS"] else 0
+    work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), solving, -(-windows // 2))
     doubles = work + (2 * words if scatter else 0)
-    floats = words * (4 + dim) + (words * dim + scatter if scatter else 0)
+    floats = words * (5 + dim) + (words * dim + scatter if scatter else 0) + 1
+    floats += 2 * words if settings["WINDOWS"] else 0
+    floats += 2 * dim + words if settings["INSIDE"] else 0
     size = 8 * doubles + 4 * (3 + floats) + words * settings["NAME_BYTES"]
     return -(-size // 8) * 8
 

@@ -6,14 +6,14 @@ static int tapword_want_short(const tapword *t, tapword_listener *l)
     int any = 0;
     size_t k;
     for (k = 0; k < t->words; k++) {
-        l->wanted[k] = tapword_rejected(t, k) == NULL && !tapword_is_phrase(t, k);
+        l->wanted[k] = !tapword_is_negative(t->names[k]) && !tapword_is_phrase(t, k);
         any = any || l->wanted[k];
     }
     return any;
 }
 
 /* Judge the window around a centre, or so many steps beside it: 0 or an error. */
-static int tapword_judge(tapword *t, tapword_listener *l, int64_t centre, int64_t beside)
+static int tapword_judge_window(tapword *t, tapword_listener *l, int64_t centre, int64_t beside)
 {
     int64_t point = centre + beside, start, end, sample = l->first + centre * TAPWORD_HOP;
     size_t ago = (size_t)(l->steps - point + TAPWORD_HALF) * TAPWORD_HOP;
@@ -30,7 +30,7 @@ static int tapword_judge(tapword *t, tapword_listener *l, int64_t centre, int64_
     word = tapword_best_said(t, l, 0.0f);
     if (word >= 0) {
         tapword_loud_part(l, point, &start, &end);
-        tapword_name(t, l, word, l->first + start * TAPWORD_HOP, l->first + end * TAPWORD_HOP,
+        tapword_name(t, word, l->first + start * TAPWORD_HOP, l->first + end * TAPWORD_HOP,
                      &said);
         if (tapword_decide_word(l, &said, sample)) {
             return 0;
@@ -54,14 +54,14 @@ static int tapword_look_at_windows(tapword *t, tapword_listener *l)
     }
     tapword_follow_floor(l, point);
     if (tapword_is_centre(l, point, TAPWORD_REACH)) {
-        error = tapword_judge(t, l, point, 0);
+        error = tapword_judge_window(t, l, point, 0);
         l->centre = point;
     }
     if (error == 0 && tapword_is_centre(l, near, TAPWORD_NEAR)) {
         int64_t apart = near > l->centre ? near - l->centre : l->centre - near;
         int crowded = apart > TAPWORD_APART_IN_CROWD && tapword_is_crowded(l, near);
         if (apart > TAPWORD_APART || crowded) {
-            error = tapword_judge(t, l, near, 0);
+            error = tapword_judge_window(t, l, near, 0);
         }
     }
     while (error == 0 && l->unclears > 0 && l->unclear[0] <= point - TAPWORD_FARTHEST) {
@@ -69,7 +69,7 @@ static int tapword_look_at_windows(tapword *t, tapword_listener *l)
         memmove(l->unclear, l->unclear + 1, --l->unclears * sizeof *l->unclear);
         if (tapword_is_crowded(l, centre)) {
             for (i = 0; error == 0 && i < TAPWORD_BESIDES; i++) {
-                error = tapword_judge(t, l, centre, beside[i]);
+                error = tapword_judge_window(t, l, centre, beside[i]);
             }
         }
     }

@@ -54,7 +54,6 @@ typedef struct {
     uint32_t hears, settled, early, missing;
 #endif
     uint32_t phrases, filled, place, step_place, unclears, waits, dues;
-    float vector[TAPWORD_DIM], scores[TAPWORD_MAX_WORDS];
     int16_t sound[TAPWORD_KEPT_SAMPLES];
     uint8_t wanted[TAPWORD_MAX_WORDS];
 } tapword_listener;

@@ -13,12 +13,11 @@ from tapword.listening.detector import CLOSE_SCORE, LATE_S, SILENCE_S, STRETCH_S
 from tapword.listening.phrases import STEP_S, Grid
 from tapword.listening.segmenter import HALF, SEARCH, STEPS_PER_S, Segmenter, steps
 from tapword.spotter import lengths
-from tapword.spotter.encoder import NOISE_COSINE
 from tapword.spotter.lengths import CLIP_S, LONGEST_S
 from tapword.spotter.spotter import Spotter
 
 # The interface, then files of C in their order.
-LISTENING = ["listener.h", "noise.h", "segment.h", "decide.h", "phrases.h", "listen.h"]
+LISTENING = ["listener.h", "segment.h", "decide.h", "phrases.h", "listen.h"]
 # Words that wait for a phrase that may hold them: they come this often at most, and a window begins
 # half a second before its centre.
 WAITING = math.ceil((LONGEST_S + LATE_S + STEP_S + 0.5) / REFRACTORY_S) + 1
@@ -34,13 +33,11 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         return {"LISTEN": 0}
     grid = Grid.of(HOP)
     beside = [steps(ms) for ms in SEARCH.beside_ms]
-    tables.add("tapword_noise", spotter.encoder.noise)
     tables.add("tapword_stretches", grid.lengths, "uint16")
     return {
         "LISTEN": 1,
         "SAMPLE_RATE": SAMPLE_RATE,
         "PEAK": f"{PEAK_LIMIT}f",
-        "NOISE_COSINE": NOISE_COSINE,
         "CLIP_S": CLIP_S,
         "HALF": HALF,
         "NEAR": steps(SEARCH.near_ms),
@@ -59,7 +56,6 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "RISE": f"{RISE_SCORE}f",
         "CLOSE": f"{CLOSE_SCORE}f",
         "WAITING": WAITING,
-        "PHRASE": lengths.PHRASE,
         "PHRASE_PRIOR": lengths.PRIOR,
         "PHRASE_SPREAD": lengths.SPREAD,
         "PHRASE_REACH": lengths.REACH,
@@ -87,7 +83,6 @@ def listener_bytes(settings: dict[str, Any]) -> int:
     said = 16 + -(-(8 + settings["NAME_BYTES"]) // 8) * 8
     longs = 4 + 4 + steps_kept + 2 + unclear
     words = ear_floats(settings) + frames * settings["FRAME"] + 4 + 7
-    words += settings["DIM"] + settings["MAX_WORDS"]
     size = 8 * longs + (3 + 2 * settings["WAITING"]) * said + 4 * words
     size += 2 * samples + settings["MAX_WORDS"]
     return -(-size // 8) * 8

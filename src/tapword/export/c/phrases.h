@@ -4,12 +4,6 @@
    stream are made once, and every stretch of a length that a taught phrase may have is scored by
    them. What comes near its threshold is scored again as a clip. */
 
-/* Whether a word is longer than a second. */
-static int tapword_is_phrase(const tapword *t, size_t k)
-{
-    return (double)t->lengths[k][0] > TAPWORD_PHRASE;
-}
-
 #if TAPWORD_PHRASE_HOPS
 /* Seconds between which a phrase is looked for. */
 static void tapword_span(const tapword *t, size_t k, double *shortest, double *longest)
@@ -105,27 +99,27 @@ static float tapword_product(const float *x, const float *y)
 
 /* By how much the best of the wanted phrases exceeds its threshold in a stretch, by the frames of
    the stream and before running speech takes anything off; -FLT_MAX where there is none. */
-static float tapword_stretch_margin(const tapword *t, tapword_listener *l, int64_t start,
+static float tapword_stretch_margin(tapword *t, const tapword_listener *l, int64_t start,
                                     size_t hops)
 {
     const float *frames[1];
     float length, best = -FLT_MAX;
     size_t k;
     frames[0] = l->frames[start - l->from];
-    tapword_vector(frames, &hops, l->vector);
-    if (tapword_is_noise(l->vector)) {
+    tapword_vector(frames, &hops, t->vector);
+    if (tapword_is_noise(t->vector)) {
         return best;
     }
-    length = tapword_product(l->vector, l->vector);
+    length = tapword_product(t->vector, t->vector);
     for (k = 0; k < t->words; k++) {
         const float *mean = t->means[k];
         float lengths = length * tapword_product(mean, mean);
-        l->scores[k] = lengths > 0.0f ? tapword_product(l->vector, mean) / sqrtf(lengths) : 0.0f;
+        t->scores[k] = lengths > 0.0f ? tapword_product(t->vector, mean) / sqrtf(lengths) : 0.0f;
     }
     for (k = 0; k < t->words; k++) {
-        if (l->wanted[k] && l->scores[k] - t->thresholds[k] > best &&
-            tapword_is_taken(t, l->scores, k)) {
-            best = l->scores[k] - t->thresholds[k];
+        if (l->wanted[k] && t->scores[k] - t->thresholds[k] > best &&
+            tapword_is_taken(t, t->scores, k)) {
+            best = t->scores[k] - t->thresholds[k];
         }
     }
     return best;
@@ -133,7 +127,7 @@ static float tapword_stretch_margin(const tapword *t, tapword_listener *l, int64
 
 /* The stretch ending in the last step in which a phrase is likeliest, if it is likely enough to be
    looked at as a clip: how many hops it has, or 0. Its phrases are wanted. */
-static size_t tapword_best_stretch(const tapword *t, tapword_listener *l, int64_t *start)
+static size_t tapword_best_stretch(tapword *t, tapword_listener *l, int64_t *start)
 {
     float most = -FLT_MAX;
     size_t best = 0, i;
@@ -157,7 +151,7 @@ static size_t tapword_best_stretch(const tapword *t, tapword_listener *l, int64_
     if (best > 0) {
         tapword_want_phrases(t, l, best);
         most = tapword_stretch_margin(t, l, *start, best);
-        most -= tapword_level(l->vector, best * TAPWORD_EAR_HOP);
+        most -= tapword_level(t->vector, best * TAPWORD_EAR_HOP);
     }
     return most < -TAPWORD_STRETCH_CLOSE ? 0 : best;
 }
@@ -227,7 +221,7 @@ static int tapword_find_phrase(tapword *t, tapword_listener *l)
     end = start + (int64_t)hops;
     if (word >= 0) {
         first = l->anchor + start * TAPWORD_EAR_HOP + TAPWORD_MARGIN;
-        tapword_name(t, l, word, first, l->anchor + end * TAPWORD_EAR_HOP - TAPWORD_MARGIN, &said);
+        tapword_name(t, word, first, l->anchor + end * TAPWORD_EAR_HOP - TAPWORD_MARGIN, &said);
         said.phrase = 1;
     }
     return tapword_decide_phrase(l, word >= 0 ? &said : NULL, end < l->hops);
