@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-
 from tapword.assets import CLIPS
 from tapword.audio import files as audio_files
 from tapword.cli.app import FILES, argument, command, flag, option
@@ -21,8 +19,8 @@ from tapword.text import counted
 MAX_WORDS = 50
 # Names no file but a new model on it, for devices that are taught from the first word on.
 [EAR] = presets.EAR.backbones
-# Of the shipped clips every so many set the ranges of 8-bit numbers, and others are compared.
-CALIBRATE, COMPARE = slice(0, None, 21), slice(10, None, 42)
+# Of the shipped clips, some that do not set the ranges of 8-bit numbers.
+COMPARE = slice(10, None, 42)
 
 
 @command(FILES)
@@ -145,6 +143,7 @@ def header_of(spotter: Spotter) -> bytes:
 def _export_onnx(
     spotter: Spotter, target: Path, quantised: bool, folder: Path | None, quiet: bool
 ) -> None:
+    from tapword.export.calibration import demo_clips
     from tapword.export.onnx import file as onnx_file
     from tapword.export.onnx.check import compare
     from tapword.export.onnx.quantize import quantize
@@ -160,8 +159,7 @@ def _export_onnx(
     if quantised:
         with progress_bar(quiet) as progress:
             progress.add_task("quantising", total=None)
-            calibration: list[np.ndarray] = list(map(audio_files.read, shipped[CALIBRATE]))
-            files.append(("in 8 bits", quantize(built, calibration)))
+            files.append(("in 8 bits", quantize(built, demo_clips())))
     seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
     write(target, files[-1][1])
     prepared = "aligned inside" if spotter.encoder.preparation.align else "taken as it is"

@@ -223,7 +223,10 @@ def _background(whitenings: tuple[Whitening, ...]) -> Background | None:
         return None
     words = whitening_room.join_windows(whitenings, [one.background for one in whitenings])
     phrases = whitening_room.join_windows(whitenings, [one.phrases for one in whitenings])
-    return None if words is None else Background(words, phrases)
+    sight = whitenings[0].sight
+    if sight is not None and len(whitenings) > 1:
+        raise InputError("windows seen in a few directions are for one backbone alone")
+    return None if words is None else Background(words, phrases, sight)
 
 
 def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:

@@ -96,7 +96,7 @@ class Header(NamedTuple):
     listener_bytes: int
 
 
-def build(spotter: Spotter, max_words: int = 50) -> Header:
+def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> Header:
     """Write a spotter as it is taught now.
 
     Parameters
@@ -106,6 +106,8 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
         whose state is the shared statistic: cosine, slda, ridge or ncm.
     max_words
         Words that the device has room for; negatives of a word count as one more.
+    eight_bits
+        The ear in weights and activations of 8 bits, instead of 16 and floats.
     """
     if len(spotter.backbones) != 1:
         raise InputError(f"a C header takes one backbone, the model has {len(spotter.backbones)}")
@@ -126,7 +128,9 @@ def build(spotter: Spotter, max_words: int = 50) -> Header:
     settings |= _add_poolings(tables, poolings)
     _add_mel(tables, backbone)
     if isinstance(backbone, TapwordEar):
-        settings |= add_ear(tables, backbone)
+        settings |= add_ear(tables, backbone, eight_bits)
+    elif eight_bits:
+        raise InputError("only the network of tapword_ear is written in 8 bits in C")
     _add_taught(tables, spotter, room)
     settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
     augment = settings["EAR"] and spotter.encoder.preparation.augment
@@ -166,6 +170,9 @@ def _files(settings: dict[str, Any]) -> list[str]:
         "clip_mel.h": not settings["EAR"],
         "half.h": settings["EAR"] or settings["WHITENING"],
         "ear.h": settings["EAR"],
+        "ear16.h": settings["EAR"] and not settings["EIGHT_BITS"],
+        "ear8.h": settings["EAR"] and settings["EIGHT_BITS"],
+        "ear_stream.h": settings["EAR"],
         "looks.h": settings["LOOKS"],
         "pool.h": True,
         "whiten.h": True,
@@ -174,6 +181,7 @@ def _files(settings: dict[str, Any]) -> list[str]:
         "hear.h": inside,
         "noise.h": inside and settings["WINDOWS"],
         "words.h": True,
+        "background.h": settings["WINDOWS"],
         "thresholds.h": True,
         "statistic.h": True,
         "teach.h": inside,
@@ -315,7 +323,9 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     # Where clips are not cut around their sound, none is measured as a phrase.
     if phrases is None or not spotter.encoder.preparation.align:
         phrases, levels = words[:0], levels[:1]
-    rows = np.concatenate([words, phrases])
+    rows, sight = np.concatenate([words, phrases]), whitening.sight
+    if sight is not None:
+        tables.add_bytes("tapword_sight", sight)
     tables.add_bytes("tapword_background", rows)
     tables.add("tapword_background_lengths", np.linalg.norm(rows.astype(np.float64), axis=1))
     tables.add("tapword_background_levels", np.concatenate(levels))
@@ -326,6 +336,8 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "WINDOWS": len(words),
         "LONG_WINDOWS": len(phrases),
         "MOST_WINDOWS": max(len(words), len(phrases)),
+        "SIGHT": int(sight is not None),
+        "SEEN": rows.shape[1],
         "NEAREST": NEAREST,
         "SHARE": f"{SHARE}f",
         "NOISE_COSINE": NOISE_COSINE,
@@ -379,15 +391,15 @@ def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
 def _ram(settings: dict[str, Any]) -> int:
     """Bytes of the structure in interface.h, where a double is aligned to 8 bytes."""
     dim, words, scatter = settings["DIM"], settings["MAX_WORDS"], settings["SCATTER"]
-    factor = settings["FACTOR"] if scatter else 0
+    solving = 3 * dim + settings["FACTOR"] if scatter else 0
     hearing = 2 * settings["FFT"]
     if settings["EAR"]:
         hearing = ear_floats(settings) + settings["EAR_HOP"]
     if settings["INSIDE"]:
         hearing += settings["FRAMES"] * settings["FRAME"]
     windows = settings["MOST_WINDOWS"] if settings["WINDOWS"] else 0
-    work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), factor, -(-windows // 2))
-    doubles = work + (3 * dim + 2 * words if scatter else 0)
+    work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), solving, -(-windows // 2))
+    doubles = work + (2 * words if scatter else 0)
     floats = words * (5 + dim) + (words * dim + scatter if scatter else 0) + 1
     floats += 2 * words if settings["WINDOWS"] else 0
     floats += 2 * dim + words if settings["INSIDE"] else 0

@@ -23,14 +23,25 @@ typedef struct {
 } tapword_clip;
 
 #if TAPWORD_EAR
+#if TAPWORD_EIGHT_BITS
+typedef int8_t tapword_ear_number;
+#else
+typedef float tapword_ear_number;
+#endif
+
 /* A stream that the ear hears, with all the memory that takes. */
 typedef struct {
     float wave[2][TAPWORD_FFT];
     float sound[TAPWORD_EAR_OVERLAP + TAPWORD_EAR_HOP];
     float mel[TAPWORD_EAR_MELS][TAPWORD_BANDS];
-    float state[TAPWORD_EAR_STATE]; /* steps before this one, layer by layer */
     float x[TAPWORD_EAR_STEP], y[TAPWORD_EAR_STEP]; /* this step, before and after a block */
-    float wide[TAPWORD_EAR_WIDE], looked[TAPWORD_EAR_LOOKED], row[TAPWORD_EAR_ROW];
+    float waiting[TAPWORD_EAR_WAITING], row[TAPWORD_EAR_ROW];
+#if TAPWORD_EIGHT_BITS
+    int32_t sums[TAPWORD_EAR_SUMS];
+    int8_t bytes[TAPWORD_EAR_STEP];
+#endif
+    tapword_ear_number state[TAPWORD_EAR_STATE]; /* steps before this one, layer by layer */
+    tapword_ear_number wide[TAPWORD_EAR_WIDE], looked[TAPWORD_EAR_LOOKED];
 } tapword_ear;
 #endif
 
@@ -38,7 +49,6 @@ typedef struct {
    and read back by the same program, a model continues where it was. */
 typedef struct {
 #if TAPWORD_SCATTER
-    double centre[TAPWORD_DIM], extra[TAPWORD_DIM], right[TAPWORD_DIM];
     double factors[TAPWORD_MAX_WORDS], biases[TAPWORD_MAX_WORDS];
 #endif
     union {
@@ -55,7 +65,10 @@ typedef struct {
 #endif
         } hearing;
 #if TAPWORD_SCATTER
-        double factor[TAPWORD_FACTOR];
+        struct {
+            double centre[TAPWORD_DIM], extra[TAPWORD_DIM], right[TAPWORD_DIM];
+            double factor[TAPWORD_FACTOR];
+        } solving;
 #endif
 #if TAPWORD_WINDOWS
         float windows[TAPWORD_MOST_WINDOWS];

@@ -1,4 +1,6 @@
-"""A learner with less of its covariance, for devices that cannot hold all of it."""
+"""Models with less to keep, for devices that cannot hold all of it."""
+
+import functools
 
 import numpy as np
 
@@ -7,8 +9,13 @@ from tapword.learners.base import Learner
 from tapword.learners.packed import Blocks
 from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import CovarianceLearner
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.whitening import Whitening, shipped
 
 FORMS = ("block", "diagonal")
+# In how many directions a device compares sounds with running speech, and how far scores of our own
+# ear then reach (training/background.py); docs/export.md has what other numbers give.
+DIRECTIONS, REACH = 32, (0.05, 0.14)
 
 
 def reduced(learner: Learner, form: str) -> Learner:
@@ -43,3 +50,30 @@ def reduced(learner: Learner, form: str) -> Learner:
     state |= {"scatter": state["scatter"][np.concatenate(places)]}
     made.load_state(state, learner.words, learner.negatives, learner.rows)
     return made
+
+
+def narrowed(spotter: Spotter) -> Spotter:
+    """Give a spotter on our own ear that compares sounds with running speech in few directions.
+
+    It knows the same, and its thresholds are its own. Others are given back as they are.
+    """
+    [*whitenings] = spotter.encoder.whitenings
+    if spotter.background is None or whitenings != [shipped("tapword_ear")]:
+        return spotter
+    made = Spotter(
+        spotter.backbones,
+        spotter.encoder.poolings,
+        spotter.learner,
+        **spotter.encoder.preparation._asdict(),
+        whitening=[_few()],
+    )
+    made.sensitivity, made.sensitivities = spotter.sensitivity, spotter.sensitivities
+    made.lengths = spotter.lengths
+    return made
+
+
+@functools.cache
+def _few() -> Whitening:
+    whitening = shipped("tapword_ear")
+    assert whitening is not None
+    return whitening.narrowed(DIRECTIONS, REACH)

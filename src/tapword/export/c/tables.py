@@ -52,6 +52,13 @@ class Tables:
         text = f"struct {{\n{members}\n}} {name} = {{{','.join(map(_strings, layers))}}};"
         self._put(name, sum(n * m for n, m in sizes), text, False)
 
+    def add_words(self, name: str, content: bytes) -> None:
+        """Add bytes without gaps, at a multiple of 8 bytes: as numbers, the lowest byte first."""
+        array = np.frombuffer(content.ljust(-(-len(content) // 8) * 8, b"\0"), "<u8")
+        self._put(
+            name, array.nbytes, f"uint64_t {name}[{len(array)}] = {_hexadecimal(array)};", False
+        )
+
     def add_names(self, name: str, words: Sequence[str], room: int) -> None:
         """Add words in UTF-8, in `room` bytes each."""
         body = ",\n    ".join(quote(word) for word in words)
@@ -97,6 +104,12 @@ def _sizes(array: np.ndarray) -> str:
 def _strings(rows: np.ndarray) -> str:
     """Rows of bytes (n, m) as strings."""
     return "{" + ",\n".join(quote(row.tobytes()) for row in rows) + "}"
+
+
+def _hexadecimal(array: np.ndarray) -> str:
+    numbers = [f"0x{number:x}u" for number in array.tolist()]
+    lines = [", ".join(numbers[start : start + 5]) for start in range(0, len(numbers), 5)]
+    return "{" + ",\n".join(lines) + "}"
 
 
 def _nested(array: np.ndarray) -> str:

@@ -36,21 +36,15 @@ static void tapword_tail(tapword *t, size_t k)
 {
     int is_long = TAPWORD_LONG_WINDOWS > 0 && tapword_is_phrase(t, k);
     size_t start = is_long ? TAPWORD_WINDOWS : 0, n = is_long ? TAPWORD_LONG_WINDOWS : TAPWORD_WINDOWS;
-    size_t first = is_long ? TAPWORD_LONG_PLACED : TAPWORD_PLACED, row, d, i;
+    size_t first = is_long ? TAPWORD_LONG_PLACED : TAPWORD_PLACED, row, i;
     size_t end = is_long ? TAPWORD_LONG_PLACED_END : TAPWORD_PLACED_END;
     float *scores = t->work.windows;
-    double squares = 0.0, place = 0.0, width;
-    for (d = 0; d < TAPWORD_DIM; d++) {
-        squares += (double)t->means[k][d] * (double)t->means[k][d];
-    }
+    double place = 0.0, width;
+    float room[TAPWORD_SIGHT ? TAPWORD_SEEN : 1], size;
+    const float *seen = tapword_see(t->means[k], room, &size);
     for (i = 0; i < n; i++) {
-        float cosine = 0.0f;
         row = start + i;
-        for (d = 0; d < TAPWORD_DIM; d++) {
-            cosine += t->means[k][d] * (float)tapword_background[row][d];
-        }
-        cosine /= (float)sqrt(squares + 1e-24) * tapword_background_lengths[row];
-        scores[i] = cosine - tapword_background_levels[row];
+        scores[i] = tapword_near(seen, size, row) - tapword_background_levels[row];
     }
     tapword_sort(scores, n);
     for (i = first; i < end; i++) {
