@@ -513,7 +513,49 @@ def test_people_who_cannot_see_it_can_use_it(open_page):
         assert not [(one["id"], one["nodes"][0]["html"]) for one in found]
 
 
-# The example.
+# The package in a page, and the example.
+
+
+def test_a_page_of_ones_own(open_page, site):
+    """Buffers and nodes of any rate, in a Worker; refusals have their names there, too."""
+    shutil.copy(clips("lamp")[0], site / "example" / "lamp.ogg")
+    page = open_page("example/")
+    page.locator("#heard").wait_for(state="attached")
+    # Browsers make no sound, nor hear any, before somebody touched the page.
+    page.locator("#word").click()
+    found = page.evaluate(
+        """async () => {
+          const {Tapword, record} = await import('./core/index.js');
+          const spotter = await Tapword.load('./core/tapword.wasm');
+          const context = new AudioContext({sampleRate: 44100});
+          const file = await (await fetch('./lamp.ogg')).arrayBuffer();
+          const said = await context.decodeAudioData(file);
+          const buffer = context.createBuffer(1, 4 * 44100, 44100);
+          buffer.copyToChannel(said.getChannelData(0), 0, 44100);
+          await spotter.learn(said, 'lamp');
+          const play = () => {
+            const source = new AudioBufferSourceNode(context, {buffer});
+            source.start();
+            return source;
+          };
+          const asked = await spotter.predict(await record(play(), 2.5));
+          const {event, listening} = await new Promise((yes, no) => {
+            const listening = spotter.listen(play(), event => yes({event, listening}), no);
+            listening.catch(no);
+          });
+          await (await listening).stop();
+          const refused = await spotter.forget('gone').catch(({name, code}) => [name, code]);
+          const late = spotter.words();
+          spotter.close();
+          return {asked, event, refused, rate: context.sampleRate,
+            closed: await late.then(() => false, () => true)};
+        }"""
+    )
+    assert found["rate"] == 44_100
+    assert found["asked"]["word"] == found["event"]["word"] == "lamp"
+    assert 0.8 < found["event"]["start"] < found["event"]["end"] < 2.5
+    assert found["refused"] == ["TapwordError", "TAPWORD_UNKNOWN"]
+    assert found["closed"]
 
 
 def test_the_example(microphone, open_page):
