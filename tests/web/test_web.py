@@ -27,15 +27,15 @@ WORDS = ("lamp", "kitchen", "music")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Build the page once; the package lies in its folder core, the example beside it."""
+    """Build the page once, with the package in it; and lay out the example as it is here."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing or not Path("/usr/include/wasm32-wasi").exists():
         pytest.skip("needs a compiler to WebAssembly: apt install clang lld wasi-libc")
     folder = tmp_path_factory.mktemp("site")
     build = ROOT / "web" / "build.py"
     subprocess.run([sys.executable, build, "try", folder / "try"], check=True)
-    shutil.copytree(ROOT / "examples" / "web", folder / "example")
-    shutil.copytree(folder / "try" / "core", folder / "example" / "core")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copytree(folder / "try" / "core", folder / "build" / "web" / "core")
     return folder
 
 
@@ -518,15 +518,15 @@ def test_people_who_cannot_see_it_can_use_it(open_page):
 
 def test_a_page_of_ones_own(open_page, site):
     """Buffers and nodes of any rate, in a Worker; refusals have their names there, too."""
-    shutil.copy(clips("lamp")[0], site / "example" / "lamp.ogg")
-    page = open_page("example/")
+    shutil.copy(clips("lamp")[0], site / "examples" / "web" / "lamp.ogg")
+    page = open_page("examples/web/")
     page.locator("#heard").wait_for(state="attached")
     # Browsers make no sound, nor hear any, before somebody touched the page.
     page.locator("#word").click()
     found = page.evaluate(
         """async () => {
-          const {Tapword, record} = await import('./core/index.js');
-          const spotter = await Tapword.load('./core/tapword.wasm');
+          const {Tapword, record} = await import('/build/web/core/index.js');
+          const spotter = await Tapword.load('/build/web/core/tapword.wasm');
           const context = new AudioContext({sampleRate: 44100});
           const file = await (await fetch('./lamp.ogg')).arrayBuffer();
           const said = await context.decodeAudioData(file);
@@ -560,6 +560,6 @@ def test_a_page_of_ones_own(open_page, site):
 
 def test_the_example(microphone, open_page):
     speak(microphone, ["lamp"], gap_s=1.5)
-    page = open_page("example/")
+    page = open_page("examples/web/")
     page.get_by_role("button", name="Teach").click()
     page.locator("#heard", has_text="lamp").wait_for()
