@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel docs floors extras packages axe satellite soak bench clean
+.PHONY: demo test lint unit wheel docs floors extras packages axe satellite soak fuzz bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -18,6 +18,10 @@ lint: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile -q
+
+# The exported C code called with anything, under both sanitizers.
+fuzz: $(VENV)/.dev
+	$(BIN)/python tests/export/fuzz_c.py --seconds 600
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -q -m soak

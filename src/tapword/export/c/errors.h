@@ -8,7 +8,7 @@ const char *tapword_error(int code)
     case TAPWORD_BAD_VECTOR:
         return "TAPWORD_BAD_VECTOR: the vector has numbers that are no numbers, or huge.";
     case TAPWORD_BAD_AUDIO:
-        return "TAPWORD_BAD_AUDIO: no sound, too long a recording, or samples that are no numbers.";
+        return "TAPWORD_BAD_AUDIO: no sound, too long a recording, or samples far beyond [-1, 1].";
     case TAPWORD_UNKNOWN:
         return "TAPWORD_UNKNOWN: it is none of the words.";
     case TAPWORD_DEPENDENT:

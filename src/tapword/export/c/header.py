@@ -9,6 +9,7 @@ import numpy as np
 
 from tapword.audio import align
 from tapword.audio.align import MARGIN_S
+from tapword.audio.files import PEAK_LIMIT
 from tapword.backbones import logmel
 from tapword.backbones.base import Backbone
 from tapword.backbones.tapword_ear import TapwordEar
@@ -244,6 +245,7 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "MAX_SOUND": frames.MAX,
         "MARGIN": frames.MARGIN,
         "LONGEST": LONGEST,
+        "PEAK": f"{PEAK_LIMIT}f",
         "WINDOW": logmel.WINDOW,
         "STEP": logmel.STEP,
         "FFT": logmel.FFT,

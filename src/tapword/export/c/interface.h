@@ -2,7 +2,7 @@
 #define TAPWORD_FULL (-1)       /* TAPWORD_MAX_WORDS are known already */
 #define TAPWORD_BAD_WORD (-2)   /* not 1 to TAPWORD_NAME_BYTES - 1 bytes of printable UTF-8 */
 #define TAPWORD_BAD_VECTOR (-3) /* NaN, infinite or huge numbers */
-#define TAPWORD_BAD_AUDIO (-4)  /* no samples, more than TAPWORD_MAX_STEPS * TAPWORD_HOP, or NaN */
+#define TAPWORD_BAD_AUDIO (-4)  /* none, more than TAPWORD_MAX_STEPS * TAPWORD_HOP, NaN or huge */
 #define TAPWORD_UNKNOWN (-5)    /* no such word */
 #define TAPWORD_DEPENDENT (-6)  /* the features are too nearly dependent to be solved for */
 #define TAPWORD_TOO_LONG (-7)   /* more than TAPWORD_MAX_SOUND samples of sound: no phrase */
