@@ -251,6 +251,18 @@ int main(void)
                 free(bytes);
             }
             break;
+#if TAPWORD_APART
+        case 'W': /* the file of weights, which stays where it is */
+            n = take_count();
+            {
+                uint8_t *bytes = malloc(n + 1);
+                if (bytes == NULL || fread(bytes, 1, n, stdin) != n) {
+                    exit(6);
+                }
+                give_number(tapword_weights(bytes, n));
+            }
+            break;
+#endif
         case 'E': /* what an error means */
             {
                 const char *text = tapword_error((int)take_count());

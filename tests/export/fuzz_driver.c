@@ -236,6 +236,41 @@ static void hear(void)
 }
 #endif
 
+#if defined(TAPWORD_LISTEN) && TAPWORD_LISTEN
+static tapword_listener listener;
+
+static void listen(void)
+{
+    size_t n, room = draw(4), i;
+    float *audio = draw_audio(&n);
+    tapword_event *events = get(room * sizeof *events);
+    int found = 0;
+    switch (draw(8)) {
+    case 0:
+        tapword_listen_start(&listener);
+        break;
+    case 1:
+        tapword_listen_gap(&listener, draw(2) ? draw(100000) : draw(UINT32_MAX));
+        break;
+    case 2:
+        found = tapword_listen_end(&model, &listener, events, room);
+        break;
+    default:
+        found = tapword_listen(&model, &listener, audio, n, events, room);
+    }
+    require(found <= (int)room, "no more events than there is room for");
+    check_error(found < 0 ? found : 0);
+    for (i = 0; found > 0 && i < (size_t)found; i++) {
+        check_number(events[i].word);
+        require(events[i].start <= events[i].end, "what begins ends after that");
+    }
+    free(events);
+    free(audio);
+}
+#else
+static void listen(void) {}
+#endif
+
 static void pool(void)
 {
     const float *frames[TAPWORD_BLOCKS];
@@ -258,6 +293,9 @@ int main(int argc, char **argv)
     long rounds = argc > 2 ? atol(argv[2]) : 1000;
     seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) * 2654435761u + 88172645463325252u;
     tapword_start(&model);
+#if defined(TAPWORD_LISTEN) && TAPWORD_LISTEN
+    tapword_listen_start(&listener);
+#endif
     for (calls = 0; calls < rounds; calls++) {
         float *vector = draw_numbers(TAPWORD_DIM);
         switch (draw(TAPWORD_EAR ? 60 : 14)) {
@@ -284,6 +322,9 @@ int main(int argc, char **argv)
 #endif
         case 6:
             pool();
+            break;
+        case 9:
+            listen();
             break;
         case 7:
         case 8:

@@ -796,10 +796,9 @@ def test_words_cannot_leave_their_string():
 # The documentation, and the command.
 
 
-def example(language: str) -> str:
+def example(language: str, number: int = 0) -> str:
     text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
-    [found] = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
-    return found
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[number]
 
 
 def test_the_python_that_is_shown_runs(small, tmp_path):

@@ -1,5 +1,7 @@
 """A C header hears in a stream what the Detector hears."""
 
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,9 @@ from tests.export.test_export import (
     MUSIC,
     Device,
     clips_of,
+    compile_c,
     counted,
+    example,
     phrase,
     taught,
 )
@@ -112,7 +116,7 @@ def test_the_events_are_those_of_the_detector(device, spotter, words):
 
 
 def test_the_pieces_that_a_stream_comes_in_do_not_matter(device, spotter, words):
-    sound = said(5)[80_000 - 33 : 8 * 16_000]
+    sound = said(5)[88_000 - 33 : 120_000]
     sizes = (1, 777, len(sound))
     for size in sizes:
         device.whole(sound, size)
@@ -179,6 +183,33 @@ def test_sound_that_was_lost_and_words_that_were_forgotten(device, spotter, word
         assert_same(device.heard(left) + device.heard(left), wanted)
 
 
+def test_a_phrase_is_heard_from_when_it_is_taught(device, spotter, words, tmp_path):
+    spotter.save(tmp_path / "home.tap")
+    changed = Spotter.load(tmp_path / "home.tap")
+    forgotten, taught = (" ".join(LIGHT), " ".join(MUSIC)), " ".join(LIGHT)
+    sound, clip = said(9)[: 7 * 16_000], phrase(*LIGHT, take=1)
+    for word in forgotten:
+        device.order("f", word)
+        changed.forget(word)
+    detector, at = Detector(changed), 50_021
+    device.order("B")
+    device.listen(sound[:at], 1_280)
+    device.order("t", *counted(clip), taught)
+    device.listen(sound[at:], 1_280)
+    device.order("F", np.uint32(ROOM))
+    device.run()
+    for _ in forgotten:
+        assert device.number() == 0
+    left = [word for word in words if word not in forgotten]
+    before = [event for x in range(0, at, 1_280) for event in detector(sound[x:at][:1_280])]
+    assert_same(device.heard(left), before)
+    changed.learn(clip, taught)
+    assert device.number() == len(left)
+    wanted = in_python(detector, sound[at:])
+    assert taught in {event.word for event in wanted}
+    assert_same(device.heard([*left, taught]) + device.heard([*left, taught]), wanted)
+
+
 def test_people_are_heard_as_by_the_detector(device, spotter, words):
     phrases = sorted(shared("data", "phrases").glob("please_call_stella/*"))[:4]
     alone = sorted(shared("data", "speech_commands_v0.01_subset").glob("right/*.wav"))[:4]
@@ -197,7 +228,7 @@ def test_without_phrases_no_sound_makes_the_listener_leave_its_memory(
     # Whether all is given back at the end is the driver's matter.
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
     flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover")
-    device = Listening(spotter, tmp_path, *flags, "-DTAPWORD_PHRASE_HOPS=0", max_words=8)
+    device = Listening(spotter, tmp_path, "-O1", *flags, "-DTAPWORD_PHRASE_HOPS=0", max_words=8)
     sound = np.concatenate([said(9)[: 3 * 16_000], np.ones(8_000), np.full(8_000, -8.0)])
     device.whole(sound)
     device.order("Y")
@@ -207,3 +238,32 @@ def test_without_phrases_no_sound_makes_the_listener_leave_its_memory(
     assert_same(device.heard(words)[:1], wanted)
     device.heard(words)
     assert device.number() < 60_000
+
+
+MAIN = """
+#include <stdio.h>
+
+@begin@
+@heard@
+int main(void)
+{
+    static float audio[1280];
+    size_t n;
+    begin();
+    tapword_listen_start(&listener);
+    while ((n = fread(audio, sizeof audio[0], 1280, stdin)) > 0) {
+        heard(audio, n);
+    }
+    return 0;
+}
+"""
+
+
+def test_the_c_that_is_shown_listens(device, tmp_path):
+    program = MAIN.replace("@begin@", example("c")).replace("@heard@", example("c", 1))
+    (tmp_path / "home.c").write_text(program)
+    (tmp_path / "home.h").symlink_to(device.program.with_name("model.h"))
+    compile_c(tmp_path / "home.c", "-o", tmp_path / "home")
+    sound = said(9)[: 4 * 16_000].tobytes()
+    done = subprocess.run([tmp_path / "home"], input=sound, capture_output=True, check=True)
+    assert done.stdout == b"lamp, 1.60 s\n"

@@ -84,7 +84,9 @@ def answered_alike(device: Device, spotter: Spotter, clips: list[np.ndarray]) ->
 
 
 def test_the_device_makes_the_same_copies(device):
-    clips = [clips_of("lamp", 9, 10)[0], phrase(*LIGHT)[:25_003], np.zeros(16_000, np.float32)]
+    # Loud from the first sample to the last, where a resampler begins and ends.
+    loud = np.random.default_rng(0).uniform(-1, 1, 16_000).astype(np.float32)
+    clips = [loud, clips_of("lamp", 9, 10)[0], phrase(*LIGHT)[:25_003], np.zeros_like(loud)]
     for clip in clips:
         for number in range(4):
             device.order("c", np.uint32(number), *counted(clip))
@@ -92,7 +94,7 @@ def test_the_device_makes_the_same_copies(device):
     for clip in clips:
         for wanted in (clip, *augmented(clip)):
             given = device.take(len(clip) + 5)
-            np.testing.assert_allclose(given[:-5], wanted, atol=1e-6)
+            np.testing.assert_allclose(given[:-5], wanted, atol=2e-6)
             assert not given[-5:].any()
 
 

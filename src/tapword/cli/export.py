@@ -212,9 +212,11 @@ def _export_c(spotter: Spotter, target: Path, max_words: int, frames: Path | Non
             raise InputError("--frames: the header holds all of this backbone, nothing is outside")
         write(frames, onnx_file.build_frames(spotter).SerializeToString())
     write(target, header.text.encode())
+    listens = f", of a stream {header.listener_bytes:,} more" if header.listener_bytes else ""
     out.print(
         f"{target}: {counted(len(spotter.words), 'word')}, room for {max_words}\n"
-        f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes"
+        f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes{listens}",
+        soft_wrap=True,
     )
     if outside:
         where = f"; it is in {frames}" if frames else "; --frames FRAMES.onnx writes it"

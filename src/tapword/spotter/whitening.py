@@ -81,8 +81,9 @@ class Whitening:
         self.phrases = phrases
         self.sight = sight
         groups, block = about["groups"], about["block"]
-        if not all(0 < number < 100 for number in self.reach):
-            raise InputError("a whitening's reach must be two numbers above 0")
+        one_per_hour, fewer = self.reach
+        if not (-100 < one_per_hour < 100 and 0 < fewer < 100):
+            raise InputError("a whitening's reach must be two numbers, the second above 0")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(mean), len(maps), len(within)) != wanted:

@@ -41,11 +41,13 @@ static const float *tapword_see(const float *x, float *seen, float *length)
 static float tapword_near(const float *seen, float length, size_t window)
 {
     float cosine = 0.0f;
+    int32_t squares = 0;
     size_t d;
     for (d = 0; d < TAPWORD_SEEN; d++) {
         cosine += seen[d] * (float)tapword_background[window][d];
+        squares += tapword_background[window][d] * tapword_background[window][d];
     }
-    return cosine / (length * tapword_background_lengths[window]);
+    return cosine / (length * sqrtf((float)squares));
 }
 
 /* What the nearest windows of running speech take off a cosine: those of a second, or the longer

@@ -102,22 +102,30 @@ static float tapword_noise_level(const float *audio, size_t n, tapword_clip clip
 }
 
 /* A sample of a clip that is stretched about its middle: the sum of the clip's own by a kernel, of
-   which there is a number for each fraction of a sample up to its reach. */
+   which there is a number for each fraction of a sample up to its reach. The first come of the
+   clip's first by numbers of their own, which lie behind it. */
 static float tapword_stretched(const uint16_t *speed, const float *audio, size_t n,
                                tapword_clip clip, size_t place)
 {
-    size_t up = speed[0], down = speed[1], reach = speed[2], last, k;
+    size_t up = speed[0], down = speed[1], reach = speed[2], edge = speed[3], last, k;
     size_t length = (2 * clip.length * up + down) / (2 * down), half = clip.length / 2;
-    const float *kernel = tapword_kernels + speed[3];
+    const float *kernel = tapword_kernels + speed[4], *first = kernel + reach * up;
     float sum = 0.0f;
     place += length / 2;
     if (place < half || place - half >= length) {
         return 0.0f;
     }
-    place = (place - half) * down;
+    place -= half;
+    for (k = 0; place < edge && k < reach; k++) {
+        sum += first[place * reach + k] * tapword_sample(audio, n, clip, (ptrdiff_t)k);
+    }
+    if (place < edge) {
+        return sum;
+    }
+    place *= down;
     last = (place + reach * up - 1) / up;
     last = last < clip.length ? last : clip.length - 1;
-    for (k = place / up > reach ? place / up - reach + 1 : 0; k <= last; k++) {
+    for (k = place / up < reach ? 0 : place / up - reach + 1; k <= last; k++) {
         size_t apart = place > k * up ? place - k * up : k * up - place;
         sum += kernel[apart] * tapword_sample(audio, n, clip, (ptrdiff_t)k);
     }

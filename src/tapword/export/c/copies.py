@@ -19,14 +19,16 @@ TAIL_START = 3.6541528853610087963519472518
 
 def add_copies(tables: Tables) -> dict[str, Any]:
     """Add what copies are made with; give what the C code is told by #define."""
-    kernels = [_kernel(length) for length in LENGTHS]
-    starts = np.cumsum([0, *(len(kernel) for _, kernel in kernels)])
-    speeds = [
-        (ratio.numerator, ratio.denominator, len(kernel) // ratio.numerator, start)
-        for (ratio, kernel), start in zip(kernels, starts, strict=False)
-    ]
+    speeds, kernels, start = [], [], 0
+    for length in LENGTHS:
+        ratio = Fraction(length).limit_denominator(100)
+        kernel, edge = _kernel(length, ratio)
+        up, down = ratio.numerator, ratio.denominator
+        speeds.append((up, down, len(kernel) // up, len(edge), start))
+        kernels += [kernel, edge.reshape(-1)]
+        start += kernel.size + edge.size
     tables.add("tapword_speeds", speeds, np.uint16)
-    tables.add("tapword_kernels", np.concatenate([kernel for _, kernel in kernels]))
+    tables.add("tapword_kernels", np.concatenate(kernels))
     inner, widest, heights = _ziggurat()
     tables.add("tapword_inner", inner, np.uint32)
     tables.add("tapword_widest", widest)
@@ -42,24 +44,37 @@ def add_copies(tables: Tables) -> dict[str, Any]:
     }
 
 
-def _kernel(length: float) -> tuple[Fraction, np.ndarray]:
-    """Kernel by which soxr makes a clip `length` times as long, from its middle on.
+def _kernel(length: float, ratio: Fraction) -> tuple[np.ndarray, np.ndarray]:
+    """Kernel by which soxr makes a clip `length` times as long, which is `ratio`.
 
-    It is what comes of a single sample, wherever that lies; there are as many numbers a sample as
-    the length's fraction has parts above.
+    Returns
+    -------
+    tuple of np.ndarray
+        The kernel from its middle on, (reach * ratio.numerator,): what comes of a single sample,
+        wherever that lies. And what comes first, where soxr has not heard enough to do as the
+        kernel says: of each of the clip's first samples, (n, reach).
     """
-    ratio = Fraction(length).limit_denominator(100)
     up, down = ratio.numerator, ratio.denominator
     n = 400 * down
     found = np.zeros(n * up)
     for place in range(n // 2, n // 2 + down):
-        clip = np.zeros(n, dtype=np.float32)
-        clip[place] = 1.0
-        heard = soxr.resample(clip, SAMPLE_RATE, SAMPLE_RATE * length)
+        heard = _heard(n, place, length)
         np.add.at(found, np.abs(np.arange(len(heard)) * down - place * up), heard)
     found[1:] /= 2  # both sides, which are alike
-    reach = np.flatnonzero(np.abs(found) > SMALLEST)[-1] // up + 1
-    return ratio, found[: reach * up]
+    reach = int(np.flatnonzero(np.abs(found) > SMALLEST)[-1] // up + 1)
+    first = np.stack([_heard(n, place, length)[:reach] for place in range(reach)], axis=1)
+    apart = np.abs(np.subtract.outer(np.arange(reach) * down, np.arange(reach) * up))
+    other = np.abs(first - found[apart]).max(axis=1) > 10 * SMALLEST
+    # The beginning of a slower copy lies outside of the clip.
+    edge = first[: np.flatnonzero(other)[-1] + 1] if length < 1 and other.any() else first[:0]
+    return found[: reach * up], edge
+
+
+def _heard(n: int, place: int, length: float) -> np.ndarray:
+    """What becomes of n samples of which one is 1."""
+    clip = np.zeros(n, dtype=np.float32)
+    clip[place] = 1.0
+    return soxr.resample(clip, SAMPLE_RATE, SAMPLE_RATE * length)
 
 
 def _ziggurat() -> tuple[list[int], list[float], list[float]]:

@@ -8,7 +8,7 @@
 typedef struct {
     const uint8_t *halves;
     const int8_t *bytes;
-    const float *factors;
+    const uint16_t *factors;
 } tapword_walk;
 
 /* Row of a layer's weights of 16 bits, in floats. */

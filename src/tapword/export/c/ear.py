@@ -84,8 +84,8 @@ def add_ear(tables: Tables, ear: TapwordEar, eight_bits: bool = False) -> dict[s
     tables.add_layers("tapword_ear_weights", [layer.halves() for layer in halves])
     if eight_bits:
         factors, content = in_bytes(ear, layers)
-        tables.add("tapword_ear_factors", factors)
-        tables.add_words("tapword_ear_bytes", content)
+        tables.add("tapword_ear_factors", factors.view(np.uint16), np.uint16)
+        tables.add_bytes("tapword_ear_bytes", np.frombuffer(content, np.int8)[None])
     return {
         "EIGHT_BITS": int(eight_bits),
         "EAR_HOP": tapword_ear.HOP,
@@ -134,30 +134,43 @@ def in_bytes(ear: TapwordEar, layers: Mapping[str, Layer]) -> tuple[np.ndarray, 
     -------
     tuple
         For each layer that hears floats, a factor and an addend that make bytes of them; for each
-        output of every layer, a factor and an addend for its sum. And the weights: a row for each
-        output of a layer that mixes channels, one for each input of a layer that looks around.
+        output of every layer, a factor and an addend for its sum: float16. And the weights: a row
+        for each output of a layer that mixes channels, one for each input of one that looks around.
     """
-    factors: list[np.ndarray] = []
-    content = b""
     names = list(layers)[1:]
     heard = dict(zip(names, ranges(ear), strict=True))
+    factors: list[np.ndarray] = []
+    content = b""
+    for name in names:
+        if not name.endswith(("look", "narrow")):
+            # What a layer multiplies floats by is what its bytes are then taken for.
+            step, zero = heard[name]
+            heard[name] = 1 / float(np.float16(1 / step)), zero
     for name, behind in zip(names, [*names[1:], ""], strict=True):
         layer, looks = layers[name], name.endswith("look")
-        scale = np.maximum(np.abs(layer.rows).max(axis=0), 1e-12) / 127
-        weights = np.rint(layer.rows / scale).astype(np.int8)
-        step, zero = heard[name]
-        factor, addend = scale * step, layer.bias.astype(np.float64)
+        (step, zero), (out, out_zero) = heard[name], (1.0, 0)
+        if name.endswith(("widen", "look")):
+            out, out_zero = heard[behind]
+        if not name.endswith(("look", "narrow")):
+            factors.append(np.array([1 / step, zero]))
+        largest = np.maximum(np.abs(layer.rows).max(axis=0), 1e-6)
+        factor = _raised(largest / 127 * step / out)
+        weights = np.rint(layer.rows / (factor * out / step)).astype(np.int8)
+        addend = layer.bias / out + out_zero
         if not looks:
             # These sums are of bytes as they are; a look takes their zero, -128, off itself.
             addend = addend - factor * zero * weights.sum(axis=0, dtype=np.int64)
-        if name.endswith(("widen", "look")):
-            step, zero = heard[behind]
-            factor, addend = factor / step, addend / step + zero
-        if not looks and not name.endswith("narrow"):
-            factors.append(np.array([1 / heard[name][0], heard[name][1]]))
         factors.append(np.stack([factor, addend], axis=1).ravel())
         content += (weights if looks else weights.T).tobytes()
-    return np.concatenate(factors), content
+    return np.concatenate(factors).astype(np.float16), content
+
+
+def _raised(numbers: np.ndarray) -> np.ndarray:
+    """Give numbers that are no less and that float16 has."""
+    nearest = numbers.astype(np.float16)
+    return np.where(nearest < numbers, np.nextafter(nearest, np.float16(np.inf)), nearest).astype(
+        np.float64
+    )
 
 
 def ranges(ear: TapwordEar) -> list[tuple[float, int]]:

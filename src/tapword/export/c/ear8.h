@@ -1,8 +1,8 @@
 /* Layers of the ear in bytes: weights and what they are multiplied by; sums are whole numbers.
 
    A byte b stands for (b - zero) * scale. Each output has a factor for its sum and a number that is
-   added then, in which scales, zeros and biases are contained; a layer that hears floats has the
-   same two before them, by which these become bytes. Bytes after a ReLU begin at -128, so that what
+   added then, of 16 bits, in which scales, zeros and biases are contained; a layer that hears floats
+   has the same two before them, by which these become bytes. Bytes after a ReLU begin at -128, so that what
    a byte cannot hold below it is what the ReLU would have taken away. */
 
 #ifdef TAPWORD_DOT
@@ -12,16 +12,24 @@
 #include <arm_acle.h>
 /* Four products by two instructions, where ARM's small cores have them. */
 #define TAPWORD_DOT tapword_dot
+static int32_t tapword_four(const int8_t *x, const int8_t *weights, int32_t sum)
+{
+    uint32_t a, b;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, weights, sizeof b);
+    sum = __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
+    a = a >> 8 | a << 24;
+    b = b >> 8 | b << 24;
+    return __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
+}
+
 static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
 {
     int32_t sum = 0;
     size_t i;
-    for (i = 0; i < n; i += 4) {
-        uint32_t a, b;
-        memcpy(&a, x + i, 4);
-        memcpy(&b, weights + i, 4);
-        sum = __smlad(__sxtb16(a), __sxtb16(b), sum);
-        sum = __smlad(__sxtb16(__ror(a, 8)), __sxtb16(__ror(b, 8)), sum);
+    for (i = 0; i < n; i += 8) {
+        sum = tapword_four(x + i, weights + i, sum);
+        sum = tapword_four(x + i + 4, weights + i + 4, sum);
     }
     return sum;
 }
@@ -72,9 +80,10 @@ static int8_t tapword_byte(float x)
 /* What a layer hears of n numbers of ear->x, into ear->bytes. */
 static void tapword_in_bytes(tapword_ear *ear, tapword_walk *at, size_t n)
 {
+    float factor = tapword_half(at->factors[0]), addend = tapword_half(at->factors[1]);
     size_t i;
     for (i = 0; i < n; i++) {
-        ear->bytes[i] = tapword_byte(ear->x[i] * at->factors[0] + at->factors[1]);
+        ear->bytes[i] = tapword_byte(ear->x[i] * factor + addend);
     }
     at->factors += 2;
 }
@@ -85,9 +94,10 @@ static void tapword_mix_bytes(tapword_walk *at, const int8_t *x, size_t bands, s
 {
     size_t band, o;
     for (o = 0; o < outputs; o++) {
+        float factor = tapword_half(at->factors[0]), addend = tapword_half(at->factors[1]);
         for (band = 0; band < bands; band++) {
             float sum = (float)TAPWORD_DOT(x + band * inputs, at->bytes, inputs);
-            float value = sum * at->factors[0] + at->factors[1];
+            float value = sum * factor + addend;
             if (bytes != NULL) {
                 bytes[band * outputs + o] = tapword_byte(value);
             } else {
@@ -131,8 +141,9 @@ static void tapword_look(tapword_ear *ear, tapword_walk *at, const tapword_block
             }
         }
         for (o = 0; o < b->wide; o++) {
-            float value = (float)ear->sums[o] * at->factors[2 * o] + at->factors[2 * o + 1];
-            ear->looked[band * b->wide + o] = tapword_byte(value);
+            float factor = tapword_half(at->factors[2 * o]);
+            float addend = tapword_half(at->factors[2 * o + 1]);
+            ear->looked[band * b->wide + o] = tapword_byte((float)ear->sums[o] * factor + addend);
         }
     }
     at->bytes += (size_t)b->steps * b->taps * b->wide;

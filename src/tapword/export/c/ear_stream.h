@@ -8,7 +8,7 @@ static void tapword_step(tapword_ear *ear, size_t step, float frame[TAPWORD_FRAM
     size_t band, time, tap, i;
     at.halves = (const uint8_t *)&tapword_ear_weights;
 #if TAPWORD_EIGHT_BITS
-    at.bytes = (const int8_t *)tapword_ear_bytes;
+    at.bytes = tapword_ear_bytes[0];
     at.factors = tapword_ear_factors;
 #endif
     for (band = 0; band < TAPWORD_EAR_BANDS; band++) {
@@ -68,6 +68,12 @@ void tapword_ear_hear(tapword_ear *ear, const float samples[TAPWORD_EAR_HOP],
     for (i = kept; i < TAPWORD_EAR_MELS; i++) {
         tapword_ear_mel(ear, ear->sound + (i - kept) * TAPWORD_STEP, ear->mel[i]);
     }
+#if TAPWORD_APART
+    if (tapword_bytes == NULL) {
+        memset(frame, 0, TAPWORD_FRAME * sizeof *frame);
+        return;
+    }
+#endif
     for (i = 0; i < 2; i++) {
         tapword_step(ear, i, frame);
     }

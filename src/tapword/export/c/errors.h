@@ -25,6 +25,10 @@ const char *tapword_error(int code)
         return "TAPWORD_OTHER_STATE: the state was saved by a model of other parts.";
     case TAPWORD_NO_ROOM:
         return "TAPWORD_NO_ROOM: the state is larger than the room given for it.";
+    case TAPWORD_NO_WEIGHTS:
+        return "TAPWORD_NO_WEIGHTS: hand the file of weights to tapword_weights first.";
+    case TAPWORD_BAD_WEIGHTS:
+        return "TAPWORD_BAD_WEIGHTS: this is not the file written with the header, or it is damaged.";
     default:
         return code < 0 ? "TAPWORD_?: no such error is known." : "TAPWORD_OK: nothing went wrong.";
     }

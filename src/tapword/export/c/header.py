@@ -94,9 +94,13 @@ class Header(NamedTuple):
     ram_bytes: int
     # Of a stream that is listened to; 0 where the header cannot.
     listener_bytes: int
+    # What the device needs beside the header, where that was asked for.
+    weights: bytes | None
 
 
-def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> Header:
+def build(
+    spotter: Spotter, max_words: int = 50, eight_bits: bool = False, apart: bool = False
+) -> Header:
     """Write a spotter as it is taught now.
 
     Parameters
@@ -108,6 +112,8 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
         Words that the device has room for; negatives of a word count as one more.
     eight_bits
         The ear in weights and activations of 8 bits, instead of 16 and floats.
+    apart
+        With these weights, and windows of running speech, in a file of their own.
     """
     if len(spotter.backbones) != 1:
         raise InputError(f"a C header takes one backbone, the model has {len(spotter.backbones)}")
@@ -123,7 +129,9 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
     poolings = block_poolings(pooling, backbone, aligned)
     room = max([NAME_BYTES, *(len(states.name(row).encode()) + 1 for row in learner.rows)])
     settings |= _settings(spotter) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
-    tables = Tables()
+    if apart and not eight_bits:
+        raise InputError("only weights of 8 bits are written to a file of their own")
+    tables = Tables(packed=eight_bits, apart=apart)
     tables.add("tapword_widths", backbone.dims, np.uint16, shared=True)
     settings |= _add_poolings(tables, poolings)
     _add_mel(tables, backbone)
@@ -136,7 +144,10 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
     augment = settings["EAR"] and spotter.encoder.preparation.augment
     settings |= add_copies(tables) if augment else {"COPIES": 0}
     settings |= add_listening(tables, spotter, bool(settings["EAR"]))
+    settings |= tables.settings()
     outside = "Nothing is outside: samples in, words out."
+    if apart:
+        outside = "Outside are the weights: see tapword_weights."
     if not settings["INSIDE"]:
         widths = ", ".join(f"block {i}: {width} numbers" for i, width in enumerate(backbone.dims))
         outside = _template("outside.txt").rstrip().replace("@blocks@", widths)
@@ -158,7 +169,7 @@ def build(spotter: Spotter, max_words: int = 50, eight_bits: bool = False) -> He
         "code": "\n".join(map(_template, [*_files(settings), *files, *listening[1:]])),
     }
     text = re.sub("@([a-z]+)@", lambda found: str(values[found[1]]), _template("frame.h"))
-    return Header(text, tables.bytes, ram, listener)
+    return Header(text, tables.bytes, ram, listener, tables.weights() if apart else None)
 
 
 def _files(settings: dict[str, Any]) -> list[str]:
@@ -186,6 +197,7 @@ def _files(settings: dict[str, Any]) -> list[str]:
         "statistic.h": True,
         "teach.h": inside,
         "state.h": True,
+        "weights.h": settings["APART"],
         "errors.h": True,
     }
     return [name for name, needed in wanted.items() if needed]
@@ -327,7 +339,6 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     if sight is not None:
         tables.add_bytes("tapword_sight", sight)
     tables.add_bytes("tapword_background", rows)
-    tables.add("tapword_background_lengths", np.linalg.norm(rows.astype(np.float64), axis=1))
     tables.add("tapword_background_levels", np.concatenate(levels))
     tables.add("tapword_noise", spotter.encoder.noise)
     (first, end), (long_first, long_end) = placed(len(words)), placed(len(phrases))

@@ -11,6 +11,8 @@
 #define TAPWORD_BAD_STATE (-10) /* damaged, cut short, or no state at all */
 #define TAPWORD_OTHER_STATE (-11) /* of a model that hears or learns in another way */
 #define TAPWORD_NO_ROOM (-12)   /* fewer bytes than tapword_saved_bytes says */
+#define TAPWORD_NO_WEIGHTS (-13)  /* tapword_weights was not given them yet */
+#define TAPWORD_BAD_WEIGHTS (-14) /* not the file that was written with this header, or damaged */
 
 /* TAPWORD_NOT stands before a word's name where its negatives are meant: sounds that were taken for
    the word and are not it. */
@@ -93,6 +95,13 @@ typedef struct {
 #endif
     char names[TAPWORD_MAX_WORDS][TAPWORD_NAME_BYTES];
 } tapword;
+
+#if TAPWORD_APART
+/* Hand over the file of weights that was written with this header, once and before all else. It is
+   not copied and must stay where it is, best at a multiple of 8 bytes; more may lie behind it, as in
+   a partition of flash. 0 or TAPWORD_BAD_WEIGHTS. */
+int tapword_weights(const uint8_t *file, size_t n);
+#endif
 
 /* Begin with the words that were taught before the export. */
 void tapword_start(tapword *t);

@@ -30,8 +30,8 @@ static int tapword_judge_window(tapword *t, tapword_listener *l, int64_t centre,
     word = tapword_best_said(t, l, 0.0f);
     if (word >= 0) {
         tapword_loud_part(l, point, &start, &end);
-        tapword_name(t, word, l->first + start * TAPWORD_HOP, l->first + end * TAPWORD_HOP,
-                     &said);
+        start = l->first + start * TAPWORD_HOP;
+        tapword_name(t, word, start, l->first + end * TAPWORD_HOP, &said);
         if (tapword_decide_word(l, &said, sample)) {
             return 0;
         }
@@ -116,7 +116,7 @@ static int tapword_listen_one(tapword *t, tapword_listener *l, float sample)
 static int tapword_listen_all(tapword *t, tapword_listener *l, const float *audio, size_t n,
                               tapword_event *events, size_t room)
 {
-    size_t i, given = 0;
+    size_t i, given = tapword_hand_out(t, l, events, room);
     int error = 0;
     for (i = 0; i < n; i++) {
         int failed = tapword_listen_one(t, l, audio == NULL ? 0.0f : audio[i]);

@@ -9,8 +9,8 @@
 #if TAPWORD_PHRASE_HOPS && TAPWORD_PHRASE_HOPS < TAPWORD_STRETCH_LEAD
 #error "TAPWORD_PHRASE_HOPS must be 0, or TAPWORD_STRETCH_LEAD at least"
 #endif
-/* How much is kept of a stream: steps of TAPWORD_HOP samples in which windows are found, frames,
-   and samples of which both are made. */
+/* How much is kept of a stream: steps of TAPWORD_HOP samples, since windows are looked at late and
+   beside where they were found; frames of the ear; and samples, of which both are made. */
 #define TAPWORD_KEPT_STEPS (2 * TAPWORD_HALF + TAPWORD_APART + 2 * TAPWORD_FARTHEST)
 #define TAPWORD_KEPT_FRAMES (TAPWORD_PHRASE_HOPS + TAPWORD_STRETCH_STEP)
 #if TAPWORD_PHRASE_HOPS && TAPWORD_KEPT_FRAMES * TAPWORD_EAR_HOP > TAPWORD_KEPT_STEPS * TAPWORD_HOP
@@ -42,9 +42,8 @@ typedef struct {
     int64_t centre;       /* the last step around which a window lay */
     int64_t last_centre;  /* of the last word, in samples */
     double energy[TAPWORD_KEPT_STEPS], step_energy, floor_db;
-    int64_t unclear[2 * (TAPWORD_FARTHEST + 1)]; /* windows beside these are still to be looked at */
-    tapword_said last;                           /* the last word, */
-    tapword_said rising, phrase; /* the phrase that is being said, and the last one */
+    int64_t unclear[2 * (TAPWORD_FARTHEST + 1)]; /* centres of windows to be looked at beside */
+    tapword_said last, phrase, rising; /* the last word and phrase, and one that is being said */
     tapword_said waiting[TAPWORD_WAITING], due[TAPWORD_WAITING];
 #if TAPWORD_PHRASE_HOPS
     int64_t anchor, hops; /* samples before the first hop, hops since */
@@ -61,10 +60,10 @@ typedef struct {
 /* Begin to listen to a stream. */
 void tapword_listen_start(tapword_listener *l);
 
-/* Hear the next n samples, float in [-1, 1] at 16 kHz, any number of them. The number of words that
-   were heard, in order, or an error: of TAPWORD_BAD_AUDIO nothing is heard, and the stream goes on
-   as if it had not come. Where there are more than there is room for, the rest comes with the next
-   call; TAPWORD_WAITING of them are kept. */
+/* Hear the next n samples, float in [-1, 1] at 16 kHz, any number of them, and give the words that
+   were heard, in order: how many, or an error. A chunk with NaN or huge numbers is
+   TAPWORD_BAD_AUDIO, and the stream goes on as if it had not come. Where there are more words than
+   there is room for, the rest comes with the next call, TAPWORD_WAITING of them at most. */
 int tapword_listen(tapword *t, tapword_listener *l, const float *audio, size_t n,
                    tapword_event *events, size_t room);
 

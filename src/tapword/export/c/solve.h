@@ -143,6 +143,11 @@ int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
                    float scores[TAPWORD_MAX_WORDS])
 {
     size_t k, d;
+#if TAPWORD_APART
+    if (tapword_bytes == NULL) {
+        return TAPWORD_NO_WEIGHTS;
+    }
+#endif
     if (!t->solved && t->words > 0 && !tapword_rule(t)) {
         return TAPWORD_DEPENDENT;
     }

@@ -4,6 +4,11 @@
 static int tapword_hear_clip(tapword *t, const float *audio, size_t n, tapword_clip *clip)
 {
     int error = tapword_cut(t, audio, n, clip);
+#if TAPWORD_APART
+    if (tapword_bytes == NULL) {
+        return TAPWORD_NO_WEIGHTS;
+    }
+#endif
     if (error != 0) {
         return error;
     }
@@ -34,11 +39,12 @@ static int tapword_learn_clip(tapword *t, const float *audio, size_t n, tapword_
 int tapword_teach(tapword *t, const float *audio, size_t n, const char *word)
 {
     tapword_clip clip;
-    int error = tapword_number(t, word);
-    if (error >= 0) {
-        error = tapword_hear_clip(t, audio, n, &clip);
+    int number = tapword_number(t, word), error;
+    if (number < 0) {
+        return number;
     }
-    if (error < 0) {
+    error = tapword_hear_clip(t, audio, n, &clip);
+    if (error != 0) {
         return error;
     }
 #if TAPWORD_WINDOWS
@@ -53,7 +59,7 @@ int tapword_reject(tapword *t, const float *audio, size_t n)
 {
     char name[TAPWORD_NAME_BYTES];
     tapword_clip clip;
-    int best = TAPWORD_UNKNOWN, any, error = tapword_hear_clip(t, audio, n, &clip);
+    int best = TAPWORD_UNKNOWN, error = tapword_hear_clip(t, audio, n, &clip);
     size_t k;
     if (error == 0) {
         error = tapword_scores(t, t->vector, clip.length, t->scores);
@@ -61,14 +67,14 @@ int tapword_reject(tapword *t, const float *audio, size_t n)
     if (error != 0) {
         return error;
     }
-    any = tapword_decide(t, t->scores, 0);
     for (k = 0; k < t->words; k++) {
         if (!tapword_is_negative(t->names[k]) && tapword_is_taken(t, t->scores, k) &&
             (best < 0 || t->scores[k] > t->scores[best])) {
             best = (int)k;
         }
     }
-    best = best < 0 ? any : best;
+    /* Where it is closer to the negatives of every word, what it is nearest to. */
+    best = best < 0 ? tapword_decide(t, t->scores, 0) : best;
     if (best < 0) {
         return TAPWORD_UNKNOWN;
     }
