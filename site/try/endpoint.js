@@ -5,7 +5,6 @@ import settings from './settings.js';
 
 const SET = settings.endpoint, RATE = 16000;
 const FRAME = SET.frame_ms * RATE / 1000, HOP = SET.hop_ms * RATE / 1000, SIZE = 2 * FRAME;
-const LOST = 'sound was lost on the way: close programs that keep the machine busy';
 
 const decibels = power => 10 * Math.log10(power + 1e-10);
 const power = level => 10 ** (level / 10);
@@ -125,7 +124,6 @@ export class Endpointer {
   state = 'waiting';
   #levels = [];
   #voicing = [];
-  #lost = false;
 
   hear(chunk) {
     const all = new Float32Array(this.audio.length + chunk.length);
@@ -146,8 +144,6 @@ export class Endpointer {
     }
     return this.state;
   }
-
-  gap() { this.#lost = true; }
 
   // What was found: {problem, audio, start_s, end_s, snr_db}; problem is null where the take is good.
   take() {
@@ -171,8 +167,7 @@ export class Endpointer {
     const clipped = audio.slice(first, last).filter(sample => Math.abs(sample) >= SET.clipped).length / (last - first);
     const length_s = (last - first) / RATE;
     return {
-      problem: this.#lost ? LOST
-        : problem({length_s, level_db, snr_db, clipped, twice, edge_s: Math.min(first, audio.length - last) / RATE}),
+      problem: problem({length_s, level_db, snr_db, clipped, twice, edge_s: Math.min(first, audio.length - last) / RATE}),
       audio: audio.slice(Math.max(0, first - margin), last + margin),
       start_s: first / RATE, end_s: last / RATE, snr_db,
     };

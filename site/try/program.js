@@ -1,14 +1,15 @@
 // What the studio's program does for its page, done in the page: takes are recorded and judged, words
 // taught and heard by the core, and every change is kept in the browser.
 
-import {Tapword} from './core/index.js';
+import {RATE, Tapword} from './core/index.js';
 import {Endpointer, examine} from './endpoint.js';
 import {History} from './history.js';
 import settings from './settings.js';
 import * as store from './store.js';
 import {sentence, texts} from './texts.js';
 
-const RATE = 16000, TIDY_MS = 5000, MOST_WAITING = 25;
+// Chunks that may wait for a machine that is busy: two seconds.
+const TIDY_MS = 5000, MOST_WAITING = 25;
 // A score is about a window of sound: it is shown for so long, unless another comes.
 const HELD_S = 0.5;
 const {limits} = settings;
@@ -16,6 +17,7 @@ const NOTHING = new Int16Array(0);
 
 const floats = samples => Float32Array.from(samples, sample => sample / 32768);
 const whole = samples => Int16Array.from(samples, sample => Math.max(-32768, Math.min(32767, Math.round(sample * 32768))));
+const spelled = word => word.trim().normalize('NFC');
 const rounded = (value, digits) => Number(value.toFixed(digits));
 const hasSpeech = take => take.end_s > take.start_s;
 
@@ -115,8 +117,9 @@ export class Program {
     return this.#learn(take.audio, word);
   }
 
-  async #learn(audio, word) {
-    const {id} = await this.#change(() => this.#history.make({
+  async #learn(audio, named) {
+    const word = spelled(named);
+    const id = await this.#change(() => this.#history.make({
       kind: 'teach', word, make: () => this.#spotter.learn(audio, word),
       takes: (takes, id) => [...takes, {id, word, negative: false}],
     }));
@@ -124,13 +127,12 @@ export class Program {
   }
 
   async #reject(audio) {
-    const {id} = await this.#change(async () => {
-      const {word} = await this.#spotter.predict(audio, {closed: true});
-      return this.#history.make({
-        kind: 'reject', word, make: () => this.#spotter.reject(audio),
-        takes: (takes, id) => [...takes, {id, word, negative: true}],
-      });
-    });
+    // The word that it was taken for, which the core says.
+    let word = null;
+    const id = await this.#change(() => this.#history.make({
+      kind: 'reject', get word() { return word; }, make: async () => { word = await this.#spotter.reject(audio); },
+      takes: (takes, id) => [...takes, {id, word, negative: true}],
+    }));
     return {take: id, warnings: []};
   }
 
@@ -141,7 +143,8 @@ export class Program {
     }));
   }
 
-  rename(word, now) {
+  rename(word, named) {
+    const now = spelled(named);
     return this.#change(async () => {
       if ((await this.#spotter.words()).some(other => other.word === now)) {
         throw new Error(`cannot rename '${word}' to '${now}': '${now}' is already taught`);
@@ -177,11 +180,11 @@ export class Program {
 
   async listen() {
     this.stop();
+    this.#began = this.#heard;
+    this.#lost = 0;
+    this.#listening = true;
     return this.#one(async () => {
       await this.#spotter.startStream();
-      this.#began = this.#heard;
-      this.#lost = 0;
-      this.#listening = true;
       return {thresholds: await this.#thresholds()};
     });
   }
@@ -207,7 +210,6 @@ export class Program {
       this.#lost += chunk.length;
       this.#heard += chunk.length;
       this.#recent = NOTHING;
-      this.#endpointer?.gap();
       return;
     }
     const joined = new Int16Array(this.#recent.length + chunk.length);
@@ -221,6 +223,7 @@ export class Program {
     this.#waiting++;
     try {
       await this.#one(async () => {
+        if (!this.#listening) return;
         if (lost) await this.#spotter.gap(lost);
         for (const event of await this.#spotter.hear(chunk)) this.#announce(event);
         const scores = await this.#spotter.heardScores();

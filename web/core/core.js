@@ -125,7 +125,6 @@ export class Core {
     const some = bytes.subarray(0, this.#c.room_state_bytes());
     new Uint8Array(this.#c.memory.buffer, this.#c.room_state(), some.length).set(some);
     this.#checked(this.#c.load(some.length));
-    this.startStream();
   }
 
   #events(n) {
