@@ -1,6 +1,7 @@
 """The ear in bytes, running speech seen in few directions, and weights in a file of their own."""
 
 import copy
+import zlib
 
 import numpy as np
 import pytest
@@ -223,3 +224,60 @@ def test_what_has_no_bytes_is_named():
         c_header.build(plain, eight_bits=True)
     with pytest.raises(InputError, match="only weights of 8 bits"):
         c_header.build(plain, apart=True)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "home.tap"
+    taught(("lamp",)).save(path)
+    return path
+
+
+def told(path) -> dict[str, str]:
+    """What a header tells its C code."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = [line.split(" ", 2)[1:] for line in lines if line.startswith("#define TAPWORD_")]
+    return {name.removeprefix("TAPWORD_"): rest[0] if rest else "" for name, *rest in found}
+
+
+def test_the_command_writes_what_fits_a_device(run, model, tmp_path):
+    header, weights = tmp_path / "home.h", tmp_path / "home.weights"
+    code, out, _ = run("export", model, header, "--weights", weights)
+    assert code == 0 and f"{weights.stat().st_size:,} bytes" in out
+    found = told(header)
+    assert found["EIGHT_BITS"] == "1" and found["SEEN"] == str(DIRECTIONS)
+    assert found["SCATTER"] == "672" and found["MAX_WORDS"] == "20"
+    assert found["WEIGHTS_BYTES"] == f"{weights.stat().st_size}u"
+    assert int(found["WEIGHTS_CRC"][:-1], 16) == zlib.crc32(weights.read_bytes()[16:])
+    assert header.stat().st_size < 1_000_000
+    code, *_ = run("export", model, tmp_path / "exact.h", "--exact")
+    found = told(tmp_path / "exact.h")
+    assert code == 0 and found["EIGHT_BITS"] == "0" and found["SEEN"] == "672"
+    assert found["SCATTER"] == str(672 * 673 // 2)
+    code, *_ = run("export", model, header, "--covariance", "full", "--force")
+    assert code == 0 and told(header)["SCATTER"] == str(672 * 673 // 2)
+    assert told(header)["EIGHT_BITS"] == "1" and told(header)["APART"] == "0"
+
+
+def test_a_state_and_a_header_of_one_model_fit(run, model, tmp_path):
+    run("export", model, tmp_path / "home.h")
+    assert run("export", model, tmp_path / "home.bin")[0] == 0
+    low, high = (
+        int(told(tmp_path / "home.h")[f"FINGERPRINT_{half}"].rstrip("u"), 0)
+        for half in ("LOW", "HIGH")
+    )
+    state = (tmp_path / "home.bin").read_bytes()
+    assert int.from_bytes(state[8:16], "little") == high << 32 | low
+
+
+def test_the_command_refuses_what_does_not_go_together(run, model, tmp_path):
+    for arguments, message in (
+        (("a.onnx", "--exact"), "--exact goes with OUT.h or OUT.bin"),
+        (("a.onnx", "--weights", "b"), "--weights goes with OUT.h"),
+        (("a.h", "--exact", "--weights", tmp_path / "b"), "only weights of 8 bits"),
+        (("a.h", "--covariance", "round"), "must be one of full, block, diagonal"),
+        (("a.h", "--weights", model), "is the model itself"),
+    ):
+        code, _, err = run("export", model, tmp_path / arguments[0], *arguments[1:])
+        assert code == 2 and message in err, arguments
+        assert not (tmp_path / arguments[0]).exists()

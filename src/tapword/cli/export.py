@@ -16,7 +16,8 @@ from tapword.spotter import presets
 from tapword.spotter.spotter import Spotter
 from tapword.text import counted
 
-MAX_WORDS = 50
+# Words there is room for on a device: with those, and what it takes to listen for words, 256 KiB.
+MAX_WORDS = 20
 # Names no file but a new model on it, for devices that are taught from the first word on.
 [EAR] = presets.EAR.backbones
 # Of the shipped clips, some that do not set the ranges of 8-bit numbers.
@@ -39,7 +40,14 @@ def export(
     ] = None,
     covariance: Annotated[
         str | None,
-        option("FORM", "With .h and .bin: keep less of a full covariance: block or diagonal."),
+        option("FORM", "With .h and .bin: how much covariance is kept: diagonal, block or full."),
+    ] = None,
+    exact: Annotated[
+        bool,
+        flag("--exact", "With .h and .bin: all of MODEL, in floats; not what fits a small device."),
+    ] = False,
+    weights: Annotated[
+        Path | None, option("FILE", "With .h: write the weights to a file of their own.")
     ] = None,
     frames: Annotated[
         Path | None,
@@ -52,7 +60,8 @@ def export(
     """Make a file for other programs of MODEL as it is taught now.
 
     OUT.onnx goes from a waveform to word scores and is run by onnxruntime alone. OUT.h is C99 from
-    samples to words that goes on learning on the device. OUT.bin is what MODEL knows, for a device
+    samples to words that goes on learning on the device: of our own ear, as fits a small one, in 8
+    bits and with the diagonal of the covariance. OUT.bin is what MODEL knows, for a device
     or web page that has such a header already; `tapword import` brings it back.
 
         tapword export tapword_ear core.h
@@ -65,11 +74,13 @@ def export(
         ("--check", check is not None, [".onnx"]),
         ("--max-words", max_words is not None, [".h"]),
         ("--covariance", covariance is not None, [".h", ".bin"]),
+        ("--exact", exact, [".h", ".bin"]),
+        ("--weights", weights is not None, [".h"]),
         ("--frames", frames is not None, [".h"]),
     ):
         if given and wanted not in suffixes:
             raise InputError(f"{name} goes with OUT{' or OUT'.join(suffixes)}, got {target}")
-    for path in filter(None, (target, frames)):
+    for path in filter(None, (target, frames, weights)):
         if path.exists() and model.exists() and path.samefile(model):
             raise InputError(f"{path} is the model itself; give another file")
         if path.exists() and not force:
@@ -78,9 +89,9 @@ def export(
     if wanted == ".onnx":
         _export_onnx(Spotter.load(model, backbone), target, quantize, check, quiet)
         return
-    spotter = _for_device(model, backbone, covariance)
+    spotter = _for_device(model, backbone, covariance, exact)
     if wanted == ".h":
-        _export_c(spotter, target, max_words or MAX_WORDS, frames)
+        _export_c(spotter, target, max_words or MAX_WORDS, exact, weights, frames)
     else:
         _export_state(spotter, target)
 
@@ -134,10 +145,12 @@ def onnx_of(spotter: Spotter) -> bytes:
 
 
 def header_of(spotter: Spotter) -> bytes:
-    """Make a C header of a model, with room for as many words as by default."""
+    """Make a C header of a model for a small device, with room for as many words as by default."""
     from tapword.export.c import header as c_header
+    from tapword.export.c.reduced import for_device, in_eight_bits
 
-    return c_header.build(spotter, max(MAX_WORDS, len(spotter.words))).text.encode()
+    made, room = for_device(spotter), max(MAX_WORDS, len(spotter.learner.rows))
+    return c_header.build(made, room, in_eight_bits(made)).text.encode()
 
 
 def _export_onnx(
@@ -179,17 +192,20 @@ def _export_onnx(
         out.print(line, soft_wrap=True)
 
 
-def _for_device(model: Path, backbone: list[str] | None, covariance: str | None) -> Spotter:
-    """Give a model with as much of the covariance as is asked for; or a new one on the ear."""
+def _for_device(
+    model: Path, backbone: list[str] | None, covariance: str | None, exact: bool
+) -> Spotter:
+    """Give a model, or a new one on the ear, as a device is to hold it."""
     from tapword.export.c import state as states
-    from tapword.export.c.reduced import reduced
+    from tapword.export.c.reduced import for_device, reduced
 
     if str(model) == EAR and not model.exists():
-        return states.new(covariance or states.FORMS[0])
+        spotter = states.new(covariance or states.FORMS[0])
+        return spotter if exact else for_device(spotter)
     spotter = Spotter.load(model, backbone)
     if covariance is not None:
         spotter.learner = reduced(spotter.learner, covariance)
-    return spotter
+    return spotter if exact else for_device(spotter, keep=covariance is not None)
 
 
 def _export_state(spotter: Spotter, target: Path) -> None:
@@ -200,17 +216,28 @@ def _export_state(spotter: Spotter, target: Path) -> None:
     out.print(f"{target}: {counted(len(spotter.words), 'word')}, {len(content):,} bytes")
 
 
-def _export_c(spotter: Spotter, target: Path, max_words: int, frames: Path | None) -> None:
+def _export_c(
+    spotter: Spotter,
+    target: Path,
+    max_words: int,
+    exact: bool,
+    weights: Path | None,
+    frames: Path | None,
+) -> None:
     from tapword.export.c import header as c_header
+    from tapword.export.c.reduced import in_eight_bits
     from tapword.export.onnx import file as onnx_file
     from tapword.export.onnx.frames import exported
 
-    header = c_header.build(spotter, max_words)
+    eight_bits = not exact and in_eight_bits(spotter)
+    header = c_header.build(spotter, max_words, eight_bits, apart=weights is not None)
     outside = not exported(spotter.backbones[0]).in_c
     if frames is not None:
         if not outside:
             raise InputError("--frames: the header holds all of this backbone, nothing is outside")
         write(frames, onnx_file.build_frames(spotter).SerializeToString())
+    if weights is not None and header.weights is not None:
+        write(weights, header.weights)
     write(target, header.text.encode())
     listens = f", of a stream {header.listener_bytes:,} more" if header.listener_bytes else ""
     out.print(
@@ -218,6 +245,8 @@ def _export_c(spotter: Spotter, target: Path, max_words: int, frames: Path | Non
         f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes{listens}",
         soft_wrap=True,
     )
+    if header.weights is not None:
+        out.print(f"{weights}: weights, {len(header.weights):,} bytes", soft_wrap=True)
     if outside:
         where = f"; it is in {frames}" if frames else "; --frames FRAMES.onnx writes it"
         out.print(
