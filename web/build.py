@@ -26,6 +26,8 @@ ROOT = Path(__file__).parents[1]
 CORE, TRY = ROOT / "web" / "core", ROOT / "site" / "try"
 STUDIO = ROOT / "src" / "tapword" / "serve" / "studio" / "static"
 NEEDED = "clang, lld and wasi-libc are needed: apt install clang lld wasi-libc"
+# Words there is room for: a page has more memory than a board.
+MAX_WORDS = 100
 # wasi-libc gives mathematics and memcpy; nothing that asks a system for anything is linked.
 FLAGS = (
     *("--target=wasm32-wasi", "-std=c99", "-O3", "-msimd128", "-Wall", "-Wextra", "-Werror"),
@@ -57,7 +59,8 @@ def build_core(out: Path, options: Sequence[str] = ()) -> None:
     out.mkdir(parents=True, exist_ok=True)
     header = out / "model.h"
     command = [sys.executable, "-m", "tapword", "export", "tapword_ear", header, "--force"]
-    subprocess.run([*map(str, command), *options], check=True, stdout=subprocess.DEVNULL)
+    command += ["--max-words", MAX_WORDS, *options]
+    subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
     if not (shutil.which("clang") and shutil.which("wasm-ld")):
         sys.exit(NEEDED)
     wasm = out / "tapword.wasm"
