@@ -13,6 +13,7 @@ from tapword import Spotter
 from tapword.audio.augment import augmented
 from tapword.errors import InputError, ModelFileError, TapwordError
 from tapword.export.c import state as states
+from tapword.export.c.reduced import reduced
 from tests import fuzz
 from tests.export import fuzz_c
 from tests.export.test_export import DIAGONAL, LIGHT, Device, clips_of, counted, people, phrase
@@ -356,6 +357,9 @@ def test_a_state_of_other_parts_is_refused_unless_they_are_at_hand():
     with pytest.raises(ModelFileError, match="a model of other parts"):
         load(content)
     same(load(content, [Spotter(**parts)]), spotter)
+    # The device may keep less of the covariance than the model does.
+    spotter.learner = reduced(spotter.learner, "diagonal")
+    same(load(states.dump(spotter), [Spotter(**parts)]), spotter)
 
 
 def test_what_c_cannot_name_is_refused():
