@@ -319,6 +319,7 @@ def damaged(content: bytes) -> list[tuple[bytes, int]]:
         (put(content, lamp, "<B", 0xFF), BAD_STATE),
         (put(content, lamp + 1, "<B", 0), BAD_STATE),
         (put(content, lamp + 4, "<f", np.inf), BAD_STATE),
+        (put(content, lamp + 4, "<I", 0x7FA00000), BAD_STATE),  # NaN that signals
         (put(content, lamp + 4, "<f", 1e20), BAD_STATE),
         (put(content, len(content) - 8, "<f", np.nan), BAD_STATE),
         (put(content, second, "<I", 0), BAD_STATE),

@@ -186,6 +186,8 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
     scatter = reader.floats(n_scatter)
     if reader.place != len(content) - SEAL.size:
         raise ModelFileError("it is damaged: it holds more than it announces")
+    if not np.isfinite(means).all() or not np.isfinite(scatter).all():
+        raise ModelFileError("it is damaged: it contains NaN or infinity")
     squares = np.square(means.astype(np.float64)).sum(axis=1)
     if max(squares.max(initial=0), np.abs(scatter).max(initial=0)) > LARGEST**2:
         raise ModelFileError("it is damaged: its numbers are too large")
