@@ -6,8 +6,7 @@ export {TapwordError};
 export const RATE = 16000;
 // Chunks of 80 ms that may wait for a machine that is busy; then sound is lost rather than late.
 const MOST_WAITING = 25;
-
-const here = name => new URL(name, import.meta.url);
+// Files beside this one are named where they are used: bundlers look for just that.
 
 export class Tapword {
   #call;
@@ -20,7 +19,7 @@ export class Tapword {
 
   // From tapword.wasm: its address, its bytes or a compiled module; the one beside this file unless
   // another is given. It works in a Worker where there are any.
-  static async load(source = here('tapword.wasm')) {
+  static async load(source = new URL('./tapword.wasm', import.meta.url)) {
     const module = await compiled(source);
     const [call, close] = globalThis.Worker ? inWorker() : await inThisThread(module);
     if (globalThis.Worker) await call('open', module);
@@ -105,7 +104,7 @@ async function inThisThread(module) {
 }
 
 function inWorker() {
-  const worker = new Worker(here('worker.js'), {type: 'module'});
+  const worker = new Worker(new URL('./worker.js', import.meta.url), {type: 'module'});
   const open = new Map();
   let calls = 0;
   const fail = error => {
@@ -142,7 +141,7 @@ async function samples(audio) {
 async function capture(source, onChunk) {
   const lent = source instanceof AudioNode;
   const context = lent ? source.context : await contextOf(source);
-  await context.audioWorklet.addModule(here('capture.js'));
+  await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));
   const from = lent ? source : context.createMediaStreamSource(source);
   const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
   node.port.onmessage = ({data}) => onChunk(data);
