@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel docs results floors extras packages axe satellite soak bench mutants clean
+.PHONY: demo test lint unit wheel wasm try docs results floors extras packages axe satellite soak fuzz bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -18,6 +18,10 @@ lint: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile -q
+
+# The exported C code called with anything, under both sanitizers.
+fuzz: $(VENV)/.dev
+	$(BIN)/python tests/export/fuzz_c.py --seconds 600
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -q -m soak
@@ -50,9 +54,17 @@ wheel: $(VENV)/.dev
 	$(BIN)/python .ci/install_alone.py build/wheel/*.whl build/wheel/venv
 	cd build/wheel && venv/bin/tapword demo
 
+# The core for web pages, laid out for npm, in build/web/core; and in build/web/try the page to try it,
+# for any file server. Both need clang, lld and wasi-libc. OPTIONS are those of `tapword export`.
+wasm: $(VENV)/.core
+	$(BIN)/python web/build.py core build/web/core $(OPTIONS)
+
+try: $(VENV)/.core
+	$(BIN)/python web/build.py try build/web/try $(OPTIONS)
+
 # The site in build/site; a broken link, an unknown anchor or a page outside the navigation fails.
 # Not a part of `make test`: what it installs is for it alone, and tests/test_docs.py checks the same links.
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs try
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # The tests with the lowest versions that pyproject.toml allows; PYTHON must be the lowest too, or 3.12.

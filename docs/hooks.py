@@ -12,6 +12,8 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+# The sources of the page to try tapword in the browser, and where `make try` puts it.
+TRY, BUILT = ROOT / "site" / "try", ROOT / "build" / "web"
 # Pages that lie at the root of the repository, and their names on the site.
 AT_ROOT = {path.name: path.name.lower() for path in ROOT.glob("*.md") if path.stem != "README"}
 # Targets of links and pictures that are files.
@@ -23,7 +25,11 @@ TOGETHER = re.compile(r"^(\w+(?:, \w+)+)\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that lie at the root."""
+    """Add the pages that lie at the root, and the page to try tapword in the browser."""
+    for path in (BUILT / "try").rglob("*"):
+        if path.is_file() and path.suffix != ".md":
+            name = path.relative_to(BUILT).as_posix()
+            files.append(File(name, str(BUILT), config.site_dir, use_directory_urls=False))
     for path, name in AT_ROOT.items():
         files.append(File.generated(config, name, content=(ROOT / path).read_text()))
     return files
@@ -36,6 +42,8 @@ def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) 
 
     def lead(target: re.Match[str]) -> str:
         path = (folder / target[0]).resolve()
+        if path == TRY:
+            return "try/index.html"
         if path.is_relative_to(DOCS) or not path.is_file():
             return target[0].removeprefix("docs/")
         name = path.relative_to(ROOT).as_posix()

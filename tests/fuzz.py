@@ -1,12 +1,13 @@
 """Feed damaged files to tapword until something but its own errors comes out.
 
-    python tests/fuzz.py file|header|state|audio [--seconds N] [--seed N]
+    python tests/fuzz.py file|header|state|device|audio [--seconds N] [--seed N]
 
 | target | what is damaged |
 |---|---|
 | file | the bytes of a model file |
 | header | the JSON in a model file, honest or hostile, whose checksums are made to match |
 | state | the numbers in a model file whose checksums are made to match; it is then used |
+| device | a device's state, any bytes under a matching checksum; it is then used |
 | audio | the bytes of WAV, FLAC, OGG, Opus, MP3 and other sound files |
 
 With the package atheris what to damage is guided by the coverage of tapword's code. Without it, and
@@ -21,6 +22,7 @@ import signal
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -37,12 +39,15 @@ with atheris.instrument_imports(include=["tapword"]) if atheris else contextlib.
     from tapword import Spotter, registry
     from tapword.audio import files as audio
     from tapword.errors import TapwordError
+    from tapword.export.c import state as states
     from tapword.spotter import modelfile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests import hostile
 
 LEARNERS = tuple(registry.classes("learners"))
+# Those that a device can have.
+IN_C = ("cosine", "slda", "ridge", "ncm")
 SOUNDS = {
     "wav": [{"subtype": name} for name in ("PCM_16", "PCM_U8", "FLOAT", "ULAW", "IMA_ADPCM")],
     "flac": [{}],
@@ -73,12 +78,15 @@ class Target:
     def __init__(self, folder: Path):
         self.path = folder / "input"
         self.models = {}
+        self.devices = [taught(learner) for learner in IN_C]
         for learner in LEARNERS:
             taught(learner).save(folder / "model.tap", overwrite=True)
             self.models[learner] = modelfile.read(folder / "model.tap")
 
     def seeds(self, name: str) -> Iterator[bytes]:
         """Give inputs that nothing is wrong with."""
+        if name == "device":
+            yield from (states.dump(one)[: -states.SEAL.size] for one in self.devices)
         if name == "audio":
             for format_name, kinds in SOUNDS.items():
                 for kind in kinds:
@@ -130,6 +138,17 @@ class Target:
             spotter.predict(SAMPLES)
         spotter.save(self.path)
 
+    def device(self, data: bytes) -> None:
+        """Load a device's state of any bytes; predict, teach, save."""
+        sealed = data + states.SEAL.pack(zlib.crc32(data))
+        spotter = states.load("input", sealed, self.devices)
+        with np.errstate(all="ignore"):
+            spotter.predict(SAMPLES)
+            spotter.learn(SAMPLES, "lamp")
+        self.path.unlink(missing_ok=True)
+        spotter.save(self.path)
+        states.load("again", states.dump(spotter), self.devices)
+
     def audio(self, data: bytes) -> None:
         """Read any bytes as sound; what comes out must be sound."""
         self.path.write_bytes(data)
@@ -174,7 +193,7 @@ def run_at_random(call: Callable[[bytes], None], corpus: Path, seconds: float, s
 def main() -> None:
     """Run one target for a time."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("target", choices=["file", "header", "state", "audio"])
+    parser.add_argument("target", choices=["file", "header", "state", "device", "audio"])
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

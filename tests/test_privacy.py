@@ -32,6 +32,8 @@ COMMANDS = [
     ["forget", "home.tap", "light"],
     ["export", "both.tap", "both.onnx", "--quantize"],
     ["export", "both.tap", "both.h"],
+    ["export", "tapword_ear", "device.bin"],
+    ["import", "device.bin", "device.tap"],
     [
         "evaluate",
         "--data",

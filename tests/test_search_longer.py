@@ -18,7 +18,7 @@ def test_the_same_searched_longer():
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("target", ["file", "header", "state"])
+@pytest.mark.parametrize("target", ["file", "header", "state", "device"])
 def test_damaged_model_files_for_a_minute(target):
     command = [sys.executable, "tests/fuzz.py", target, "--seconds", "60"]
     subprocess.run(command, cwd=ROOT, check=True)

@@ -53,6 +53,36 @@ static void give_scores(const float vector[TAPWORD_DIM], size_t length)
     give_number(tapword_decide(&model, scores, 1));
 }
 
+#if TAPWORD_LISTEN
+static tapword_listener listener;
+
+/* What a call returned: errors as they are, each event behind a 1. */
+static void give_events(int result, const tapword_event *events)
+{
+    int i;
+    if (result < 0) {
+        give_number(result);
+    }
+    for (i = 0; i < result; i++) {
+        give_number(1);
+        give_number(events[i].word);
+        give(&events[i].score, sizeof events[i].score);
+        give(&events[i].start, sizeof events[i].start);
+        give(&events[i].end, sizeof events[i].end);
+    }
+}
+
+static void listen(const float *audio, size_t n, size_t chunk, size_t room)
+{
+    static tapword_event events[100];
+    size_t start;
+    for (start = 0; start < n; start += chunk) {
+        size_t size = n - start < chunk ? n - start : chunk;
+        give_events(tapword_listen(&model, &listener, audio + start, size, events, room), events);
+    }
+}
+#endif
+
 int main(void)
 {
     static float vector[TAPWORD_DIM];
@@ -111,6 +141,34 @@ int main(void)
             }
             break;
 #endif
+#if TAPWORD_LISTEN
+        case 'B': /* begin to listen */
+            tapword_listen_start(&listener);
+            break;
+        case 'P': /* listen to pieces of a stream: their size, room for events, the samples */
+            b = take_count();
+            length = take_count();
+            n = take_count();
+            audio = take(n);
+            listen(audio, n, b, length);
+            free(audio);
+            give_number(0);
+            break;
+        case 'G': /* a gap */
+            tapword_listen_gap(&listener, take_count());
+            break;
+        case 'F': /* the end of a stream */
+            length = take_count();
+            {
+                static tapword_event events[100];
+                give_events(tapword_listen_end(&model, &listener, events, length), events);
+            }
+            give_number(0);
+            break;
+        case 'Y': /* size of a listener */
+            give_number((long)sizeof listener);
+            break;
+#endif
         case 'v': /* vector */
             for (b = 0; b < TAPWORD_BLOCKS; b++) {
                 counts[b] = take_count();
@@ -125,6 +183,96 @@ int main(void)
             break;
         case 'f': /* forget */
             give_number(tapword_forget(&model, take_word()));
+            break;
+#if TAPWORD_INSIDE
+        case 't': /* teach */
+            n = take_count();
+            audio = take(n);
+            give_number(tapword_teach(&model, audio, n, take_word()));
+            break;
+        case 'r': /* reject */
+            n = take_count();
+            give_number(tapword_reject(&model, take(n), n));
+            break;
+        case 'p': /* predict, the nearest word and the one that counts as said */
+            n = take_count();
+            audio = take(n);
+            {
+                float score = 0.0f;
+                give_number(tapword_predict(&model, audio, n, 0, &score));
+                give_number(tapword_predict(&model, audio, n, 1, NULL));
+                give(&score, sizeof score);
+            }
+            break;
+#endif
+#if TAPWORD_COPIES
+        case 'c': /* a copy of a clip, as it would be heard */
+            b = take_count();
+            n = take_count();
+            audio = take(n);
+            clip.start = 0;
+            clip.length = n;
+            {
+                tapword_copy copy;
+                size_t i;
+                tapword_copy_start(&copy, b, audio, n, clip);
+                for (i = 0; i < n + 5; i++) {
+                    float sample = tapword_copied(&copy, audio, n, clip, i);
+                    give(&sample, sizeof sample);
+                }
+            }
+            break;
+#endif
+        case 'y': /* sensitivity of a word, or of all */
+            audio = take(1);
+            {
+                char *word = take_word();
+                give_number(tapword_set_sensitivity(&model, *word ? word : NULL, *audio));
+            }
+            break;
+        case 'S': /* save */
+            n = tapword_saved_bytes(&model);
+            {
+                uint8_t *bytes = malloc(n);
+                give_number(tapword_save(&model, bytes, n - 1));
+                give_number(tapword_save(&model, bytes, n));
+                give(bytes, n);
+                free(bytes);
+            }
+            break;
+        case 'L': /* load */
+            n = take_count();
+            {
+                uint8_t *bytes = malloc(n + 1);
+                if (bytes == NULL || fread(bytes, 1, n, stdin) != n) {
+                    exit(5);
+                }
+                give_number(tapword_load(&model, bytes, n));
+                free(bytes);
+            }
+            break;
+#if TAPWORD_APART
+        case 'W': /* the file of weights, which stays where it is */
+            n = take_count();
+            {
+                uint8_t *bytes = malloc(n + 1);
+                if (bytes == NULL || fread(bytes, 1, n, stdin) != n) {
+                    exit(6);
+                }
+                give_number(tapword_weights(bytes, n));
+            }
+            break;
+#endif
+        case 'E': /* what an error means */
+            {
+                const char *text = tapword_error((int)take_count());
+                give_number((long)strlen(text));
+                give(text, strlen(text));
+            }
+            break;
+        case 'T': /* thresholds and lengths */
+            give(model.thresholds, model.words * sizeof model.thresholds[0]);
+            give(model.lengths, model.words * sizeof model.lengths[0]);
             break;
         case 's': /* scores and decisions */
             length = take_count();

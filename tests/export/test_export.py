@@ -21,6 +21,7 @@ from tapword.backbones.logmel import log_mel
 from tapword.backbones.sessions import open_session
 from tapword.errors import InputError
 from tapword.export.c import header as c_header
+from tapword.export.c import state as states
 from tapword.export.c.reduced import reduced
 from tapword.export.c.tables import quote
 from tapword.export.onnx import file as onnx_file
@@ -520,11 +521,11 @@ def test_no_sound_makes_the_header_leave_its_memory(tmp_path, monkeypatch):
     flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover")
     spotter = taught(("lamp",), **DIAGONAL)
     device = Device(spotter, tmp_path, *flags)
-    broken = np.ones((2, 20_000), dtype=np.float32)
-    broken[0, 7], broken[1, 19_999] = np.nan, np.inf
+    broken = np.ones((3, 20_000), dtype=np.float32)
+    broken[0, 7], broken[1, 19_999], broken[2, 0] = np.nan, np.inf, 8.1
     for sound in broken:
         device.order("h", *counted(sound))
-    sounds = [np.zeros(1), np.ones(1), np.full(17_000, 1e30), phrase(*LIGHT)]
+    sounds = [np.zeros(1), np.ones(1), np.full(17_000, -8), phrase(*LIGHT)]
     for sound in sounds:
         device.order("h", *counted(sound))
     device.run()
@@ -704,7 +705,6 @@ def test_the_device_rejects_as_the_model(tmp_path):
         device.number(), device.take(device.number())
         best, decided = device.number(), device.number()
         assert rows[best] == (spotter.predict_vectors(x[None], closed=True)[0].word, False)
-        # The header does not know that noise is no word.
         wanted = said_word(spotter.score_vectors(x[None])[0], thresholds)
         assert (rows[decided].word if decided >= 0 else None) == wanted
         said.add(wanted)
@@ -714,7 +714,7 @@ def test_the_device_rejects_as_the_model(tmp_path):
         room = device.take(device.number() * 64, "u1").tobytes()
         return [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
 
-    assert names() == [c_header.NOT + row.word if row.negative else row.word for row in rows]
+    assert names() == list(map(states.name, rows))
     assert device.number() == 0
     assert names() == [word for word in words if word != nearest], "its negatives went with it"
 
@@ -796,10 +796,9 @@ def test_words_cannot_leave_their_string():
 # The documentation, and the command.
 
 
-def example(language: str) -> str:
+def example(language: str, number: int = 0) -> str:
     text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
-    [found] = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
-    return found
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[number]
 
 
 def test_the_python_that_is_shown_runs(small, tmp_path):
@@ -889,23 +888,38 @@ def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_pat
     assert [one.name for one in open_session(frames.read_bytes()).get_inputs()] == ["mel"]
 
 
+def test_the_command_writes_an_ear_that_knows_no_word(run, tmp_path):
+    header = tmp_path / "core.h"
+    code, out, _ = run("export", "tapword_ear", header)
+    assert code == 0 and "0 words, room for 50" in out
+    assert "#define TAPWORD_BLOCK 1\n" in header.read_text(), "the diagonal alone"
+    (tmp_path / "main.c").write_text(
+        '#define TAPWORD_IMPLEMENTATION\n#include "core.h"\nint main(void)\n'
+        "{ static tapword t; tapword_start(&t); return (int)t.words; }\n"
+    )
+    compile_c("-O0", tmp_path / "main.c", "-o", tmp_path / "core")
+    assert subprocess.run([tmp_path / "core"]).returncode == 0
+
+
 def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
     taken = tmp_path / "taken.onnx"
     taken.write_text("mine")
     empty = tmp_path / "empty.tap"
     Spotter(**LOGMEL, learner="ncm").save(empty)
     for arguments, message in (
-        ((model, tmp_path / "out.tflite"), "must end in .onnx or .h"),
+        ((model, tmp_path / "out.tflite"), "must end in .onnx, .h or .bin"),
         ((model, taken), "exists; give a new file"),
         ((model, tmp_path / "nowhere" / "a.h"), "folder does not exist"),
         ((model, tmp_path / "a.h", "--quantize"), "--quantize goes with OUT.onnx"),
         ((model, tmp_path / "a.onnx", "--max-words", 9), "--max-words goes with OUT.h"),
+        ((model, tmp_path / "a.onnx", "--covariance", "block"), "goes with OUT.h or OUT.bin"),
         ((model, tmp_path / "a.onnx", "--quantize"), "nothing to quantise"),
         ((model, tmp_path / "a.onnx", "--check", tmp_path), "no sound files"),
         ((model, tmp_path / "a.h", "--covariance", "block"), "no covariance"),
         ((model, tmp_path / "a.h", "--frames", tmp_path / "b.onnx"), "nothing is outside"),
         ((empty, tmp_path / "a.onnx"), "no words yet"),
-        ((empty, tmp_path / "a.h"), "no words yet"),
+        (("tapword_ear", tmp_path / "a.onnx"), "no model file"),
+        (("tapword_ear", tmp_path / "a.h", "--covariance", "some"), "covariance"),
     ):
         code, _, err = run("export", *arguments)
         assert code == 2 and message in err, arguments

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import re
-import shutil
 import webbrowser
 from pathlib import Path
 
@@ -13,21 +12,14 @@ import soundfile
 
 import tapword
 from tapword.assets import CLIPS
-from tapword.audio import files as audio
 from tapword.errors import InputError
+from tests.browser import PHONE, VOICE, launched, speak
 from tests.serve.conftest import running
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
-pytest.importorskip("playwright", reason="needs playwright: pip install playwright")
-
-from playwright.sync_api import sync_playwright
 
 from tapword.serve.studio.model import StudioModel
 from tapword.serve.studio.server import in_browser
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PHONE = {"width": 390, "height": 844}
-VOICE = "flite-rms"
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +30,8 @@ def microphone(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(microphone):
-    executable = next(filter(None, map(shutil.which, NAMES)), None)
-    if executable is None:
-        pytest.skip(f"needs a browser: none of {', '.join(NAMES)} is installed")
-    speak(microphone, ["lamp"])
-    with sync_playwright() as library:
-        browser = library.chromium.launch(
-            executable_path=executable,
-            args=[
-                "--no-sandbox",
-                "--use-fake-ui-for-media-stream",
-                "--use-fake-device-for-media-stream",
-                f"--use-file-for-fake-audio-capture={microphone}",
-            ],
-        )
+    with launched(microphone) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -91,18 +69,6 @@ def open_page(browser, url):
     for context in contexts:
         context.close()
     assert not errors
-
-
-def speak(path, words, gap_s=0.9):
-    """Put words of one voice on the microphone, over and over, in a quiet room."""
-    parts = [np.zeros(round(gap_s * 16_000))]
-    for word in words:
-        for take in (0, 1):
-            clip = audio.read(CLIPS / word / f"{VOICE}_{take}.ogg")
-            parts += [0.5 * clip / np.abs(clip).max(), np.zeros(round(gap_s * 16_000))]
-    samples = np.concatenate(parts)
-    samples += np.random.default_rng(0).normal(0, 5e-4, len(samples))
-    soundfile.write(path, samples, 16_000, subtype="PCM_16")
 
 
 def taught(path, *words, takes=2):

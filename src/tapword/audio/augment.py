@@ -12,6 +12,7 @@ N_COPIES = 3
 LENGTHS = 0.88, 1.12
 # Level of the noise below the loudest quarter of a second, steps of 10 ms.
 NOISE_DB, LOUDEST = -10.0, 25
+NOISE_SEED = 0
 
 
 def augmented(clip: np.ndarray) -> list[np.ndarray]:
@@ -29,6 +30,6 @@ def augmented(clip: np.ndarray) -> list[np.ndarray]:
         other = soxr.resample(clip, SAMPLE_RATE, SAMPLE_RATE * length)
         made.append(cut(other, len(other) // 2, len(clip)))
     power = np.sort(energies(clip))[-LOUDEST:].mean() / (SAMPLE_RATE // 100)
-    noise = np.random.default_rng(0).standard_normal(len(clip), dtype=np.float32)
+    noise = np.random.default_rng(NOISE_SEED).standard_normal(len(clip), dtype=np.float32)
     made.append(clip + noise * np.float32(np.sqrt(power) * 10 ** (NOISE_DB / 20)))
     return made

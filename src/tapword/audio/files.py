@@ -23,7 +23,7 @@ SUFFIXES = OWN_SUFFIXES + ffmpeg.SUFFIXES
 
 _NONE = np.zeros(0, dtype=np.float32)
 # Resampling may overshoot 1 a little; anything far above it is integer samples not yet scaled.
-_PEAK_LIMIT = 8.0
+PEAK_LIMIT = 8.0
 _RATES_HZ = 1_000, 768_000
 # Samples of all channels decoded at a time.
 _BLOCK = 1 << 20
@@ -154,7 +154,7 @@ def check_peak(samples: np.ndarray, name: str = "audio") -> float:
     largest = float(np.abs(samples).max(initial=0.0))
     if not np.isfinite(largest):
         raise InputError(f"{name} contains NaN or infinite samples")
-    if largest > _PEAK_LIMIT:
+    if largest > PEAK_LIMIT:
         raise InputError(
             f"{name} should lie in [-1, 1] but peaks at {largest:.0f}; "
             "divide 16-bit samples by 32768 or pass them as int16"

@@ -1,30 +1,35 @@
-"""The command that makes a file for other programs of a taught model."""
+"""Commands that make files for other programs of a model, and bring back what they learned."""
 
 from pathlib import Path
 from typing import Annotated
-
-import numpy as np
 
 from tapword.assets import CLIPS
 from tapword.audio import files as audio_files
 from tapword.cli.app import FILES, argument, command, flag, option
 from tapword.cli.console import out, progress_bar
-from tapword.cli.options import Backbones, Model, Quiet
+from tapword.cli.options import Backbones, Quiet
+from tapword.cli.teach import report_model
 from tapword.errors import InputError
 from tapword.files import check_writable, write
 from tapword.research.datasets.base import word_folders
+from tapword.spotter import presets
 from tapword.spotter.spotter import Spotter
 from tapword.text import counted
 
-MAX_WORDS = 50
-# Of the shipped clips every so many set the ranges of 8-bit numbers, and others are compared.
-CALIBRATE, COMPARE = slice(0, None, 21), slice(10, None, 42)
+# Words there is room for on a device: with those, and what it takes to listen for words, 256 KiB.
+MAX_WORDS = 20
+# Names no file but a new model on it, for devices that are taught from the first word on.
+[EAR] = presets.EAR.backbones
+# Of the shipped clips, some that do not set the ranges of 8-bit numbers.
+COMPARE = slice(10, None, 42)
 
 
 @command(FILES)
 def export(
-    model: Model,
-    target: Annotated[Path, argument("OUT", "OUT.onnx or OUT.h.")],
+    model: Annotated[
+        Path, argument("MODEL", f"Model file; but for .onnx also {EAR}, which knows no word.")
+    ],
+    target: Annotated[Path, argument("OUT", "OUT.onnx, OUT.h or OUT.bin.")],
     quantize: Annotated[bool, flag("--quantize", "With .onnx: the backbone in 8 bits.")] = False,
     check: Annotated[
         Path | None,
@@ -34,7 +39,15 @@ def export(
         int | None, option("N", f"With .h: words there is room for. [default: {MAX_WORDS}]", min=1)
     ] = None,
     covariance: Annotated[
-        str | None, option("FORM", "With .h: keep less of a full covariance: block or diagonal.")
+        str | None,
+        option("FORM", "With .h and .bin: how much covariance is kept: diagonal, block or full."),
+    ] = None,
+    exact: Annotated[
+        bool,
+        flag("--exact", "With .h and .bin: all of MODEL, in floats; not what fits a small device."),
+    ] = False,
+    weights: Annotated[
+        Path | None, option("FILE", "With .h: write the weights to a file of their own.")
     ] = None,
     frames: Annotated[
         Path | None,
@@ -47,31 +60,81 @@ def export(
     """Make a file for other programs of MODEL as it is taught now.
 
     OUT.onnx goes from a waveform to word scores and is run by onnxruntime alone. OUT.h is C99 from
-    samples to words that goes on learning on the device.
+    samples to words that goes on learning on the device: of our own ear, as fits a small one, in 8
+    bits and with the diagonal of the covariance. OUT.bin is what MODEL knows, for a device
+    or web page that has such a header already; `tapword import` brings it back.
+
+        tapword export tapword_ear core.h
     """
     wanted = target.suffix.lower()
-    if wanted not in (".onnx", ".h"):
-        raise InputError(f"OUT must end in .onnx or .h, got {target}")
-    for name, given, suffix in (
-        ("--quantize", quantize, ".onnx"),
-        ("--check", check is not None, ".onnx"),
-        ("--max-words", max_words is not None, ".h"),
-        ("--covariance", covariance is not None, ".h"),
-        ("--frames", frames is not None, ".h"),
+    if wanted not in (".onnx", ".h", ".bin"):
+        raise InputError(f"OUT must end in .onnx, .h or .bin, got {target}")
+    for name, given, suffixes in (
+        ("--quantize", quantize, [".onnx"]),
+        ("--check", check is not None, [".onnx"]),
+        ("--max-words", max_words is not None, [".h"]),
+        ("--covariance", covariance is not None, [".h", ".bin"]),
+        ("--exact", exact, [".h", ".bin"]),
+        ("--weights", weights is not None, [".h"]),
+        ("--frames", frames is not None, [".h"]),
     ):
-        if given and suffix != wanted:
-            raise InputError(f"{name} goes with OUT{suffix}, got {target}")
-    for path in filter(None, (target, frames)):
+        if given and wanted not in suffixes:
+            raise InputError(f"{name} goes with OUT{' or OUT'.join(suffixes)}, got {target}")
+    for path in filter(None, (target, frames, weights)):
         if path.exists() and model.exists() and path.samefile(model):
             raise InputError(f"{path} is the model itself; give another file")
         if path.exists() and not force:
             raise InputError(f"{path} exists; give a new file, or --force to replace it")
         check_writable(path)
-    spotter = Spotter.load(model, backbone)
+    if wanted == ".onnx":
+        _export_onnx(Spotter.load(model, backbone), target, quantize, check, quiet)
+        return
+    spotter = _for_device(model, backbone, covariance, exact)
     if wanted == ".h":
-        _export_c(spotter, target, max_words or MAX_WORDS, covariance, frames)
+        _export_c(spotter, target, max_words or MAX_WORDS, exact, weights, frames)
     else:
-        _export_onnx(spotter, target, quantize, check, quiet)
+        _export_state(spotter, target)
+
+
+@command(FILES, "import")
+def import_state(
+    state: Annotated[Path, argument("STATE", "File that a device or web page saved.")],
+    target: Annotated[Path, argument("OUT", "Model file to make, or to add to.")],
+    replace: Annotated[
+        bool, flag("--replace", "Let OUT know what STATE knows, instead of adding to it.")
+    ] = False,
+    backbone: Backbones = None,
+) -> None:
+    """Bring back what a device learned, or a web page.
+
+    Where there is no OUT it is made. Otherwise STATE is added to it as by `tapword merge`: what the
+    device was given of OUT counts twice then, unless --replace is given.
+
+        tapword import device.bin home.tap
+    """
+    from tapword.export.c import state as states
+
+    content = states.read(state)
+    if not target.exists():
+        spotter = states.load(state, content)
+        spotter.save(target)
+    else:
+        with Spotter.edit(target, backbone) as spotter:
+            found = states.load(state, content, [spotter])
+            if replace:
+                spotter.replace_by(found)
+            else:
+                _merge(state, target, spotter, found)
+    report_model(target, spotter)
+
+
+def _merge(state: Path, target: Path, spotter: Spotter, found: Spotter) -> None:
+    try:
+        spotter.merge(found)
+    except InputError as error:
+        raise InputError(
+            f"{state} cannot be added to {target}: {error}; give a new model file, or --replace"
+        ) from error
 
 
 def onnx_of(spotter: Spotter) -> bytes:
@@ -82,15 +145,18 @@ def onnx_of(spotter: Spotter) -> bytes:
 
 
 def header_of(spotter: Spotter) -> bytes:
-    """Make a C header of a model, with room for as many words as by default."""
+    """Make a C header of a model for a small device, with room for as many words as by default."""
     from tapword.export.c import header as c_header
+    from tapword.export.c.reduced import for_device, in_eight_bits
 
-    return c_header.build(spotter, max(MAX_WORDS, len(spotter.words))).text.encode()
+    made, room = for_device(spotter), max(MAX_WORDS, len(spotter.learner.rows))
+    return c_header.build(made, room, in_eight_bits(made)).text.encode()
 
 
 def _export_onnx(
     spotter: Spotter, target: Path, quantised: bool, folder: Path | None, quiet: bool
 ) -> None:
+    from tapword.export.calibration import demo_clips
     from tapword.export.onnx import file as onnx_file
     from tapword.export.onnx.check import compare
     from tapword.export.onnx.quantize import quantize
@@ -106,8 +172,7 @@ def _export_onnx(
     if quantised:
         with progress_bar(quiet) as progress:
             progress.add_task("quantising", total=None)
-            calibration: list[np.ndarray] = list(map(audio_files.read, shipped[CALIBRATE]))
-            files.append(("in 8 bits", quantize(built, calibration)))
+            files.append(("in 8 bits", quantize(built, demo_clips())))
     seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
     write(target, files[-1][1])
     prepared = "aligned inside" if spotter.encoder.preparation.align else "taken as it is"
@@ -127,27 +192,61 @@ def _export_onnx(
         out.print(line, soft_wrap=True)
 
 
+def _for_device(
+    model: Path, backbone: list[str] | None, covariance: str | None, exact: bool
+) -> Spotter:
+    """Give a model, or a new one on the ear, as a device is to hold it."""
+    from tapword.export.c import state as states
+    from tapword.export.c.reduced import for_device, reduced
+
+    if str(model) == EAR and not model.exists():
+        spotter = states.new(covariance or states.FORMS[0])
+        return spotter if exact else for_device(spotter)
+    spotter = Spotter.load(model, backbone)
+    if covariance is not None:
+        spotter.learner = reduced(spotter.learner, covariance)
+    return spotter if exact else for_device(spotter, keep=covariance is not None)
+
+
+def _export_state(spotter: Spotter, target: Path) -> None:
+    from tapword.export.c import state as states
+
+    content = states.dump(spotter)
+    write(target, content)
+    out.print(f"{target}: {counted(len(spotter.words), 'word')}, {len(content):,} bytes")
+
+
 def _export_c(
-    spotter: Spotter, target: Path, max_words: int, covariance: str | None, frames: Path | None
+    spotter: Spotter,
+    target: Path,
+    max_words: int,
+    exact: bool,
+    weights: Path | None,
+    frames: Path | None,
 ) -> None:
     from tapword.export.c import header as c_header
-    from tapword.export.c.reduced import reduced
+    from tapword.export.c.reduced import in_eight_bits
     from tapword.export.onnx import file as onnx_file
     from tapword.export.onnx.frames import exported
 
-    if covariance is not None:
-        spotter.learner = reduced(spotter.learner, covariance)
-    header = c_header.build(spotter, max_words)
+    eight_bits = not exact and in_eight_bits(spotter)
+    header = c_header.build(spotter, max_words, eight_bits, apart=weights is not None)
     outside = not exported(spotter.backbones[0]).in_c
     if frames is not None:
         if not outside:
             raise InputError("--frames: the header holds all of this backbone, nothing is outside")
         write(frames, onnx_file.build_frames(spotter).SerializeToString())
+    if weights is not None and header.weights is not None:
+        write(weights, header.weights)
     write(target, header.text.encode())
+    listens = f", of a stream {header.listener_bytes:,} more" if header.listener_bytes else ""
     out.print(
         f"{target}: {counted(len(spotter.words), 'word')}, room for {max_words}\n"
-        f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes"
+        f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes{listens}",
+        soft_wrap=True,
     )
+    if header.weights is not None:
+        out.print(f"{weights}: weights, {len(header.weights):,} bytes", soft_wrap=True)
     if outside:
         where = f"; it is in {frames}" if frames else "; --frames FRAMES.onnx writes it"
         out.print(

@@ -48,6 +48,10 @@ class StatisticsLearner(Learner):
     def _start(self, dim: int) -> None:
         self.statistics: Statistics = self._empty(dim)
 
+    def statistics_for(self, dim: int) -> Statistics:
+        """Give the statistic; an empty one for vectors of `dim` numbers where nothing is taught."""
+        return self._empty(dim) if self.dim is None else self.statistics
+
     def _empty(self, dim: int) -> Statistics:
         return WordStatistics(dim) if self.per_word else Statistics(dim, self.keeps_scatter)
 

@@ -27,6 +27,37 @@ STEP_S, GRID_S = 0.32, 0.08
 LEAD_S = 1.28
 
 
+class Grid(NamedTuple):
+    """Where stretches lie, in hops of a backbone's frames.
+
+    Attributes
+    ----------
+    step
+        Stretches are looked for after so many hops.
+    apart
+        They end, and begin, so far apart.
+    lead
+        What is heard anew after silence begins so long before what is new.
+    lengths
+        That they have, in order.
+    """
+
+    step: int
+    apart: int
+    lead: int
+    lengths: list[int]
+
+    @classmethod
+    def of(cls, hop: int) -> "Grid":
+        """Grid of a backbone whose hop is so many samples."""
+        step, apart, lead = (round(s * SAMPLE_RATE / hop) for s in (STEP_S, GRID_S, LEAD_S))
+        longest = math.floor(LONGEST_S * SAMPLE_RATE / hop)
+        shortest = math.ceil(SAMPLE_RATE / hop)
+        count = math.floor(math.log(longest / shortest, GROWTH)) + 1
+        lengths = {round(shortest * GROWTH**n) for n in range(count)}
+        return cls(step, apart, lead, sorted(lengths | {longest}))
+
+
 class Stretch(NamedTuple):
     """A stretch of a stream that may hold a phrase.
 
@@ -76,15 +107,9 @@ class Phrases:
         hop = self._backbone.hop
         assert hop is not None
         self._hop = hop
-        self._step, self._grid, self._lead = (
-            round(seconds * SAMPLE_RATE / hop) for seconds in (STEP_S, GRID_S, LEAD_S)
-        )
+        self._step, self._apart, self._lead, self.lengths = Grid.of(hop)
         self.step = self._step * hop
-        longest = math.floor(LONGEST_S * SAMPLE_RATE / hop)
-        shortest = math.ceil(SAMPLE_RATE / hop)
-        count = math.floor(math.log(longest / shortest, GROWTH)) + 1
-        self.lengths = sorted({round(shortest * GROWTH**n) for n in range(count)} | {longest})
-        self._reach = longest + self._step + self._lead
+        self._reach = self.lengths[-1] + self._step + self._lead
         self._start = start
         self._sound = np.zeros(0, dtype=np.float32)
         self._dropped = 0
@@ -158,7 +183,7 @@ class Phrases:
         places = [
             (end - length, length)
             for length in lengths
-            for end in range(self._end - self._step + self._grid, self._end + 1, self._grid)
+            for end in range(self._end - self._step + self._apart, self._end + 1, self._apart)
             if end - length >= self._from
         ]
         cut = [self._cut(*place) for place in places]

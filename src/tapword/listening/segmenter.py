@@ -21,6 +21,8 @@ WINDOW = round(CLIP_S * SAMPLE_RATE)
 STEPS_PER_S = SAMPLE_RATE // HOP
 # Steps on either side of a window's middle.
 HALF = WINDOW // 2 // HOP
+# Steps on either side of a point that its level is taken over, for the noise floor.
+FLOOR = 5
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,9 @@ class Segmenter:
     def __init__(self, search: Search = SEARCH):
         self.search = search
         self._near, self._apart, self._apart_in_crowd = map(
-            _steps, (search.near_ms, search.apart_ms, search.apart_in_crowd_ms)
+            steps, (search.near_ms, search.apart_ms, search.apart_in_crowd_ms)
         )
-        self._beside = [_steps(ms) for ms in search.beside_ms]
+        self._beside = [steps(ms) for ms in search.beside_ms]
         self._farthest = max(self._beside, default=0)
         self.flush_samples = WINDOW // 2 + (self._apart + 1) * HOP
         # Steps that are kept: what centring and a window beside a centre need, looked at late.
@@ -178,7 +180,7 @@ class Segmenter:
             while self._unclear and self._unclear[0] <= heard:
                 centre = (self._unclear.pop(0) - self._first) // HOP
                 if self._crowded(centre):
-                    yield from [self._window(centre, steps) for steps in self._beside]
+                    yield from [self._window(centre, beside) for beside in self._beside]
 
     def quiet(self, seconds: float) -> bool:
         """Whether nothing stood out from the noise in the last seconds."""
@@ -215,7 +217,7 @@ class Segmenter:
         return _level_db(energy) >= least
 
     def _follow_floor(self, point: int) -> None:
-        around = self._energy[max(0, point - 5) : point + 5]
+        around = self._energy[max(0, point - FLOOR) : point + FLOOR]
         # No lower than matters: from digital silence it would take half a minute to a room's noise.
         quietest = self.search.silence_db - self.search.gate_db
         level = max(_level_db(around), quietest) if len(around) else quietest
@@ -232,7 +234,8 @@ class Segmenter:
         return _level_db(np.concatenate(beside)) >= level_db + self.search.alone_db
 
 
-def _steps(ms: int) -> int:
+def steps(ms: int) -> int:
+    """Give the steps of so many milliseconds."""
     return ms * STEPS_PER_S // 1000
 
 

@@ -25,7 +25,10 @@ class Windows:
     Parameters
     ----------
     vectors
-        Shape (n, D), more than `NEAREST`, of any length.
+        Shape (n, D), more than `NEAREST`, of any length; (n, r) where they are seen in r
+        directions.
+    sight
+        These directions, (r, D): sounds are compared with the windows in them alone.
 
     Examples
     --------
@@ -33,16 +36,21 @@ class Windows:
     array([0.167], dtype=float32)
     """
 
-    def __init__(self, vectors: np.ndarray):
+    def __init__(self, vectors: np.ndarray, sight: np.ndarray | None = None):
         self.vectors = unit(vectors)
+        self.sight = sight
 
     def level(self, X: np.ndarray) -> np.ndarray:
         """Give what is taken off the cosines of vectors (n, D), (n,)."""
-        return _level(unit(X) @ self.vectors.T)
+        return _level(self._seen(X) @ self.vectors.T)
 
     def scores(self, directions: np.ndarray) -> np.ndarray:
         """Score the windows themselves for words of unit vectors (K, D): (n, K)."""
-        return self.vectors @ directions.T - self.levels[:, None]
+        return self.vectors @ self._seen(directions).T - self.levels[:, None]
+
+    def _seen(self, X: np.ndarray) -> np.ndarray:
+        """Give vectors (n, D) as windows are compared with them, of length 1."""
+        return unit(X if self.sight is None else X @ self.sight.T)
 
     @functools.cached_property
     def levels(self) -> np.ndarray:
@@ -60,14 +68,20 @@ class Background:
     words, phrases
         Shapes (n, D) and (m, D), as for `Windows`. Without the second, phrases are measured as
         words are.
+    sight
+        As for `Windows`.
     """
 
-    def __init__(self, words: np.ndarray, phrases: np.ndarray | None = None):
-        self.words = Windows(words)
-        self.phrases = self.words if phrases is None else Windows(phrases)
+    def __init__(
+        self, words: np.ndarray, phrases: np.ndarray | None = None, sight: np.ndarray | None = None
+    ):
+        self.words = Windows(words, sight)
+        self.phrases = self.words if phrases is None else Windows(phrases, sight)
 
     def first(self, dim: int) -> "Background":
         """Give the same windows by the first `dim` numbers of their vectors."""
+        if self.words.sight is not None:
+            return self  # of one backbone, whose numbers are all of them
         return Background(self.words.vectors[:, :dim], self.phrases.vectors[:, :dim])
 
     def level(self, X: np.ndarray, seconds: np.ndarray) -> np.ndarray:

@@ -145,11 +145,11 @@ class Encoder:
         """
         if not self.whitenings:
             return np.zeros(len(vectors), dtype=bool)
-        first = vectors[:, : len(self._noise)]
-        return first @ self._noise >= NOISE_COSINE * np.linalg.norm(first, axis=1)
+        first = vectors[:, : len(self.noise)]
+        return first @ self.noise >= NOISE_COSINE * np.linalg.norm(first, axis=1)
 
     @functools.cached_property
-    def _noise(self) -> np.ndarray:
+    def noise(self) -> np.ndarray:
         """Direction of white noise in the first backbone's whitened vectors, (D_1,)."""
         noise = np.random.default_rng(0).standard_normal(SAMPLE_RATE, dtype=np.float32)
         x = self.encode_first(noise * np.float32(0.05))
@@ -223,7 +223,10 @@ def _background(whitenings: tuple[Whitening, ...]) -> Background | None:
         return None
     words = whitening_room.join_windows(whitenings, [one.background for one in whitenings])
     phrases = whitening_room.join_windows(whitenings, [one.phrases for one in whitenings])
-    return None if words is None else Background(words, phrases)
+    sight = whitenings[0].sight
+    if sight is not None and len(whitenings) > 1:
+        raise InputError("windows seen in a few directions are for one backbone alone")
+    return None if words is None else Background(words, phrases, sight)
 
 
 def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:

@@ -17,17 +17,17 @@ LONGEST_S = MAX_S + 2 * MARGIN_S
 
 # A word is a phrase if its samples are longer than this on average: a phrase's own are 1.2 s and
 # more, and a short word may have one or two that noise made long.
-_PHRASE = math.log(1.15)
+PHRASE = math.log(1.15)
 # Before there are samples to tell, lengths differ by so much (standard deviation of their
 # logarithm), and this counts for so many samples: a choice, about what 12 phrases said by 60 people
 # have between people.
-_SPREAD, _PRIOR = 0.2, 3
+SPREAD, PRIOR = 0.2, 3
 # What is no more than this is left by rounding.
 _NONE = 1e-9
 # How many such deviations from the mean a phrase is looked for.
-_REACH = 2.0
+REACH = 2.0
 # The least factor of that: lengths of stretches in a stream are up to 15% apart.
-_LEAST_REACH = 1.08
+LEAST_REACH = 1.08
 
 
 class Length(NamedTuple):
@@ -80,12 +80,12 @@ class Length(NamedTuple):
     @property
     def is_phrase(self) -> bool:
         """Whether the word is longer than a second on average."""
-        return self.mean > _PHRASE
+        return self.mean > PHRASE
 
     def span(self, n: int) -> tuple[float, float]:
         """Seconds between which a phrase is looked for, by its n samples."""
-        spread = math.sqrt((self.squares + _PRIOR * _SPREAD**2) / (n + _PRIOR))
-        reach = max(math.exp(_REACH * spread), _LEAST_REACH)
+        spread = math.sqrt((self.squares + PRIOR * SPREAD**2) / (n + PRIOR))
+        reach = max(math.exp(REACH * spread), LEAST_REACH)
         return max(self.seconds / reach, CLIP_S), min(self.seconds * reach, LONGEST_S)
 
 

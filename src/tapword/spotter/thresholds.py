@@ -156,6 +156,18 @@ def parse_threshold(text: str) -> tuple[str, float]:
     return clean_word(word), value
 
 
+def placed(n: int) -> tuple[int, int]:
+    """Which of n scores, the highest first, a tail is placed by: from the first to the second.
+
+    Examples
+    --------
+    >>> placed(1000), placed(50)
+    ((5, 20), (0, 1))
+    """
+    highest, lowest = (round(share * n) for share in PLACED)
+    return highest, max(lowest, highest + 1)
+
+
 class Tail(NamedTuple):
     """How high a word's scores reach in running speech, in which nobody says it.
 
@@ -180,8 +192,8 @@ class Tail(NamedTuple):
     def of(cls, scores: np.ndarray, reach: tuple[float, float] = REACH) -> "Tail":
         """Tail of the scores (n,) that sounds have."""
         ranked = np.sort(scores)[::-1]
-        highest, lowest = (round(share * len(ranked)) for share in PLACED)
-        place = ranked[highest : max(lowest, highest + 1)].mean()
+        first, end = placed(len(ranked))
+        place = ranked[first:end].mean()
         median, twentieth = np.quantile(ranked, (1 - MEDIAN, 1 - TWENTIETH))
         return cls(float(place), max(float(twentieth - median), NARROWEST), reach)
 

@@ -52,6 +52,9 @@ class Whitening:
         Whitened vectors (n, D) of windows of running speech, int8, of any scale: see
         `background.Background`. The first are of a second each, the others longer. None where there
         are none.
+    sight
+        Directions (r, D), int8, of any scale, in which the windows are seen, which are (n, r) then:
+        see `narrowed`.
 
     Attributes
     ----------
@@ -68,6 +71,7 @@ class Whitening:
         within: np.ndarray,
         background: np.ndarray | None = None,
         phrases: np.ndarray | None = None,
+        sight: np.ndarray | None = None,
     ):
         self.about = about
         self.mean = mean
@@ -75,17 +79,20 @@ class Whitening:
         self.within = within
         self.background = background
         self.phrases = phrases
+        self.sight = sight
         groups, block = about["groups"], about["block"]
-        if not all(0 < number < 100 for number in self.reach):
-            raise InputError("a whitening's reach must be two numbers above 0")
+        one_per_hour, fewer = self.reach
+        if not (-100 < one_per_hour < 100 and 0 < fewer < 100):
+            raise InputError("a whitening's reach must be two numbers, the second above 0")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(mean), len(maps), len(within)) != wanted:
             raise InputError("a whitening's arrays do not fit its groups")
+        if sight is not None and sight.shape[1:] != mean.shape:
+            raise InputError("a whitening's directions do not fit its groups")
+        seen = mean.shape if sight is None else sight.shape[:1]
         for windows in (background, phrases):
-            if windows is not None and (
-                windows.shape[1:] != mean.shape or len(windows) < LEAST_WINDOWS
-            ):
+            if windows is not None and (windows.shape[1:] != seen or len(windows) < LEAST_WINDOWS):
                 raise InputError("a whitening's windows do not fit its groups, or are too few")
         self.blocks: list[list[tuple[slice, np.ndarray]]] = []
         start = 0
@@ -214,10 +221,27 @@ class Whitening:
         self.background = _packed(self(X))
         self.phrases = None if phrases is None else _packed(self(phrases))
 
+    def narrowed(self, directions: int, reach: tuple[float, float]) -> "Whitening":
+        """Give the same with less to keep: windows by their numbers in a few directions alone.
+
+        These are the ones in which the windows differ most. `reach` is how far scores reach in
+        running speech that are measured so.
+        """
+        found = [one for one in (self.background, self.phrases) if one is not None]
+        if not found or self.sight is not None:
+            raise InputError("this whitening has no windows of running speech to narrow")
+        units = [one / np.linalg.norm(one.astype(np.float32), axis=1)[:, None] for one in found]
+        axes = np.linalg.svd(np.concatenate(units), full_matrices=False)[2]
+        sight = _packed(axes[:directions])
+        windows = [_packed(one @ sight.T) for one in units]
+        phrases = None if self.phrases is None else windows[-1]
+        about = self.about | {"reach": list(reach)}
+        return Whitening(about, self.mean, self.maps, self.within, windows[0], phrases, sight)
+
     def save(self, path: PathLike) -> None:
         """Write the whitening; `load` reads it."""
         arrays = {"mean": self.mean, "maps": self.maps, "within": self.within}
-        kept = {"background": self.background, "phrases": self.phrases}
+        kept = {"background": self.background, "phrases": self.phrases, "sight": self.sight}
         arrays |= {name: windows for name, windows in kept.items() if windows is not None}
         about = json.dumps(self.about, ensure_ascii=False)
         write(path, safetensors.numpy.save(arrays, {KEY: about}))

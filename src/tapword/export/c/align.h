@@ -107,11 +107,11 @@ static void tapword_extent(tapword *t, size_t steps, size_t *first, size_t *last
 }
 #endif
 
-/* Whether there is sound, and all of it is numbers. */
+/* Whether there is sound, and all of it is numbers that are no larger than samples are. */
 static int tapword_is_audio(const float *audio, size_t n)
 {
     size_t i;
-    for (i = 0; i < n && isfinite(audio[i]); i++) {
+    for (i = 0; i < n && fabsf(audio[i]) <= TAPWORD_PEAK; i++) {
     }
     return n > 0 && i == n;
 }

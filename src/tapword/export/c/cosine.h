@@ -14,16 +14,17 @@ static int tapword_rule(tapword *t)
 #if TAPWORD_VARIANCES
     tapword_variances(t);
     for (d = 0; d < TAPWORD_DIM; d++) {
-        t->extra[d] = share * strength * (t->extra[d] > 0.0 ? t->extra[d] : 1.0);
-        t->centre[d] = 0.0;
+        double variance = t->work.solving.extra[d];
+        t->work.solving.extra[d] = share * strength * (variance > 0.0 ? variance : 1.0);
+        t->work.solving.centre[d] = 0.0;
         for (k = 0; t->words > 1 && k < t->words; k++) {
-            t->centre[d] += (double)t->means[k][d] / words;
+            t->work.solving.centre[d] += (double)t->means[k][d] / words;
         }
     }
 #else
     for (d = 0; d < TAPWORD_DIM; d++) {
-        t->extra[d] = share * strength;
-        t->centre[d] = 0.0;
+        t->work.solving.extra[d] = share * strength;
+        t->work.solving.centre[d] = 0.0;
     }
 #endif
     if (!tapword_solve(t, share)) {

@@ -6,7 +6,7 @@
 
    @outside@
 
-   Constant tables: @flash@ bytes. Memory, sizeof(tapword): @ram@ bytes. */
+   Constant tables: @flash@ bytes. Memory, sizeof(tapword): @ram@ bytes@listener@. */
 #ifndef TAPWORD_H
 #define TAPWORD_H
 

@@ -1,14 +1,24 @@
-"""A learner with less of its covariance, for devices that cannot hold all of it."""
+"""Models with less to keep, for devices that cannot hold all of it."""
+
+import copy
+import functools
 
 import numpy as np
 
+from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
 from tapword.learners.base import Learner
 from tapword.learners.packed import Blocks
 from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import CovarianceLearner
+from tapword.spotter.background import measured
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.whitening import Whitening, shipped
 
 FORMS = ("block", "diagonal")
+# In how many directions a device compares sounds with running speech, and how far scores of our own
+# ear then reach (training/background.py); docs/export.md has what other numbers give.
+DIRECTIONS, REACH = 24, (-0.05, 0.125)
 
 
 def reduced(learner: Learner, form: str) -> Learner:
@@ -17,8 +27,12 @@ def reduced(learner: Learner, form: str) -> Learner:
     It is what would have come of teaching that form, "block" or "diagonal", from the start: the
     numbers it keeps are the same.
     """
-    if form not in FORMS:
-        raise InputError(f"covariance must be one of {', '.join(FORMS)}, got {form!r}")
+    if form not in ("full", *FORMS):
+        raise InputError(f"covariance must be one of full, {', '.join(FORMS)}, got {form!r}")
+    if form == "full":
+        if isinstance(learner, CovarianceLearner) and learner.covariance == "full":
+            return learner
+        raise InputError(f"learner {learner.spec} keeps less than a full covariance")
     if not isinstance(learner, CovarianceLearner) or learner.dim is None or learner.per_word:
         raise InputError(f"learner {learner.spec} has no covariance that could be reduced")
     statistics = learner.statistics
@@ -43,3 +57,48 @@ def reduced(learner: Learner, form: str) -> Learner:
     state |= {"scatter": state["scatter"][np.concatenate(places)]}
     made.load_state(state, learner.words, learner.negatives, learner.rows)
     return made
+
+
+def for_device(spotter: Spotter, keep: bool = False) -> Spotter:
+    """Give a spotter as a small device holds it, which knows the same.
+
+    Where scores are measured against running speech, the diagonal of the covariance is enough,
+    unless all of it is to be kept; our own ear compares sounds with running speech in few
+    directions.
+    """
+    made, learner = copy.copy(narrowed(spotter)), measured(spotter.learner)
+    if learner is not None and not keep and learner.dim is not None:
+        made.learner = reduced(learner, "diagonal")
+    return made
+
+
+def in_eight_bits(spotter: Spotter) -> bool:
+    """Whether the network of a spotter can be written in 8 bits."""
+    return isinstance(spotter.backbones[0], TapwordEar)
+
+
+def narrowed(spotter: Spotter) -> Spotter:
+    """Give a spotter on our own ear that compares sounds with running speech in few directions.
+
+    It knows the same, and its thresholds are its own. Others are given back as they are.
+    """
+    [*whitenings] = spotter.encoder.whitenings
+    if spotter.background is None or whitenings != [shipped("tapword_ear")]:
+        return spotter
+    made = Spotter(
+        spotter.backbones,
+        spotter.encoder.poolings,
+        spotter.learner,
+        **spotter.encoder.preparation._asdict(),
+        whitening=[_few()],
+    )
+    made.sensitivity, made.sensitivities = spotter.sensitivity, spotter.sensitivities
+    made.lengths = spotter.lengths
+    return made
+
+
+@functools.cache
+def _few() -> Whitening:
+    whitening = shipped("tapword_ear")
+    assert whitening is not None
+    return whitening.narrowed(DIRECTIONS, REACH)

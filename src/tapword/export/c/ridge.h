@@ -46,19 +46,19 @@ static int tapword_rule(tapword *t)
     double n = tapword_all(t), share = n / (t->samples > 0 ? (double)t->samples : 1.0), prior;
     size_t d, k, p;
     for (d = 0; d < TAPWORD_DIM; d++) {
-        t->centre[d] = 0.0;
+        t->work.solving.centre[d] = 0.0;
         for (k = 0; k < t->words; k++) {
-            t->centre[d] += tapword_between_words(t, k) * (double)t->means[k][d] / n;
+            t->work.solving.centre[d] += tapword_between_words(t, k) * (double)t->means[k][d] / n;
         }
     }
     tapword_fill(t, t->scatter, TAPWORD_DIM, share);
     for (d = 0, p = 0; d < TAPWORD_DIM; p += TAPWORD_DIM - d, d++) {
-        double variance = t->work.factor[p] / n;
-        t->extra[d] = variance > 0.0 ? variance : 1.0;
+        double variance = t->work.solving.factor[p] / n;
+        t->work.solving.extra[d] = variance > 0.0 ? variance : 1.0;
     }
-    prior = tapword_prior_samples(t->work.factor, t->extra, n);
+    prior = tapword_prior_samples(t->work.solving.factor, t->work.solving.extra, n);
     for (d = 0; d < TAPWORD_DIM; d++) {
-        t->extra[d] *= prior;
+        t->work.solving.extra[d] *= prior;
     }
     if (!tapword_solve(t, share)) {
         return 0;

@@ -16,10 +16,11 @@ static int tapword_rule(tapword *t)
 #endif
     for (d = 0; d < TAPWORD_DIM; d++) {
 #if !TAPWORD_VARIANCES
-        t->extra[d] = 1.0;
+        t->work.solving.extra[d] = 1.0;
 #endif
-        t->extra[d] = TAPWORD_EPS + share * TAPWORD_STRENGTH * t->extra[d];
-        t->centre[d] = 0.0;
+        t->work.solving.extra[d] *= share * TAPWORD_STRENGTH;
+        t->work.solving.extra[d] += TAPWORD_EPS;
+        t->work.solving.centre[d] = 0.0;
     }
     if (!tapword_solve(t, share)) {
         return 0;

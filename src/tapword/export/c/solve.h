@@ -6,16 +6,18 @@ static double tapword_between_words(const tapword *t, size_t k);
 /* Fill the factor's place with share * scatter, plus what the means add where the rule needs it. */
 static void tapword_fill(tapword *t, const float *scatter, size_t n, double share)
 {
+    const double *centre = t->work.solving.centre;
+    double *factor = t->work.solving.factor;
     size_t p, i, j, k, all = n * (n + 1) / 2;
     for (p = 0; p < all; p++) {
-        t->work.factor[p] = share * (double)scatter[p];
+        factor[p] = share * (double)scatter[p];
     }
     for (k = 0; k < t->words; k++) {
         double weight = tapword_between_words(t, k);
         for (j = 0, p = 0; weight > 0.0 && j < n; j++) {
-            double scaled = weight * ((double)t->means[k][j] - t->centre[j]);
+            double scaled = weight * ((double)t->means[k][j] - centre[j]);
             for (i = j; i < n; i++) {
-                t->work.factor[p++] += scaled * ((double)t->means[k][i] - t->centre[i]);
+                factor[p++] += scaled * ((double)t->means[k][i] - centre[i]);
             }
         }
     }
@@ -50,10 +52,10 @@ static int tapword_factor(tapword *t, const float *scatter, size_t first, size_t
     for (attempt = 0; attempt < sizeof raises / sizeof raises[0]; attempt++) {
         tapword_fill(t, scatter, n, share);
         for (j = 0, p = 0; j < n; p += n - j, j++) {
-            t->work.factor[p] += t->extra[first + j];
-            t->work.factor[p] *= 1.0 + raises[attempt];
+            t->work.solving.factor[p] += t->work.solving.extra[first + j];
+            t->work.solving.factor[p] *= 1.0 + raises[attempt];
         }
-        if (tapword_cholesky(t->work.factor, n)) {
+        if (tapword_cholesky(t->work.solving.factor, n)) {
             return 1;
         }
     }
@@ -95,15 +97,15 @@ static int tapword_solve(tapword *t, double share)
         }
         for (k = 0; k < t->words; k++) {
             const float *mean = t->means[k] + first;
-            const double *centre = t->centre + first;
+            const double *centre = t->work.solving.centre + first;
             for (i = 0; i < n; i++) {
-                t->right[i] = (double)mean[i] - centre[i];
+                t->work.solving.right[i] = (double)mean[i] - centre[i];
             }
-            tapword_solve_one(t->work.factor, n, t->right);
+            tapword_solve_one(t->work.solving.factor, n, t->work.solving.right);
             for (i = 0; i < n; i++) {
-                t->factors[k] += t->right[i] * ((double)mean[i] - centre[i]);
-                t->biases[k] += t->right[i] * centre[i];
-                t->weights[k][first + i] = (float)t->right[i];
+                t->factors[k] += t->work.solving.right[i] * ((double)mean[i] - centre[i]);
+                t->biases[k] += t->work.solving.right[i] * centre[i];
+                t->weights[k][first + i] = (float)t->work.solving.right[i];
             }
         }
         scatter += n * (n + 1) / 2;
@@ -131,72 +133,8 @@ static void tapword_variances(tapword *t)
             double e = (double)t->means[k][d] - mean;
             between += (double)t->counts[k] * e * e;
         }
-        t->extra[d] = (double)t->scatter[p] / samples + between / n;
+        t->work.solving.extra[d] = (double)t->scatter[p] / samples + between / n;
         p += (end < TAPWORD_DIM ? end : TAPWORD_DIM) - d;
-    }
-}
-#endif
-
-#if TAPWORD_WINDOWS
-static float tapword_cosine(const float *x, const float *y)
-{
-    double product = 0.0, one = 0.0, other = 0.0;
-    size_t d;
-    for (d = 0; d < TAPWORD_DIM; d++) {
-        product += (double)x[d] * (double)y[d];
-        one += (double)x[d] * (double)x[d];
-        other += (double)y[d] * (double)y[d];
-    }
-    return (float)(product / (sqrt(one * other) + 1e-24));
-}
-
-/* What the nearest windows of running speech take off a cosine: those of a second, or the longer
-   ones behind them. */
-static float tapword_level(const float *x, size_t length)
-{
-    int is_long = TAPWORD_LONG_WINDOWS > 0 && length > TAPWORD_CLIP;
-    size_t row = is_long ? TAPWORD_WINDOWS : 0, d, i;
-    size_t end = is_long ? TAPWORD_WINDOWS + TAPWORD_LONG_WINDOWS : TAPWORD_WINDOWS;
-    float nearest[TAPWORD_NEAREST], sum = 0.0f;
-    double squares = 0.0;
-    for (d = 0; d < TAPWORD_DIM; d++) {
-        squares += (double)x[d] * (double)x[d];
-    }
-    for (i = 0; i < TAPWORD_NEAREST; i++) {
-        nearest[i] = -1.0f;
-    }
-    for (; row < end; row++) {
-        float cosine = 0.0f;
-        for (d = 0; d < TAPWORD_DIM; d++) {
-            cosine += x[d] * (float)tapword_background[row][d];
-        }
-        cosine /= (float)sqrt(squares + 1e-24) * tapword_background_lengths[row];
-        for (i = 0; i < TAPWORD_NEAREST; i++) {
-            if (cosine > nearest[i]) {
-                float other = nearest[i];
-                nearest[i] = cosine;
-                cosine = other;
-            }
-        }
-    }
-    for (i = 0; i < TAPWORD_NEAREST; i++) {
-        sum += nearest[i];
-    }
-    return TAPWORD_SHARE * sum / (float)TAPWORD_NEAREST;
-}
-
-/* The best word's score becomes its cosine less that level; the others stay as far behind it. */
-static void tapword_measure(const tapword *t, const float *vector, size_t length, float *scores)
-{
-    int best = tapword_decide(t, scores, 0);
-    float more;
-    size_t k;
-    if (best < 0) {
-        return;
-    }
-    more = tapword_cosine(vector, t->means[best]) - tapword_level(vector, length) - scores[best];
-    for (k = 0; k < t->words; k++) {
-        scores[k] += more;
     }
 }
 #endif
@@ -205,6 +143,11 @@ int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
                    float scores[TAPWORD_MAX_WORDS])
 {
     size_t k, d;
+#if TAPWORD_APART
+    if (tapword_bytes == NULL) {
+        return TAPWORD_NO_WEIGHTS;
+    }
+#endif
     if (!t->solved && t->words > 0 && !tapword_rule(t)) {
         return TAPWORD_DEPENDENT;
     }

@@ -2,19 +2,29 @@
 
 void tapword_start(tapword *t)
 {
+#if TAPWORD_WORDS
     size_t k;
+#endif
     memset(t, 0, sizeof *t);
+    t->sensitivity = TAPWORD_SENSITIVITY;
+#if TAPWORD_WORDS
     t->words = TAPWORD_WORDS;
     t->samples = TAPWORD_SAMPLES;
     for (k = 0; k < TAPWORD_WORDS; k++) {
         strcpy(t->names[k], tapword_taught_names[k]);
     }
     memcpy(t->counts, tapword_taught_counts, sizeof tapword_taught_counts);
-    memcpy(t->thresholds, tapword_taught_thresholds, sizeof tapword_taught_thresholds);
+    memcpy(t->lengths, tapword_taught_lengths, sizeof tapword_taught_lengths);
+    memcpy(t->sensitivities, tapword_taught_sensitivities, sizeof tapword_taught_sensitivities);
     memcpy(t->means, tapword_taught_means, sizeof tapword_taught_means);
 #if TAPWORD_SCATTER
     memcpy(t->scatter, tapword_taught_scatter, sizeof tapword_taught_scatter);
 #endif
+#if TAPWORD_WINDOWS
+    memcpy(t->tails, tapword_taught_tails, sizeof tapword_taught_tails);
+#endif
+#endif
+    tapword_limit(t);
 }
 
 int tapword_find(const tapword *t, const char *word)
@@ -56,17 +66,37 @@ static void tapword_add_outer(tapword *t, const float *e, float weight)
 }
 #endif
 
-int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
+/* Number of a word that is to be learned, t->words of a new one; or an error. */
+static int tapword_number(const tapword *t, const char *word)
 {
-    size_t d, k, length = strlen(word);
-    double squares = 0.0;
-    float n;
     int known = tapword_find(t, word);
-    if (length == 0 || length >= TAPWORD_NAME_BYTES) {
+#if TAPWORD_APART
+    if (tapword_bytes == NULL) {
+        return TAPWORD_NO_WEIGHTS;
+    }
+#endif
+    if (!tapword_is_word(word)) {
         return TAPWORD_BAD_WORD;
     }
-    if (known < 0 && t->words == TAPWORD_MAX_WORDS) {
+    if (known < 0 && tapword_is_negative(word) && tapword_find(t, word + TAPWORD_SIGN) < 0) {
+        return TAPWORD_UNKNOWN;
+    }
+    if ((known < 0 && t->words == TAPWORD_MAX_WORDS) || t->samples == UINT32_MAX ||
+        (known >= 0 && t->counts[known] == UINT32_MAX)) {
         return TAPWORD_FULL;
+    }
+    return known < 0 ? (int)t->words : known;
+}
+
+/* Learn a vector of a clip of `length` samples. */
+static int tapword_learn_long(tapword *t, const float *vector, size_t length, const char *word)
+{
+    int number = tapword_number(t, word);
+    size_t d, k = (size_t)number;
+    double squares = 0.0, apart;
+    float n;
+    if (number < 0) {
+        return number;
     }
     for (d = 0; d < TAPWORD_DIM; d++) {
         squares += (double)vector[d] * (double)vector[d];
@@ -74,15 +104,15 @@ int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
     if (!(squares <= TAPWORD_LARGEST_SQUARE)) {
         return TAPWORD_BAD_VECTOR;
     }
-    k = known < 0 ? t->words : (size_t)known;
-    if (known < 0) {
+    if (k == t->words) {
         strcpy(t->names[k], word);
         t->counts[k] = 0;
-        t->thresholds[k] = TAPWORD_THRESHOLD;
+        t->sensitivities[k] = t->sensitivity;
+        memset(t->lengths[k], 0, sizeof t->lengths[k]);
         memset(t->means[k], 0, sizeof t->means[k]);
         t->words++;
     }
-    n = (float)(t->counts[k] + 1);
+    n = (float)t->counts[k] + 1.0f;
 #if TAPWORD_SCATTER
     if (tapword_forgotten(t) == 0) {
         float *e = t->weights[k]; /* free until they are solved anew */
@@ -101,9 +131,21 @@ int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
     for (d = 0; d < TAPWORD_DIM; d++) {
         t->means[k][d] += (vector[d] - t->means[k][d]) / n;
     }
+    if (!tapword_is_negative(word)) {
+        apart = log((double)length / TAPWORD_CLIP) - (double)t->lengths[k][0];
+        t->lengths[k][1] += (float)((double)t->counts[k] / (double)n * apart * apart);
+        t->lengths[k][0] += (float)(apart / (double)n);
+    }
     t->counts[k]++;
     t->solved = 0;
-    return (int)k;
+    tapword_tail(t, k);
+    tapword_limit(t);
+    return number;
+}
+
+int tapword_learn(tapword *t, const float vector[TAPWORD_DIM], const char *word)
+{
+    return tapword_learn_long(t, vector, TAPWORD_CLIP, word);
 }
 
 /* Remove a row: a word, or the negatives of one. */
@@ -117,7 +159,11 @@ static void tapword_remove(tapword *t, size_t k)
     rest = t->words - k;
     memmove(t->names[k], t->names[k + 1], rest * sizeof t->names[0]);
     memmove(&t->counts[k], &t->counts[k + 1], rest * sizeof t->counts[0]);
-    memmove(&t->thresholds[k], &t->thresholds[k + 1], rest * sizeof t->thresholds[0]);
+    memmove(&t->sensitivities[k], &t->sensitivities[k + 1], rest * sizeof t->sensitivities[0]);
+    memmove(t->lengths[k], t->lengths[k + 1], rest * sizeof t->lengths[0]);
+#if TAPWORD_WINDOWS
+    memmove(t->tails[k], t->tails[k + 1], rest * sizeof t->tails[0]);
+#endif
     memmove(t->means[k], t->means[k + 1], rest * sizeof t->means[0]);
     /* What words share goes with the last of them, and no name or mean is left behind the rest. */
     memset(t->names[t->words], 0, sizeof t->names[0]);
@@ -132,43 +178,70 @@ static void tapword_remove(tapword *t, size_t k)
     t->solved = 0;
 }
 
+/* Number of a word's negatives, or TAPWORD_UNKNOWN. */
+static int tapword_negatives(const tapword *t, const char *word)
+{
+    size_t k;
+    for (k = 0; k < t->words; k++) {
+        if (tapword_is_negative(t->names[k]) && strcmp(t->names[k] + TAPWORD_SIGN, word) == 0) {
+            return (int)k;
+        }
+    }
+    return TAPWORD_UNKNOWN;
+}
+
 int tapword_forget(tapword *t, const char *word)
 {
-    const size_t sign = sizeof TAPWORD_NOT - 1;
-    int found = tapword_find(t, word), negatives = TAPWORD_UNKNOWN;
-    size_t k;
+    int found = tapword_find(t, word), negatives = tapword_negatives(t, word);
     if (found < 0) {
         return TAPWORD_UNKNOWN;
-    }
-    for (k = 0; k < t->words; k++) {
-        if (strncmp(t->names[k], TAPWORD_NOT, sign) == 0 &&
-            strcmp(t->names[k] + sign, word) == 0) {
-            negatives = (int)k;
-        }
     }
     /* The later row first, so that the other keeps its number. */
     tapword_remove(t, (size_t)(negatives > found ? negatives : found));
     if (negatives >= 0) {
         tapword_remove(t, (size_t)(negatives > found ? found : negatives));
     }
+    tapword_limit(t);
     return 0;
+}
+
+int tapword_set_sensitivity(tapword *t, const char *word, float value)
+{
+    int found = word == NULL ? 0 : tapword_find(t, word);
+    size_t k;
+    if (!(value >= 0.0f && value <= 1.0f)) {
+        return TAPWORD_BAD_NUMBER;
+    }
+    if (found < 0) {
+        return TAPWORD_UNKNOWN;
+    }
+    if (word != NULL) {
+        t->sensitivities[found] = value;
+    } else {
+        t->sensitivity = value;
+        for (k = 0; k < t->words; k++) {
+            t->sensitivities[k] = value;
+        }
+    }
+    tapword_limit(t);
+    return 0;
+}
+
+/* Whether a sound is closer to a word than to its negatives. */
+static int tapword_is_taken(const tapword *t, const float *scores, size_t k)
+{
+    int negatives = tapword_negatives(t, t->names[k]);
+    return negatives < 0 || scores[k] > scores[negatives];
 }
 
 int tapword_decide(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int reject)
 {
-    const size_t sign = sizeof TAPWORD_NOT - 1;
     int best = TAPWORD_UNKNOWN;
-    size_t k, other;
+    size_t k;
     for (k = 0; k < t->words; k++) {
-        int said = strncmp(t->names[k], TAPWORD_NOT, sign) != 0;
+        int said = !tapword_is_negative(t->names[k]);
         if (said && reject) {
-            said = scores[k] >= t->thresholds[k];
-            for (other = 0; said && other < t->words; other++) {
-                if (strncmp(t->names[other], TAPWORD_NOT, sign) == 0 &&
-                    strcmp(t->names[other] + sign, t->names[k]) == 0) {
-                    said = scores[k] > scores[other];
-                }
-            }
+            said = scores[k] >= t->thresholds[k] && tapword_is_taken(t, scores, k);
         }
         if (said && (best < 0 || scores[k] > scores[best])) {
             best = (int)k;

@@ -1,6 +1,8 @@
 """Constant tables as C99 text, with the bytes they take."""
 
 import string
+import struct
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +20,28 @@ _PLAIN = (string.ascii_letters + string.digits + " _-").encode()
 _ESCAPED = [chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in range(256)]
 
 
-class Tables:
-    """Tables as they are written one after the other; `bytes` is what they take on the device."""
+# Before the content of a file of weights: magic, bytes of the content, its CRC-32.
+WEIGHTS = struct.Struct("<8sII")
+WEIGHTS_MAGIC = b"TAPWORDW"
 
-    def __init__(self) -> None:
+
+class Tables:
+    """Tables as they are written one after the other; `bytes` is what they take on the device.
+
+    Parameters
+    ----------
+    packed
+        Whether tables of bytes are put into one, without gaps.
+    apart
+        Whether that one is not written here: `weights` gives it.
+    """
+
+    def __init__(self, packed: bool = False, apart: bool = False) -> None:
         self.bytes = 0
         self._written: dict[str, str] = {}
+        self._names: list[str] = []
+        self._packed = bytearray() if packed or apart else None
+        self._apart = apart
 
     def add(self, name: str, values: Any, dtype: Any = np.float32, shared: bool = False) -> None:
         """Add an array; `shared` ones can be seen by the program."""
@@ -37,10 +55,17 @@ class Tables:
         self._put(name, array.nbytes, f"{kind} {name}[{len(array)}] = {_nested(array)};", False)
 
     def add_bytes(self, name: str, values: np.ndarray) -> None:
-        """Add bytes (n, m) as strings, each with a 0 behind it.
+        """Add bytes (n, m): as strings, each with a 0 behind it, where they are not packed.
 
         Compilers read strings thirty times as fast as numbers, and there are a million of these.
         """
+        if self._packed is not None:
+            kind = f"const {KINDS[values.dtype.name]} (*)[{values.shape[1]}]"
+            where = f"tapword_bytes + {len(self._packed)}"
+            self._written[name] = f"#define {name} (({kind})({where}))"
+            self._packed += values.tobytes()
+            self._packed += bytes(-len(self._packed) % 8)
+            return
         width = values.shape[1] + 1
         text = f"{KINDS[values.dtype.name]} {name}[{len(values)}][{width}] = {_strings(values)};"
         self._put(name, len(values) * width, text, False)
@@ -58,15 +83,42 @@ class Tables:
         text = f"char {name}[{len(words)}][{room}] = {{\n    {body}}};"
         self._put(name, len(words) * room, text, False)
 
+    def weights(self) -> bytes:
+        """Give the file that holds what is packed."""
+        content = bytes(self._packed or b"")
+        return WEIGHTS.pack(WEIGHTS_MAGIC, len(content), zlib.crc32(content)) + content
+
+    def settings(self) -> dict[str, Any]:
+        """Give what the C code is told of that file."""
+        if not self._apart:
+            return {"APART": 0}
+        content = self.weights()
+        return {
+            "APART": 1,
+            "WEIGHTS_MAGIC": quote(WEIGHTS_MAGIC),
+            "WEIGHTS_BYTES": f"{len(content)}u",
+            "WEIGHTS_CRC": f"0x{zlib.crc32(content[WEIGHTS.size :]):x}u",
+        }
+
     def text(self) -> str:
         """All tables, and how many bytes the compiler gives them."""
-        sizes = " + \\\n     ".join(f"sizeof {name}" for name in self._written)
+        if self._apart:
+            pointer = "static const int8_t *tapword_bytes; /* what tapword_weights was given */"
+            self._written["tapword_bytes"] = pointer
+        elif self._packed is not None:
+            # At a multiple of 8 bytes, the lowest of each first.
+            array = np.frombuffer(self._packed, "<u8")
+            kind = f"uint64_t tapword_words[{len(array)}]"
+            self._put("tapword_words", array.nbytes, f"{kind} = {_hexadecimal(array)};", False)
+            self._written["tapword_bytes"] = "#define tapword_bytes ((const int8_t *)tapword_words)"
+        sizes = " + \\\n     ".join(f"sizeof {name}" for name in self._names)
         return "\n".join(
             [*self._written.values(), f"#define TAPWORD_TABLE_BYTES \\\n    ({sizes})\n"]
         )
 
     def _put(self, name: str, size: int, text: str, shared: bool) -> None:
         self.bytes += size
+        self._names.append(name)
         self._written[name] = ("" if shared else "static ") + "const " + text
 
 
@@ -97,6 +149,12 @@ def _sizes(array: np.ndarray) -> str:
 def _strings(rows: np.ndarray) -> str:
     """Rows of bytes (n, m) as strings."""
     return "{" + ",\n".join(quote(row.tobytes()) for row in rows) + "}"
+
+
+def _hexadecimal(array: np.ndarray) -> str:
+    numbers = [f"0x{number:x}u" for number in array.tolist()]
+    lines = [", ".join(numbers[start : start + 5]) for start in range(0, len(numbers), 5)]
+    return "{" + ",\n".join(lines) + "}"
 
 
 def _nested(array: np.ndarray) -> str:

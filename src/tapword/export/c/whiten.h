@@ -1,5 +1,6 @@
 /* A vector -> one in which words vary alike in every direction. */
 
+#if TAPWORD_WHITENING
 /* Centre, whiten block by block, scale every group to one length. */
 static void tapword_whiten(float *vector)
 {
@@ -32,3 +33,6 @@ static void tapword_whiten(float *vector)
         first = end;
     }
 }
+#else
+static void tapword_whiten(float *vector) { (void)vector; }
+#endif

@@ -1,9 +1,8 @@
 """The backbone's convolutions in 8 bits."""
 
 import copy
-import itertools
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,10 @@ import numpy as np
 
 from tapword.backbones.sessions import onnx_runtime
 from tapword.errors import InputError
+from tapword.export.calibration import in_rooms
 
 # By this entry onnxruntime knows that a model needs no preparing before it is quantised.
 _PREPARED = "onnx.quant.pre_process", "onnxruntime.quant"
-# Ranges set by clean clips alone cut off what louder voices and noisy rooms reach: on recordings
-# of people, scores then differ about three times as much.
-_LEVELS, _NOISES = (0.1, 0.3, 1.0, 3.0), (0.0, 0.003, 0.02, 0.1)
 
 
 def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
@@ -45,7 +42,7 @@ def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
     prepared = copy.deepcopy(model)
     prepared.metadata_props.add(key=_PREPARED[0], value=_PREPARED[1])
 
-    feeds = ({"audio": clip} for clip in _in_rooms(clips))
+    feeds = ({"audio": clip} for clip in in_rooms(clips))
 
     class Reader(quantization.CalibrationDataReader):
         def get_next(self) -> dict[str, np.ndarray] | None:
@@ -67,12 +64,3 @@ def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
         result = onnx.load(path)
     result.metadata_props.remove(next(e for e in result.metadata_props if e.key == _PREPARED[0]))
     return result.SerializeToString()
-
-
-def _in_rooms(clips: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Clips, each at a level and in white noise of another pair of the two."""
-    rng = np.random.default_rng(0)
-    rooms = itertools.cycle(itertools.product(_NOISES, _LEVELS))
-    for clip, (noise, level) in zip(clips, rooms, strict=False):
-        noisy = level * clip + noise * rng.standard_normal(len(clip))
-        yield np.clip(noisy, -1, 1).astype(np.float32)

@@ -189,6 +189,8 @@ def measure(
 
 def _level(graph: Graph, windows: Windows, turned: str) -> str:
     """Give what windows of running speech take off the cosines of a vector (1, D) of length 1."""
+    if windows.sight is not None:
+        raise InputError("an ONNX file holds all of the background; give the model itself")
     # Whole numbers of 8 bits, as shipped: the file stays small.
     rows = np.rint(windows.vectors * (127 / np.abs(windows.vectors).max()))
     near = graph.add("MatMul", turned, graph.cast(graph.constant(rows.T, np.int8), np.float32))

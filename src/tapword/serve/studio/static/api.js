@@ -1,6 +1,6 @@
 // Requests to the studio, and the live line that comes back by itself.
 
-import {texts, translated} from './texts.js';
+import {sentence, texts} from './texts.js';
 
 // By its name the studio knows what this page changed, and can undo it.
 const PAGE = Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('');
@@ -42,14 +42,11 @@ export function post(path, body, query = {}) {
 
 export const postJson = (path, value) => post(path, JSON.stringify(value));
 
-export function sentence(text) {
-  const trimmed = translated(String(text).trim());
-  const upper = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
-  return /[.!?]$/.test(upper) ? upper : `${upper}.`;
+// Sound as the studio sends it.
+function decoded(base64) {
+  const bytes = Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
+  return new Int16Array(bytes.buffer);
 }
-
-// A sentence, and what there is to warn of.
-export const sentences = (first, warnings) => [first, ...warnings.map(sentence)].join(' ');
 
 const MOST_WAITING_BYTES = 64_000;
 
@@ -70,6 +67,7 @@ export class Line extends EventTarget {
     };
     socket.onmessage = ({data}) => {
       const message = JSON.parse(data);
+      if (message.sound) message.sound = decoded(message.sound);
       this.dispatchEvent(new CustomEvent(message.type, {detail: message}));
     };
     socket.onclose = () => {

@@ -203,6 +203,32 @@ export default {
   notReadable: 'Das Mikrofon wird von einem anderen Programm benutzt. Schließen Sie es und versuchen Sie es noch einmal.',
   unopened: reason => `Das Mikrofon ließ sich nicht öffnen: ${reason}`,
 
+  // What the page says otherwise where there is no program, and all of it happens in the browser.
+  alone: {
+    file: 'In diesem Browser',
+    privacy: 'Alles geschieht auf dieser Seite: Kein Ton verlässt sie, und was Sie aufnahmen, behält sie, bis sie geschlossen wird. Was Sie beibrachten, bleibt in diesem Browser, als Statistik der Wörter, nie als Aufnahme.',
+    insecure: 'Browser geben das Mikrofon nur sicheren Seiten: Öffnen Sie diese mit https oder von diesem Rechner. Dateien gehen auch so.',
+    notConnected: 'Einen Moment bitte: Die Seite lädt noch.',
+    useText: n => `Die Wörter der Datei treten an die Stelle von ${count(n, 'Wort', 'Wörtern')} hier. Das lässt sich nicht rückgängig machen: Sichern Sie vorher, was Sie noch brauchen.`,
+    download: 'Als Datei sichern', downloadModel: 'Als Datei sichern: die Wörter',
+    upload: 'Datei öffnen', uploadModel: 'Datei öffnen: Wörter',
+    modelFile: 'Datei mit Wörtern',
+    sensitivityNote: 'Empfindlichkeit jedes Wortes: nach links weniger Fehlalarme, nach rechts hört es mehr.',
+    // What the core refuses, by the names it has for that.
+    refusals: {
+      TAPWORD_FULL: 'Für ein weiteres Wort ist kein Platz: Vergessen Sie vorher eines.',
+      TAPWORD_BAD_WORD: 'Ein Wort braucht Buchstaben oder Zeichen, die man zeigen kann, und weniger als sechzig davon.',
+      TAPWORD_BAD_AUDIO: 'Das war kein Ton, oder eine zu lange Aufnahme.',
+      TAPWORD_TOO_LONG: 'Das war mehr Ton ohne Pause, als ein Wort oder Satz hat.',
+      TAPWORD_NOISE: 'Das war bloß Geräusch: Sagen Sie das Wort noch einmal.',
+      TAPWORD_BAD_STATE: 'Das ist keine Datei mit Wörtern, oder sie ist beschädigt.',
+      TAPWORD_OTHER_STATE: 'Diese Datei ist von einem Modell mit anderen Teilen als auf dieser Seite, oder von einer anderen Version von tapword.',
+    },
+    cannotUse: reason => `Die Wörter, die dieser Browser hat, lassen sich nicht lesen, und das nächste gelernte Wort tritt an ihre Stelle: Sichern Sie sie vorher, wenn Sie sie noch brauchen. ${reason}`,
+    notStored: 'Dieser Browser behält die Wörter nicht: Sichern Sie sie als Datei, bevor Sie die Seite schließen.',
+    notLoaded: reason => `Die Seite konnte nicht ganz geladen werden. Versuchen Sie es noch einmal mit Netz. (${reason})`,
+  },
+
   // What the studio says.
   studio: [
     [/^no speech was heard: say the word aloud; is this the right microphone\?$/, 'es war keine Sprache zu hören: Sagen Sie das Wort laut; ist es das richtige Mikrofon?'],

@@ -201,6 +201,32 @@ export default {
   notReadable: 'The microphone is in use by another program. Close that, then try again.',
   unopened: reason => `The microphone could not be opened: ${reason}`,
 
+  // What the page says otherwise where there is no program, and all of it happens in the browser.
+  alone: {
+    file: 'In this browser',
+    privacy: 'Everything happens in this page: no sound leaves it, and it holds what you recorded until it is closed. What you taught is kept in this browser, as statistics of the words, never a recording.',
+    insecure: 'Browsers lend the microphone to secure pages only: open this one by https, or from this machine. Files can be taught all the same.',
+    notConnected: 'One moment, please: the page is still loading.',
+    useText: n => `Its words take the place of the ${count(n, 'word')} here. This cannot be undone: save what is here first if it may be needed.`,
+    download: 'Save as a file', downloadModel: 'Save as a file: the words',
+    upload: 'Open a file', uploadModel: 'Open a file: words',
+    modelFile: 'File of words',
+    sensitivityNote: 'Sensitivity of each word: to the left fewer false alarms, to the right it hears more.',
+    // What the core refuses, by the names it has for that.
+    refusals: {
+      TAPWORD_FULL: 'There is no room for another word: forget one first.',
+      TAPWORD_BAD_WORD: 'A word needs letters or signs that can be shown, and fewer than sixty of them.',
+      TAPWORD_BAD_AUDIO: 'That was no sound, or too long a recording.',
+      TAPWORD_TOO_LONG: 'That was more sound without a pause than a word or phrase has.',
+      TAPWORD_NOISE: 'That was noise alone: say the word again.',
+      TAPWORD_BAD_STATE: 'This is no file of words, or it is damaged.',
+      TAPWORD_OTHER_STATE: 'This file is of a model with other parts than this page has, or of another version of tapword.',
+    },
+    cannotUse: reason => `The words that this browser holds cannot be read, and the next word that is taught takes their place: save them first if they may be needed. ${reason}`,
+    notStored: 'This browser does not keep the words: save them as a file before you close the page.',
+    notLoaded: reason => `The page could not be loaded whole. Try it again with a network. (${reason})`,
+  },
+
   // What the studio says, where another language says it otherwise: [pattern, text].
   studio: [],
 };

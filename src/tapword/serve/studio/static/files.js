@@ -1,11 +1,11 @@
 // Teach from recordings: the browser decodes them, so any format it can play will do.
 
-import {post, sentence, sentences} from './api.js';
+import {post} from './api.js';
 import {RATE} from './microphone.js';
 import {$, element, icon, tool} from './page.js';
 import * as takes from './takes.js';
 import {wanted} from './teach.js';
-import {number, texts} from './texts.js';
+import {number, sentence, sentences, texts} from './texts.js';
 
 const LONGEST_S = 10, MOST_FILES = 50, MOST_BYTES = 20e6, MOST_SHOWN = 5;
 

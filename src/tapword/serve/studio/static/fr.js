@@ -202,6 +202,32 @@ export default {
   notReadable: 'Le microphone est utilisé par un autre programme. Fermez-le, puis réessayez.',
   unopened: reason => `Le microphone n’a pas pu être ouvert : ${reason}`,
 
+  // What the page says otherwise where there is no program, and all of it happens in the browser.
+  alone: {
+    file: 'Dans ce navigateur',
+    privacy: 'Tout se passe dans cette page : aucun son ne la quitte, et elle garde ce que vous avez enregistré jusqu’à sa fermeture. Ce que vous avez appris au modèle reste dans ce navigateur, sous forme de statistiques des mots, jamais d’enregistrement.',
+    insecure: 'Les navigateurs ne prêtent le microphone qu’aux pages sécurisées : ouvrez celle-ci par https, ou depuis cet ordinateur. Les fichiers fonctionnent malgré tout.',
+    notConnected: 'Un instant : la page se charge encore.',
+    useText: n => `Ses mots prennent la place ${n < 2 ? 'du mot' : `des ${n} mots`} d’ici. Cela ne s’annule pas : enregistrez d’abord ce dont vous aurez besoin.`,
+    download: 'Enregistrer un fichier', downloadModel: 'Enregistrer un fichier : les mots',
+    upload: 'Ouvrir un fichier', uploadModel: 'Ouvrir un fichier : des mots',
+    modelFile: 'Fichier de mots',
+    sensitivityNote: 'Sensibilité de chaque mot : vers la gauche moins de fausses alertes, vers la droite il entend plus.',
+    // What the core refuses, by the names it has for that.
+    refusals: {
+      TAPWORD_FULL: 'Il n’y a plus de place pour un autre mot : oubliez-en un d’abord.',
+      TAPWORD_BAD_WORD: 'Un mot doit avoir des lettres ou signes affichables, et moins de soixante.',
+      TAPWORD_BAD_AUDIO: 'Ce n’était pas du son, ou l’enregistrement est trop long.',
+      TAPWORD_TOO_LONG: 'C’était plus de son sans pause que n’en a un mot ou une phrase.',
+      TAPWORD_NOISE: 'Ce n’était que du bruit : redites le mot.',
+      TAPWORD_BAD_STATE: 'Ce n’est pas un fichier de mots, ou il est abîmé.',
+      TAPWORD_OTHER_STATE: 'Ce fichier vient d’un modèle fait d’autres parties que celui de cette page, ou d’une autre version de tapword.',
+    },
+    cannotUse: reason => `Les mots que garde ce navigateur ne peuvent pas être lus, et le prochain mot appris prendra leur place : enregistrez-les d’abord s’ils peuvent encore servir. ${reason}`,
+    notStored: 'Ce navigateur ne garde pas les mots : enregistrez-les dans un fichier avant de fermer la page.',
+    notLoaded: reason => `La page n’a pas pu être chargée en entier. Réessayez avec un réseau. (${reason})`,
+  },
+
   // What the studio says.
   studio: [
     [/^no speech was heard: say the word aloud; is this the right microphone\?$/, 'aucune parole entendue : dites le mot à voix haute ; est-ce le bon microphone ?'],

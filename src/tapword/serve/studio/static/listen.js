@@ -2,10 +2,9 @@
 
 import {Lanes} from './lanes.js';
 import {level, use} from './microphone.js';
-import {sentence, sentences} from './api.js';
 import {$, ask, attempt, element, icon, say, tell, tool} from './page.js';
 import * as takes from './takes.js';
-import {language, number, texts} from './texts.js';
+import {language, number, sentence, sentences, texts} from './texts.js';
 
 const MOST_EVENTS = 8;
 // A score is about the sound half a second ago: the detector hears a word out first.
@@ -49,7 +48,7 @@ export function setUp(theLine) {
     lanes.reset(state.words.map(({word}) => word), detail.thresholds);
   });
   line.addEventListener('missed', ({detail: {word, error, take, sound, warnings}}) => {
-    if (!error) takes.remember(take, takes.decoded(sound), warnings);
+    if (!error) takes.remember(take, sound, warnings);
     tell($('listen-status'), error ? sentence(error) : sentences(texts.learnedAgain(word), warnings),
       error || warnings.length ? 'bad' : 'good');
   });
@@ -57,7 +56,7 @@ export function setUp(theLine) {
     const item = $(`event-${id}`);
     if (error && item) tell(item.querySelector('.verdict'), sentence(error), 'bad');
     if (error || !item) return;
-    item.sound = takes.decoded(sound);
+    item.sound = sound;
     takes.play(item.sound);
   });
   line.addEventListener('correct', ({detail}) => corrected(detail));
@@ -211,7 +210,7 @@ function corrected({id, word, error, take, sound, warnings = []}) {
   const outcome = item.querySelector('.verdict');
   // What failed may be tried again.
   if (error) { tell(outcome, sentence(error), 'bad'); return; }
-  item.sound = takes.decoded(sound);
+  item.sound = sound;
   takes.remember(take, item.sound, warnings);
   tell(outcome, word === null ? texts.none : sentences(texts.learnedAs(word), warnings), warnings.length ? 'bad' : 'good');
   const heard = item.querySelector('.heard').textContent;

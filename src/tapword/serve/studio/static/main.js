@@ -1,14 +1,15 @@
 // The studio's page: one line to the program, and what each part shows of the model.
 
-import {get, Line, sentence} from './api.js';
+import {get, Line} from './api.js';
 import * as files from './files.js';
 import * as listen from './listen.js';
 import * as map from './map.js';
+import * as microphones from './microphones.js';
 import * as more from './more.js';
 import {$, bytes} from './page.js';
 import * as takes from './takes.js';
 import * as teach from './teach.js';
-import {fillIn, texts} from './texts.js';
+import {fillIn, sentence, texts} from './texts.js';
 import * as undo from './undo.js';
 import * as words from './words.js';
 
@@ -18,6 +19,7 @@ teach.setUp(line);
 files.setUp();
 words.setUp();
 listen.setUp(line);
+microphones.setUp();
 more.setUp();
 undo.setUp();
 

@@ -75,7 +75,7 @@ async function open() {
     let context;
     try {
       context = new AudioContext(options);
-      await context.audioWorklet.addModule('/static/capture.js');
+      await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));
       const source = context.createMediaStreamSource(stream);
       const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
       node.port.onmessage = ({data}) => users.forEach(user => user(data));

@@ -1,18 +1,12 @@
-// More: which microphone, the studio on a phone, the words for other programs.
+// More: the studio on a phone, the words for other programs.
 
 import {download} from './api.js';
-import * as microphone from './microphone.js';
-import {$, attempt, element, icon, tell} from './page.js';
+import {$, element, icon, tell} from './page.js';
 import {texts} from './texts.js';
 
 let shown = '';
 
 export function setUp() {
-  $('microphone').onchange = () => attempt(() => microphone.choose($('microphone').value));
-  navigator.mediaDevices?.addEventListener?.('devicechange', listMicrophones);
-  // Browsers tell the names once the microphone was lent.
-  addEventListener('microphone-open', listMicrophones);
-  listMicrophones();
   $('phone-show').onclick = () => {
     const open = $('phone-code').hidden;
     $('phone-code').hidden = !open;
@@ -41,12 +35,4 @@ async function make(kind) {
   } catch (error) {
     tell($('export-status'), error.message, 'bad');
   }
-}
-
-async function listMicrophones() {
-  const found = await microphone.list(), chosen = $('microphone').value;
-  $('microphone').replaceChildren(element('option', {value: ''}, texts.microphoneDefault),
-    ...found.filter(({deviceId}) => deviceId).map(({deviceId, label}, i) =>
-      element('option', {value: deviceId}, label || texts.microphoneNumber(i + 1))));
-  if (found.some(({deviceId}) => deviceId === chosen)) $('microphone').value = chosen;
 }

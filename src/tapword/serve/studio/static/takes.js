@@ -1,9 +1,9 @@
 // The takes since the page was opened: their sound is here alone, what they taught in the model.
 
-import {post, postJson, sentence} from './api.js';
+import {post, postJson} from './api.js';
 import {RATE} from './microphone.js';
 import {$, attempt, element, redraw, say, tool} from './page.js';
-import {number, texts} from './texts.js';
+import {number, sentence, texts} from './texts.js';
 
 // Of each take that was learned, by its number in the studio; and those that were not kept.
 const learned = new Map();
@@ -60,12 +60,6 @@ export function play(sound) {
   source.connect(context.destination);
   source.onended = () => context.close();
   source.start();
-}
-
-// Sound as the studio sends it.
-export function decoded(base64) {
-  const bytes = Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
-  return new Int16Array(bytes.buffer);
 }
 
 function draw() {

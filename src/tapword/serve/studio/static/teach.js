@@ -1,10 +1,9 @@
 // Teach by voice: press, say the word a few times; good takes are kept by themselves.
 
-import {sentence, sentences} from './api.js';
 import {RATE, use} from './microphone.js';
 import {$, element, icon, say, tell} from './page.js';
 import * as takes from './takes.js';
-import {number, texts} from './texts.js';
+import {number, sentence, sentences, texts} from './texts.js';
 import {drawWave} from './wave.js';
 
 export const ENOUGH = 3, PLENTY = 5;

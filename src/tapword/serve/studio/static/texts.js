@@ -9,12 +9,21 @@ export const {default: texts} = await import(`./${language}.js`);
 export const number = (value, digits) => value.toFixed(digits).replace('.', texts.decimal);
 
 // The studio speaks English; what a language knows of it is said in that, with the same words in it.
-export function translated(text) {
+function translated(text) {
   for (const [pattern, said] of texts.studio) {
     if (pattern.test(text)) return text.replace(pattern, said);
   }
   return text;
 }
+
+export function sentence(text) {
+  const trimmed = translated(String(text).trim());
+  const upper = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+  return /[.!?]$/.test(upper) ? upper : `${upper}.`;
+}
+
+// A sentence, and what there is to warn of.
+export const sentences = (first, warnings) => [first, ...warnings.map(sentence)].join(' ');
 
 // Texts of elements that are there from the start, by their attributes data-text and data-label.
 export function fillIn() {

@@ -1,0 +1,43 @@
+// The studio's page without its program: all of it happens in the browser.
+
+import {Line, download} from './api.js';
+import * as files from './files.js';
+import * as listen from './listen.js';
+import * as microphones from './microphones.js';
+import {$, attempt, bytes, element} from './page.js';
+import * as takes from './takes.js';
+import * as teach from './teach.js';
+import {fillIn, texts} from './texts.js';
+import * as undo from './undo.js';
+import * as words from './words.js';
+
+// What is said otherwise where there is no program. Nearly heard words are not told of here.
+Object.assign(texts, texts.alone, {forgetFinal: texts.forgetUndo, lanesNote: ''});
+fillIn();
+const line = new Line();
+teach.setUp(line);
+files.setUp();
+words.setUp();
+listen.setUp(line);
+microphones.setUp();
+undo.setUp();
+$('download').onclick = event => {
+  event.preventDefault();
+  attempt(() => download('words.bin'));
+};
+
+line.addEventListener('model', ({detail: model}) => {
+  $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
+  for (const part of [takes, teach, listen, words, undo]) part.show(model);
+  showProblem(model.problem, model.unread);
+});
+
+function showProblem(text, unread = false) {
+  $('problem').hidden = !text;
+  const save = () => attempt(() => download('words-before.bin', true));
+  $('problem').replaceChildren(text ?? '', ...(unread
+    ? [' ', element('button', {type: 'button', className: 'small', onclick: save}, texts.download)] : []));
+}
+
+line.connect().catch(error => showProblem(texts.notLoaded(error.message)));
+navigator.serviceWorker?.register('./offline.js').catch(() => { /* it works all the same, with a network */ });

@@ -1,0 +1,30 @@
+// What was taught, kept in the browser's own storage; other tabs are told of every change.
+
+const NAME = 'tapword', TABLE = 'models', KEY = 'home';
+
+const news = new BroadcastChannel(NAME);
+
+const done = request => new Promise((yes, no) => {
+  request.onsuccess = () => yes(request.result);
+  request.onerror = () => no(request.error);
+});
+
+async function table(mode) {
+  const request = indexedDB.open(NAME, 1);
+  request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
+  const base = await done(request);
+  return {base, rows: base.transaction(TABLE, mode).objectStore(TABLE)};
+}
+
+export async function read() {
+  const {base, rows} = await table('readonly');
+  try { return await done(rows.get(KEY)); } finally { base.close(); }
+}
+
+export async function write(bytes) {
+  const {base, rows} = await table('readwrite');
+  try { await done(rows.put(bytes, KEY)); } finally { base.close(); }
+  news.postMessage('changed');
+}
+
+export const onChange = whenever => { news.onmessage = whenever; };

@@ -1,0 +1,173 @@
+/* Layers of the ear in bytes: weights and what they are multiplied by; sums are whole numbers.
+
+   A byte b stands for (b - zero) * scale. Each output has a factor for its sum and a number that is
+   added then, of 16 bits, in which scales, zeros and biases are contained; a layer that hears floats
+   has the same two before them, by which these become bytes. Bytes after a ReLU begin at -128, so that what
+   a byte cannot hold below it is what the ReLU would have taken away. */
+
+#ifdef TAPWORD_DOT
+/* The program's own: int32_t TAPWORD_DOT(const int8_t *x, const int8_t *weights, size_t n), the sum
+   of n products. n is a multiple of 8, and the weights lie at a multiple of 8 bytes. */
+#elif defined TAPWORD_SIMD && defined __ARM_FEATURE_SIMD32
+#include <arm_acle.h>
+/* Four products by two instructions, where ARM's small cores have them. */
+#define TAPWORD_DOT tapword_dot
+static int32_t tapword_four(const int8_t *x, const int8_t *weights, int32_t sum)
+{
+    uint32_t a, b;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, weights, sizeof b);
+    sum = __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
+    a = a >> 8 | a << 24;
+    b = b >> 8 | b << 24;
+    return __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
+}
+
+static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
+{
+    int32_t sum = 0;
+    size_t i;
+    for (i = 0; i < n; i += 8) {
+        sum = tapword_four(x + i, weights + i, sum);
+        sum = tapword_four(x + i + 4, weights + i + 4, sum);
+    }
+    return sum;
+}
+#elif defined TAPWORD_SIMD
+/* Eight products at once, by the vectors of GCC and clang: SSE, NEON, WebAssembly. */
+#define TAPWORD_DOT tapword_dot
+typedef int8_t tapword_8x8 __attribute__((vector_size(8)));
+typedef int16_t tapword_8x16 __attribute__((vector_size(16)));
+typedef int32_t tapword_8x32 __attribute__((vector_size(32)));
+static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
+{
+    tapword_8x32 sums = {0};
+    int32_t sum = 0;
+    size_t i;
+    for (i = 0; i < n; i += 8) {
+        tapword_8x8 a, b;
+        memcpy(&a, x + i, sizeof a);
+        memcpy(&b, weights + i, sizeof b);
+        sums += __builtin_convertvector(__builtin_convertvector(a, tapword_8x16) *
+                                            __builtin_convertvector(b, tapword_8x16),
+                                        tapword_8x32);
+    }
+    for (i = 0; i < 8; i++) {
+        sum += sums[i];
+    }
+    return sum;
+}
+#else
+#define TAPWORD_DOT tapword_dot
+static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
+{
+    int32_t sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        sum += x[i] * weights[i];
+    }
+    return sum;
+}
+#endif
+
+/* The nearest byte; -128 for what is no number. */
+static int8_t tapword_byte(float x)
+{
+    x = x > -128.0f ? (x < 127.0f ? x : 127.0f) : -128.0f;
+    return (int8_t)((int)(x + 128.5f) - 128);
+}
+
+/* What a layer hears of n numbers of ear->x, into ear->bytes. */
+static void tapword_in_bytes(tapword_ear *ear, tapword_walk *at, size_t n)
+{
+    float factor = tapword_half(at->factors[0]), addend = tapword_half(at->factors[1]);
+    size_t i;
+    for (i = 0; i < n; i++) {
+        ear->bytes[i] = tapword_byte(ear->x[i] * factor + addend);
+    }
+    at->factors += 2;
+}
+
+/* Mix the channels of each band, into bytes or, where that is NULL, into floats. */
+static void tapword_mix_bytes(tapword_walk *at, const int8_t *x, size_t bands, size_t inputs,
+                              size_t outputs, int8_t *bytes, float *y)
+{
+    size_t band, o;
+    for (o = 0; o < outputs; o++) {
+        float factor = tapword_half(at->factors[0]), addend = tapword_half(at->factors[1]);
+        for (band = 0; band < bands; band++) {
+            float sum = (float)TAPWORD_DOT(x + band * inputs, at->bytes, inputs);
+            float value = sum * factor + addend;
+            if (bytes != NULL) {
+                bytes[band * outputs + o] = tapword_byte(value);
+            } else {
+                y[band * outputs + o] = value;
+            }
+        }
+        at->bytes += inputs;
+        at->factors += 2;
+    }
+}
+
+/* Mix all channels of ear->x into y. */
+static void tapword_join(tapword_ear *ear, tapword_walk *at, size_t inputs, size_t outputs,
+                         float *y)
+{
+    tapword_in_bytes(ear, at, inputs);
+    tapword_mix_bytes(at, ear->bytes, 1, inputs, outputs, NULL, y);
+}
+
+/* Look around in each channel of ear->wide, and of the steps before it, into ear->looked. */
+static void tapword_look(tapword_ear *ear, tapword_walk *at, const tapword_block *b,
+                         const int8_t *before)
+{
+    size_t bands = b->bands / b->band_step, step, tap, band, o;
+    for (band = 0; band < bands; band++) {
+        const int8_t *weights = at->bytes;
+        memset(ear->sums, 0, b->wide * sizeof *ear->sums);
+        for (step = 0; step < b->steps; step++) {
+            const int8_t *x = step + 1 < b->steps ? before + step * b->bands * b->wide : ear->wide;
+            for (tap = 0; tap < b->taps; tap++, weights += b->wide) {
+                /* The band, counted from taps / 2 bands below the first. */
+                size_t place = band * b->band_step + tap, edge = b->taps / 2u;
+                const int8_t *seen;
+                if (place < edge || place >= b->bands + edge) {
+                    continue;
+                }
+                seen = x + (place - edge) * b->wide;
+                for (o = 0; o < b->wide; o++) {
+                    ear->sums[o] += (seen[o] + 128) * weights[o];
+                }
+            }
+        }
+        for (o = 0; o < b->wide; o++) {
+            float factor = tapword_half(at->factors[2 * o]);
+            float addend = tapword_half(at->factors[2 * o + 1]);
+            ear->looked[band * b->wide + o] = tapword_byte((float)ear->sums[o] * factor + addend);
+        }
+    }
+    at->bytes += (size_t)b->steps * b->taps * b->wide;
+    at->factors += 2 * (size_t)b->wide;
+}
+
+/* Widen ear->x, look around in each channel and narrow, into ear->y. 0 where no step comes out: of
+   blocks with a time step, only some do. */
+static int tapword_run(tapword_ear *ear, tapword_walk *at, const tapword_block *b, size_t step,
+                       int8_t **state)
+{
+    size_t bands = b->bands / b->band_step, kept = b->steps - 1u;
+    size_t size = (size_t)b->bands * b->wide;
+    int8_t *before = *state;
+    *state += kept * size;
+    tapword_in_bytes(ear, at, (size_t)b->bands * b->in);
+    tapword_mix_bytes(at, ear->bytes, b->bands, b->in, b->wide, ear->wide, NULL);
+    if (step % b->time_step == 0) {
+        tapword_look(ear, at, b, before);
+    }
+    tapword_keep(before, kept, ear->wide, size);
+    if (step % b->time_step != 0) {
+        return 0;
+    }
+    tapword_mix_bytes(at, ear->looked, bands, b->wide, b->out, NULL, ear->y);
+    return 1;
+}

@@ -1,0 +1,83 @@
+"""Call the exported C code with anything, under both sanitizers, until something goes wrong.
+
+    python tests/export/fuzz_c.py [--seconds N] [--seed N]
+
+One header is of the ear, others are of parts with other rules and without the ear's network. Every
+seed calls each of them many times; one that finds something is printed and ends the run.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tapword import Spotter
+from tapword.export.c import header, state
+from tapword.text import counted
+
+SANITIZED = ("-std=c99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
+DRIVER = Path(__file__).with_name("fuzz_driver.c")
+LOGMEL = {"backbone": "logmel", "pooling": "tap:R=2"}
+# Calls a seed: the ear's network takes most of the time.
+EAR_ROUNDS, ROUNDS = 200, 4000
+
+
+def compile_driver(spotter: Spotter, folder: Path, compiler: str) -> Path:
+    """Make the program that calls a spotter's header at random; it has room for four words."""
+    folder.mkdir(exist_ok=True)
+    (folder / "model.h").write_text(header.build(spotter, max_words=4).text, encoding="utf-8")
+    program = folder / "fuzz"
+    command = [compiler, *SANITIZED, f"-I{folder}", DRIVER, "-o", program, "-lm"]
+    subprocess.run(command, check=True)
+    return program
+
+
+def run(program: Path, seed: int, rounds: int) -> subprocess.CompletedProcess:
+    """Call a header at random, always alike for one seed."""
+    return subprocess.run(
+        [program, str(seed), str(rounds)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"},
+    )
+
+
+def main() -> None:
+    """Run for a time."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    spotters = {
+        "tapword_ear": state.new("diagonal"),
+        "slda": Spotter(**LOGMEL, learner="slda:covariance=block,block=32"),
+        "ridge": Spotter(**LOGMEL, learner="ridge"),
+        "ncm": Spotter(**LOGMEL, learner="ncm"),
+    }
+    compilers = [found for name in ("gcc", "clang") if (found := shutil.which(name))]
+    with tempfile.TemporaryDirectory() as folder:
+        programs = {
+            f"{name} by {Path(compiler).name}": compile_driver(
+                spotter, Path(folder) / f"{name}-{Path(compiler).name}", compiler
+            )
+            for compiler in compilers
+            for name, spotter in spotters.items()
+        }
+        until, seed, calls = time.monotonic() + options.seconds, options.seed, 0
+        while time.monotonic() < until:
+            for name, program in programs.items():
+                rounds = EAR_ROUNDS if name.startswith("tapword_ear") else ROUNDS
+                done = run(program, seed, rounds)
+                if done.returncode:
+                    sys.exit(f"{name}, seed {seed}, {rounds} rounds:\n{done.stderr}")
+                calls += rounds
+            seed += 1
+    print(f"{calls:,} calls by {counted(seed - options.seed, 'seed')}, nothing found")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+"""A C header hears in a stream what the Detector hears."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+from tapword import Detector, Spotter
+from tapword.audio import files
+from tapword.listening.decider import Event
+from tests.conftest import shared
+from tests.export.test_export import (
+    DIAGONAL,
+    LIGHT,
+    MUSIC,
+    Device,
+    clips_of,
+    compile_c,
+    counted,
+    example,
+    phrase,
+    taught,
+)
+from tests.sounds import noise
+
+BAD_AUDIO = -4
+ROOM = 100
+
+
+def sampled(*parts: np.ndarray) -> np.ndarray:
+    """Give parts one after the other, in a room and in 16 bits, as a listener keeps them."""
+    sound = np.concatenate(parts)
+    sound = sound + noise(len(sound) / 16_000, 0.002, seed=1)[: len(sound)]
+    return (np.round(sound * 32_768) / 32_768).clip(-1, 1 - 1 / 32_768).astype(np.float32)
+
+
+def said(take: int) -> np.ndarray:
+    """Give words and phrases that were taught, others between them, with and without pauses."""
+    quiet, brief = noise(1.5, 0.001), noise(0.1, 0.001)
+    lamp, fan, timer, door, up, right = (
+        clips_of(word, take, take + 1)[0]
+        for word in ("lamp", "fan", "timer", "door", "up", "right")
+    )
+    return sampled(
+        *(quiet, lamp, quiet, fan, timer, brief, phrase(*LIGHT, take=take), brief, door, brief),
+        *(up, right, quiet, phrase(*MUSIC, take=take), lamp, brief, lamp, quiet[:8_000], door),
+    )
+
+
+class Listening(Device):
+    """A device that listens; what it heard is read in the order in which it was asked to."""
+
+    def listen(self, sound: np.ndarray, chunk: int, room: int = ROOM) -> None:
+        self.order("P", np.uint32(chunk), np.uint32(room), *counted(sound))
+
+    def whole(self, sound: np.ndarray, chunk: int = 1_280) -> None:
+        self.order("B")
+        self.listen(sound, chunk)
+        self.order("F", np.uint32(ROOM))
+
+    def heard(self, words: list[str]) -> list[Event | int]:
+        """Events, and errors, of one order."""
+        found: list[Event | int] = []
+        while number := self.number():
+            if number < 0:
+                found.append(number)
+                continue
+            word, [score], times = self.number(), self.take(1), self.take(2, "<f8")
+            found.append(Event(words[word], *times.tolist(), float(score)))
+        return found
+
+
+def in_python(detector: Detector, sound: np.ndarray, chunk: int = 1_280) -> list[Event]:
+    pieces = range(0, len(sound), chunk)
+    events = [event for start in pieces for event in detector(sound[start : start + chunk])]
+    return events + detector.flush()
+
+
+def assert_same(given: list[Event | int], wanted: list[Event]) -> None:
+    assert [event[:3] for event in given] == [event[:3] for event in wanted]
+    scores = [[event.score for event in events] for events in (given, wanted)]
+    np.testing.assert_allclose(*scores, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def spotter() -> Spotter:
+    """Teach words, two phrases, and that a fan is no lamp."""
+    made = taught(**DIAGONAL)
+    for text in (LIGHT, MUSIC):
+        made.learn_many([phrase(*text, take=take) for take in range(3)], [" ".join(text)] * 3)
+    vectors, _ = made.encoder.split(made.vectors(clips_of("fan", stop=2), learning=True))
+    for vector in vectors:
+        made.learner.learn_one(vector, "lamp", negative=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def words(spotter) -> list[str]:
+    return [row.word for row in spotter.learner.rows]
+
+
+@pytest.fixture(scope="module")
+def device(spotter, tmp_path_factory) -> Listening:
+    return Listening(spotter, tmp_path_factory.mktemp("device"), "-O3", max_words=8)
+
+
+def test_the_events_are_those_of_the_detector(device, spotter, words):
+    sound = said(9)
+    device.whole(sound)
+    device.order("Y")
+    device.run()
+    wanted = in_python(Detector(spotter), sound)
+    assert {"lamp", "door", " ".join(LIGHT), " ".join(MUSIC)} <= {event.word for event in wanted}
+    assert_same(device.heard(words) + device.heard(words), wanted)
+    assert device.number() == device.header.listener_bytes
+
+
+def test_the_pieces_that_a_stream_comes_in_do_not_matter(device, spotter, words):
+    sound = said(5)[88_000 - 33 : 120_000]
+    sizes = (1, 777, len(sound))
+    for size in sizes:
+        device.whole(sound, size)
+    device.order("B")
+    device.listen(sound, 1_280, room=0)
+    device.listen(np.zeros(60_000), 60_000, room=1)
+    device.listen(np.zeros(1), 1)
+    device.run()
+    wanted = in_python(Detector(spotter), sound)
+    assert len(wanted) > 1
+    for _ in sizes:
+        assert_same(device.heard(words) + device.heard(words), wanted)
+    # What there was no room for comes later.
+    assert device.heard(words) == []
+    assert_same(device.heard(words), wanted[:1])
+    assert_same(device.heard(words), wanted[1:])
+
+
+def test_what_is_no_sound_is_refused_and_the_stream_goes_on(device, spotter, words):
+    sound, broken = said(5)[: 5 * 16_000], np.zeros((3, 500), dtype=np.float32)
+    broken[:, 499] = np.nan, -np.inf, 20_000
+    device.order("B")
+    device.listen(sound[:20_000], 1_000)
+    for chunk in broken:
+        device.listen(chunk, 500)
+    device.listen(sound[20_000:], 1_000)
+    device.run()
+    before = device.heard(words)
+    for _ in broken:
+        assert device.heard(words) == [BAD_AUDIO]
+    detector = Detector(spotter)
+    assert_same(before + device.heard(words), detector(sound))
+
+
+def test_sound_that_was_lost_and_words_that_were_forgotten(device, spotter, words, tmp_path):
+    sound, lost = said(9), 5_000
+    # In the first, a phrase is being said where sound is lost; in the second, a word waits for one.
+    for at, forgotten in ((6.4, ()), (8.4, (" ".join(LIGHT), " ".join(MUSIC), "right"))):
+        spotter.save(tmp_path / "home.tap", overwrite=True)
+        changed = Spotter.load(tmp_path / "home.tap")
+        detector = Detector(changed)
+        end = round(at * 16_000) + 7
+        before, after = sound[:end], sound[end : end + 80_000]
+        device.order("B")
+        device.listen(before, 1_280)
+        device.order("G", np.uint32(lost))
+        for word in forgotten:
+            device.order("f", word)
+        device.listen(after, 1_280)
+        device.order("F", np.uint32(ROOM))
+        device.run()
+        pieces = range(0, len(before), 1_280)
+        assert_same(
+            device.heard(words),
+            [event for x in pieces for event in detector(before[x:end][:1_280])],
+        )
+        assert [device.number() for _ in forgotten] == [0 for _ in forgotten]
+        detector.gap(lost / 16_000)
+        for word in forgotten:
+            changed.forget(word)
+        left = [word for word in words if word not in forgotten]
+        wanted = in_python(detector, after)
+        assert [event.word for event in wanted][:1] == ["music" if forgotten else " ".join(LIGHT)]
+        assert_same(device.heard(left) + device.heard(left), wanted)
+
+
+def test_a_phrase_is_heard_from_when_it_is_taught(device, spotter, words, tmp_path):
+    spotter.save(tmp_path / "home.tap")
+    changed = Spotter.load(tmp_path / "home.tap")
+    forgotten, taught = (" ".join(LIGHT), " ".join(MUSIC)), " ".join(LIGHT)
+    sound, clip = said(9)[: 7 * 16_000], phrase(*LIGHT, take=1)
+    for word in forgotten:
+        device.order("f", word)
+        changed.forget(word)
+    detector, at = Detector(changed), 50_021
+    device.order("B")
+    device.listen(sound[:at], 1_280)
+    device.order("t", *counted(clip), taught)
+    device.listen(sound[at:], 1_280)
+    device.order("F", np.uint32(ROOM))
+    device.run()
+    for _ in forgotten:
+        assert device.number() == 0
+    left = [word for word in words if word not in forgotten]
+    before = [event for x in range(0, at, 1_280) for event in detector(sound[x:at][:1_280])]
+    assert_same(device.heard(left), before)
+    changed.learn(clip, taught)
+    assert device.number() == len(left)
+    wanted = in_python(detector, sound[at:])
+    assert taught in {event.word for event in wanted}
+    assert_same(device.heard([*left, taught]) + device.heard([*left, taught]), wanted)
+
+
+def test_people_are_heard_as_by_the_detector(device, spotter, words):
+    phrases = sorted(shared("data", "phrases").glob("please_call_stella/*"))[:4]
+    alone = sorted(shared("data", "speech_commands_v0.01_subset").glob("right/*.wav"))[:4]
+    clips = [files.read(path) for pair in zip(phrases, alone, strict=True) for path in pair]
+    sound = sampled(*clips)
+    device.whole(sound)
+    device.run()
+    wanted = in_python(Detector(spotter), sound)
+    assert "right" in {event.word for event in wanted}
+    assert_same(device.heard(words) + device.heard(words), wanted)
+
+
+def test_no_sound_makes_the_listener_leave_its_memory(spotter, words, tmp_path, monkeypatch):
+    # Whether all is given back at the end is the driver's matter.
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
+    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover")
+    device = Listening(spotter, tmp_path, *flags, "-DTAPWORD_PHRASE_HOPS=50", max_words=8)
+    sound, loud = said(9)[70_000:108_000], np.repeat(np.array([1, -8, 8, 0]), 3_000)
+    device.whole(np.concatenate([sound, loud]))
+    device.order("Y")
+    device.run()
+    # Two seconds do for this phrase.
+    wanted = in_python(Detector(spotter), sound)
+    assert [event.word for event in wanted] == [" ".join(LIGHT)]
+    assert_same(device.heard(words)[:1], wanted)
+    device.heard(words)
+    assert device.number() < device.header.listener_bytes
+
+
+MAIN = """
+#include <stdio.h>
+
+@begin@
+@heard@
+int main(void)
+{
+    static float audio[1280];
+    size_t n;
+    begin();
+    tapword_listen_start(&listener);
+    while ((n = fread(audio, sizeof audio[0], 1280, stdin)) > 0) {
+        heard(audio, n);
+    }
+    return 0;
+}
+"""
+
+
+def test_the_c_that_is_shown_listens_without_phrases_too(device, tmp_path):
+    program = MAIN.replace("@begin@", example("c")).replace("@heard@", example("c", 1))
+    (tmp_path / "home.c").write_text(program)
+    (tmp_path / "home.h").symlink_to(device.program.with_name("model.h"))
+    compile_c("-DTAPWORD_PHRASE_HOPS=0", tmp_path / "home.c", "-o", tmp_path / "home")
+    sound = said(9)[: 4 * 16_000].tobytes()
+    done = subprocess.run([tmp_path / "home"], input=sound, capture_output=True, check=True)
+    assert done.stdout == b"lamp, 1.60 s\n"

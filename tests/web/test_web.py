@@ -1,0 +1,569 @@
+"""The core in a web page: the package, the page to try it, and the example, in a real browser."""
+
+import functools
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapword
+from tapword import Detector, Spotter
+from tapword.assets import CLIPS
+from tapword.audio import files
+from tapword.audio.endpoint import Endpointer, examine
+from tapword.export.c.reduced import for_device
+from tests.browser import PHONE, launched, speak
+from tests.conftest import ROOT
+
+TOOLS = ("clang", "wasm-ld")
+WORDS = ("lamp", "kitchen", "music")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the page once, with the package in it; and lay out the example as it is here."""
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing or not Path("/usr/include/wasm32-wasi").exists():
+        pytest.skip("needs a compiler to WebAssembly: apt install clang lld wasi-libc")
+    folder = tmp_path_factory.mktemp("site")
+    build = ROOT / "web" / "build.py"
+    subprocess.run([sys.executable, build, "try", folder / "try"], check=True)
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copytree(folder / "try" / "core", folder / "build" / "web" / "core")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def core(site):
+    return site / "try" / "core"
+
+
+@pytest.fixture(scope="module")
+def microphone(tmp_path_factory):
+    return tmp_path_factory.mktemp("microphone") / "sound.wav"
+
+
+@pytest.fixture(scope="module")
+def browser(microphone):
+    with launched(microphone) as browser:
+        yield browser
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A plain file server, which says nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(site):
+    handler = functools.partial(Quiet, directory=site)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        stop(server)
+        thread.join()
+
+
+def stop(server):
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def open_page(browser, server):
+    """Open a page of the site; every error it met, and every request elsewhere, fails the test."""
+    contexts, errors = [], []
+    origin = f"http://127.0.0.1:{server.server_port}"
+
+    def open_page(path="try/", context=None, **options):
+        if context is None:
+            context = browser.new_context(
+                permissions=["microphone"], reduced_motion="reduce", locale="en-GB", **options
+            )
+            context.set_default_timeout(30_000)
+            context.on("request", note)
+            contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda text: text.type == "error" and errors.append(text.text))
+        page.goto(f"{origin}/{path}")
+        if path == "try/":
+            page.locator("#model:not(:empty)").wait_for()
+        return page
+
+    def note(request):
+        if not request.url.startswith((origin, "blob:", "data:")):
+            errors.append(f"asked for {request.url}")
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def clips(word, count=3):
+    return sorted((CLIPS / word).glob("flite-*.ogg"))[:count]
+
+
+def teach_files(page, word, paths):
+    page.locator("#word").fill(word)
+    page.locator("#files").set_input_files(paths)
+    page.locator("#file-list li", has_text=f"of “{word}” kept").wait_for()
+
+
+def taught(page):
+    """Word -> takes, as the page lists them."""
+    rows = page.locator("#word-list li")
+    return {
+        row.locator(".name").inner_text(): int(row.locator(".soft").first.inner_text().split()[0])
+        for row in rows.all()
+    }
+
+
+# The package.
+
+
+def node(script, folder, *given):
+    """Run a module in node; what it prints is JSON."""
+    if shutil.which("node") is None:
+        pytest.skip("needs node: apt install nodejs")
+    path = folder / "test.mjs"
+    path.write_text(script)
+    done = subprocess.run(["node", path, *map(str, given)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def write_samples(path, sounds):
+    """Write sounds (n,) float32 one after the other, and their lengths as JSON beside them."""
+    np.concatenate(sounds).astype("<f4").tofile(path)
+    path.with_suffix(".json").write_text(json.dumps([len(sound) for sound in sounds]))
+    return path
+
+
+READ = """
+import fs from 'node:fs';
+export function read(path) {
+  const all = new Float32Array(fs.readFileSync(path).buffer);
+  let at = 0;
+  return JSON.parse(fs.readFileSync(path.replace(/[.][^.]*$/, '.json')))
+    .map(n => all.subarray(at, at += n));
+}
+"""
+
+
+def test_every_method_of_the_package(core, tmp_path):
+    """In node, without a Worker: teach, ask, forget, rename, save and load; refusals have names."""
+    (tmp_path / "read.mjs").write_text(READ)
+    sounds = [files.read(path) for word in WORDS for path in clips(word, 4)]
+    found = node(
+        """
+        import fs from 'node:fs';
+        import {read} from './read.mjs';
+        const {Tapword, TapwordError} = await import(`${process.argv[2]}/index.js`);
+        const wasm = fs.readFileSync(`${process.argv[2]}/tapword.wasm`);
+        const words = ['lamp', 'kitchen', 'cafe\\u0301'], sounds = read(process.argv[3]);
+        const spotter = await Tapword.load(wasm);
+        const first = await spotter.predict(sounds[0]);
+        for (const [k, word] of words.entries()) {
+          for (const take of [0, 1, 2]) await spotter.learn(sounds[4 * k + take], word);
+        }
+        const whole = Int16Array.from(sounds[3], x => Math.round(x * 32768));
+        const heard = [await spotter.predict(whole)];
+        for (const k of [1, 2]) heard.push(await spotter.predict(sounds[4 * k + 3]));
+        const rejected = await spotter.reject(sounds[3]);
+        const known = await spotter.words(), bytes = await spotter.save();
+        await spotter.rename('lamp', 'light');
+        const renamed = await spotter.words();
+        await spotter.setSensitivity('light', 0.75);
+        const sensed = (await spotter.words())[0];
+        await spotter.forget('light');
+        const left = await spotter.words();
+        const other = await Tapword.load(wasm);
+        await other.load(bytes);
+        const again = await other.words();
+        const same = Buffer.compare(Buffer.from(await other.save()), Buffer.from(bytes)) === 0;
+        const damaged = bytes.slice();
+        damaged[damaged.length - 30] ^= 1;
+        const codes = [];
+        for (const bad of [
+          () => other.forget('gone'), () => other.learn(sounds[0], ' '),
+          () => other.learn(sounds[0], 'x'.repeat(300)),
+          () => other.learn(new Float32Array(0), 'x'),
+          () => other.learn(new Float32Array(16000).fill(NaN), 'x'),
+          () => other.learn(new Float32Array(100000), 'x'), () => other.load(damaged),
+          () => other.load(bytes.subarray(0, 20)), () => other.load(new Uint8Array(5_000_000)),
+          () => other.rename('lamp', 'kitchen'), () => other.rename('gone', 'y'),
+          () => other.setSensitivity('lamp', 2),
+        ]) {
+          const error = await bad().catch(error => error);
+          codes.push([error instanceof TapwordError, error.code, error.message]);
+        }
+        const untouched = JSON.stringify(await other.words()) === JSON.stringify(again);
+        console.log(JSON.stringify(
+          {first, heard, rejected, known, renamed, sensed, left, again, same, codes, untouched}));
+        """,
+        tmp_path,
+        core,
+        write_samples(tmp_path / "sounds.f32", sounds),
+    )
+    assert found["first"]["word"] is None
+    assert [answer["word"] for answer in found["heard"]] == ["lamp", "kitchen", "café"]
+    assert found["rejected"] == "lamp"
+    lamp, *others = found["known"]
+    assert (lamp["word"], lamp["count"], lamp["negatives"]) == ("lamp", 3, 1)
+    assert lamp["sensitivity"] == 0.5 and 0 < lamp["threshold"] < 1
+    assert [word["word"] for word in others] == ["kitchen", "café"]
+    assert found["renamed"] == [lamp | {"word": "light"}, *others]
+    assert found["sensed"]["sensitivity"] == 0.75
+    assert found["sensed"]["threshold"] < lamp["threshold"]
+    assert [word["word"] for word in found["left"]] == ["kitchen", "café"]
+    assert found["again"] == found["known"] and found["same"] and found["untouched"]
+    for refused, code, sentence in found["codes"]:
+        assert refused and code.startswith("TAPWORD_"), (code, sentence)
+        assert sentence and "TAPWORD" not in sentence
+    assert found["codes"][0][1] == "TAPWORD_UNKNOWN"
+    assert found["codes"][1][1] == found["codes"][2][1] == "TAPWORD_BAD_WORD"
+    assert found["codes"][3][1] == found["codes"][4][1] == "TAPWORD_BAD_AUDIO"
+
+
+def test_it_hears_what_python_hears(core, tmp_path):
+    """The same clips taught: the scores of others but for 8 bits, and the events of a stream."""
+    (tmp_path / "read.mjs").write_text(READ)
+    taught = [files.read(path) for word in WORDS for path in clips(word, 3)]
+    asked = [files.read(clips(word, 4)[3]) for word in WORDS]
+    pause = np.zeros(20_000, dtype=np.float32)
+    stream = np.concatenate([part for clip in asked for part in (pause, clip)] + [pause])
+    stream += 5e-4 * np.random.default_rng(0).standard_normal(len(stream), dtype=np.float32)
+    found = node(
+        """
+        import fs from 'node:fs';
+        import {read} from './read.mjs';
+        const {Tapword} = await import(`${process.argv[2]}/index.js`);
+        const spotter = await Tapword.load(fs.readFileSync(`${process.argv[2]}/tapword.wasm`));
+        const sounds = read(process.argv[3]), words = process.argv.slice(4);
+        for (const [k, sound] of sounds.slice(0, 9).entries()) {
+          await spotter.learn(sound, words[Math.floor(k / 3)]);
+        }
+        const scores = [], events = [], stream = sounds.at(-1);
+        for (const sound of sounds.slice(9, 12)) scores.push(await spotter.scores(sound));
+        await spotter.startStream();
+        for (let at = 0; at < stream.length; at += 1280) {
+          events.push(...await spotter.hear(stream.subarray(at, at + 1280)));
+        }
+        events.push(...await spotter.endStream());
+        console.log(JSON.stringify({scores, events, words: await spotter.words()}));
+        """,
+        tmp_path,
+        core,
+        write_samples(tmp_path / "sounds.f32", [*taught, *asked, stream]),
+        *WORDS,
+    )
+    whole = Spotter("tapword_ear")
+    whole.learn_many(taught, [word for word in WORDS for _ in range(3)])
+    spotter = for_device(whole)
+    scored = spotter.score_vectors(spotter.vectors(asked))
+    for ours, theirs in zip(found["scores"], scored, strict=True):
+        assert ours == pytest.approx(theirs.words, abs=0.05)
+    thresholds = {word["word"]: word["threshold"] for word in found["words"]}
+    assert thresholds == pytest.approx(spotter.thresholds(), abs=0.05)
+    detector = Detector(spotter)
+    events = [*detector(stream), *detector.flush()]
+    assert [event.word for event in events] == list(WORDS)
+    assert [event["word"] for event in found["events"]] == list(WORDS)
+    for event, heard in zip(events, found["events"], strict=True):
+        assert heard["score"] == pytest.approx(event.score, abs=0.05)
+        assert (heard["start"], heard["end"]) == pytest.approx((event.start_s, event.end_s))
+
+
+def test_the_package_is_laid_out_for_npm(core):
+    about = json.loads((core / "package.json").read_text())
+    assert all((core / name).exists() for name in [*about["files"], "README.md", "LICENSE"])
+    assert about["version"] != "0.0.0"
+    assert (core / "tapword.wasm").stat().st_size < 1_500_000
+    text = (core / "index.js").read_text()
+    methods = set(re.findall(r"^  (?:static )?(?:async )?(\w+)\(", text, re.MULTILINE))
+    types = (core / "index.d.ts").read_text()
+    declared = types[types.index("class Tapword {") :]
+    assert methods - {"constructor", "if", "for"} <= set(re.findall(r"(\w+)\(", declared))
+
+
+def test_takes_are_judged_as_by_the_studio(site, tmp_path):
+    """The endpointer of the page and that of Python say the same of the same recordings."""
+    (tmp_path / "read.mjs").write_text(READ)
+    rng = np.random.default_rng(0)
+    sounds = []
+    for path in sorted(CLIPS.glob("*/*_0.ogg"))[::63]:
+        clip = files.read(path)
+        quiet = np.zeros(12_000, dtype=np.float32)
+        room = np.concatenate([quiet, clip, quiet])
+        noise = rng.standard_normal(len(room), dtype=np.float32)
+        sounds += [clip, room, room + 0.001 * noise, 0.2 * room + 0.03 * noise]
+        sounds += [np.concatenate([room, room]), np.clip(20 * room, -1, 1)]
+        # Cut off, too quiet in a quiet room, and going on and on.
+        sounds += [room[: 12_000 + len(clip) // 2], 1e-3 * room, np.tile(clip, 8)[:160_000]]
+    sounds += [np.zeros(16_000, dtype=np.float32), np.tile(sounds[1], 4)[:160_000]]
+    found = node(
+        """
+        import {read} from './read.mjs';
+        const {Endpointer, examine} = await import(`${process.argv[2]}/endpoint.js`);
+        const said = read(process.argv[3]).map(sound => {
+          const {audio, ...take} = examine(sound);
+          const live = new Endpointer(), states = [];
+          for (let at = 0; at < sound.length; at += 1280) {
+            states.push(live.hear(sound.subarray(at, at + 1280)));
+          }
+          return {...take, length: audio.length, states};
+        });
+        console.log(JSON.stringify(said));
+        """,
+        tmp_path,
+        site / "try",
+        write_samples(tmp_path / "sounds.f32", sounds),
+    )
+    problems = set()
+    for sound, said in zip(sounds, found, strict=True):
+        take, live = examine(sound), Endpointer()
+        problems.add(said["problem"])
+        assert said["problem"] == take.problem
+        assert said["length"] == len(take.audio)
+        edges = [said["start_s"], said["end_s"], said["snr_db"]]
+        np.testing.assert_allclose(edges, [take.start_s, take.end_s, take.snr_db], atol=1e-3)
+        chunks = np.split(sound, range(1280, len(sound), 1280))
+        assert said["states"] == [live.hear(chunk) for chunk in chunks]
+    assert len(problems) > 5
+
+
+# The page.
+
+
+def test_teach_from_files_listen_reload(microphone, open_page):
+    page = open_page()
+    for word in WORDS:
+        teach_files(page, word, clips(word))
+    known = taught(page)
+    assert list(known) == list(WORDS) and min(known.values()) > 0
+    speak(microphone, ["kitchen"], gap_s=1.5)
+    page.locator("#listen-button").click()
+    event = page.locator("#events li").last
+    event.wait_for()
+    assert event.locator(".heard").inner_text() == "kitchen"
+    # It can be heard again, and put right.
+    event.get_by_role("button", name="That was wrong").click()
+    event.locator(".verdict.good", has_text="none of your words").wait_for()
+    event.get_by_role("button", name="Undo the correction").click()
+    event.get_by_text("Taken back").wait_for()
+    page.locator("#listen-button").click()
+    assert page.locator("#listen-button").get_attribute("aria-pressed") == "false"
+    page.reload()
+    page.locator("#word-list li").first.wait_for()
+    assert taught(page) == known
+
+
+def test_teach_by_voice(microphone, open_page):
+    """With the keyboard alone, five takes one after the other; each can be taken back."""
+    speak(microphone, ["lamp"])
+    page = open_page(viewport=PHONE)
+    page.locator("#word").focus()
+    page.keyboard.type("lamp")
+    for _ in range(5):
+        page.keyboard.press("Enter")
+        page.locator("#record.recording:focus").wait_for()
+        page.locator("#record.idle:focus, #again:focus").first.wait_for()
+        if page.locator("#record.idle").is_visible():
+            break
+    assert "“lamp” is ready: 5 takes" in page.locator("#verdict").inner_text()
+    page.get_by_role("button", name="Remove take 2").click()
+    page.locator("#undo[aria-label='Undo: a take of “lamp” removed']").wait_for()
+    assert taught(page) == {"lamp": 4}
+    page.get_by_label("Sensitivity: lamp").fill("0.7")
+    page.locator("#undo[aria-label='Undo: sensitivity of “lamp”']").click()
+    page.locator("#undo[aria-label='Undo: a take of “lamp” removed']").wait_for()
+    page.get_by_role("button", name="Rename: lamp").click()
+    page.get_by_label("New name").fill("light")
+    page.keyboard.press("Enter")
+    page.locator("#undo[aria-label='Undo: “lamp” renamed to “light”']").wait_for()
+    page.get_by_role("button", name="Forget: light").click()
+    assert "Undo brings it back" in page.locator("#dialog-text").inner_text()
+    page.get_by_role("button", name="Forget", exact=True).click()
+    page.get_by_text("No words yet").wait_for()
+    page.locator("#undo").click()
+    page.locator("#word-list .name", has_text="light").wait_for()
+    page.locator("#undo").click()
+    page.locator("#word-list .name", has_text="lamp").wait_for()
+    page.locator("#undo").click()
+    page.locator("#word-list li", has_text="lamp5 takes").wait_for()
+    page.locator("#undo").click()
+    page.locator("#word-list li", has_text="lamp4 takes").wait_for()
+
+
+def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
+    """In Python and, by way of it, in another browser; what is damaged changes nothing."""
+    page = open_page()
+    for word in WORDS[:2]:
+        teach_files(page, word, clips(word, 2))
+    known = taught(page)
+    with page.expect_download() as download:
+        page.locator("#download").click()
+    saved = tmp_path / "words.bin"
+    download.value.save_as(saved)
+    home, back = tmp_path / "home.tap", tmp_path / "back.bin"
+    assert run("import", saved, home)[0] == 0
+    assert tapword.load(home).words == known
+    assert run("export", home, back)[0] == 0
+    other = open_page()
+    other.locator("#upload-file").set_input_files(back)
+    other.get_by_role("button", name="Use it").click()
+    other.locator("#word-list li").first.wait_for()
+    assert taught(other) == known
+    damaged = bytearray(saved.read_bytes())
+    damaged[-30] ^= 1
+    (tmp_path / "damaged.bin").write_bytes(damaged)
+    # A model whose covariance is kept in full has other parts than the page.
+    full = Spotter("tapword_ear")
+    full.learn(clips("lamp")[0], "lamp")
+    full.save(tmp_path / "full.tap")
+    assert run("export", tmp_path / "full.tap", tmp_path / "full.bin", "--exact")[0] == 0
+    for bad, said in (
+        (tmp_path / "damaged.bin", "This is no file of words, or it is damaged."),
+        (clips("lamp")[0], "This is no file of words, or it is damaged."),
+        (tmp_path / "full.bin", "This file is of a model with other parts"),
+    ):
+        other.locator("#upload-file").set_input_files(bad)
+        assert "take the place of the 2 words here" in other.locator("#dialog-text").inner_text()
+        other.get_by_role("button", name="Replace all").click()
+        other.locator("#dialog-title", has_text="That did not work").wait_for()
+        assert said in other.locator("#dialog-text").inner_text()
+        other.get_by_role("button", name="All right").click()
+    assert taught(other) == known
+
+
+def test_words_of_another_version_are_not_lost(open_page, tmp_path):
+    page = open_page()
+    page.evaluate("import('./store.js').then(store => store.write(new Uint8Array([1, 2, 3])))")
+    page.reload()
+    problem = page.locator("#problem", has_text="cannot be read")
+    problem.wait_for()
+    with page.expect_download() as download:
+        problem.get_by_role("button", name="Save as a file").click()
+    download.value.save_as(tmp_path / "before.bin")
+    assert (tmp_path / "before.bin").read_bytes() == bytes([1, 2, 3])
+    teach_files(page, "lamp", clips("lamp", 2))
+    page.reload()
+    page.locator("#word-list li", has_text="lamp").wait_for()
+    assert not page.locator("#problem").is_visible()
+
+
+def test_two_tabs_show_the_same_words(open_page):
+    page = open_page()
+    other = open_page(context=page.context)
+    teach_files(page, "lamp", clips("lamp", 2))
+    other.locator("#word-list li").first.wait_for()
+    assert taught(other) == taught(page)
+
+
+def test_without_a_network(open_page, server):
+    """Once it was open, the page needs its server no more."""
+    page = open_page()
+    teach_files(page, "lamp", clips("lamp", 2))
+    page.evaluate("navigator.serviceWorker.ready")
+    page.wait_for_function("() => navigator.serviceWorker.controller")
+    known = taught(page)
+    stop(server)
+    page.reload()
+    page.locator("#word-list li").first.wait_for()
+    assert taught(page) == known
+
+
+@pytest.mark.parametrize("locale", ["de-DE", "fr-FR"])
+def test_it_speaks_the_browsers_language(browser, server, locale):
+    context = browser.new_context(locale=locale, viewport=PHONE)
+    page = context.new_page()
+    page.goto(f"http://127.0.0.1:{server.server_port}/try/")
+    page.locator("#model:not(:empty)").wait_for()
+    assert page.locator("html").get_attribute("lang") == locale[:2]
+    text = page.locator("body").inner_text()
+    assert "undefined" not in text and "studio" not in text.lower()
+    for width in (320, 390, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+
+
+def test_people_who_cannot_see_it_can_use_it(open_page):
+    rules = ROOT / "build" / "axe" / "package" / "axe.min.js"
+    if not rules.exists():
+        pytest.skip("needs axe-core: make axe")
+    page = open_page()
+    teach_files(page, "lamp", clips("lamp", 2))
+    # Not by the address, which the page's own rule forbids.
+    page.evaluate(rules.read_text())
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = page.evaluate("axe.run()")["violations"]
+        assert not [(one["id"], one["nodes"][0]["html"]) for one in found]
+
+
+# The package in a page, and the example.
+
+
+def test_a_page_of_ones_own(open_page, site):
+    """Buffers and nodes of any rate, in a Worker; refusals have their names there, too."""
+    shutil.copy(clips("lamp")[0], site / "examples" / "web" / "lamp.ogg")
+    page = open_page("examples/web/")
+    page.locator("#heard").wait_for(state="attached")
+    # Browsers make no sound, nor hear any, before somebody touched the page.
+    page.locator("#word").click()
+    found = page.evaluate(
+        """async () => {
+          const {Tapword, record} = await import('/build/web/core/index.js');
+          const spotter = await Tapword.load('/build/web/core/tapword.wasm');
+          const context = new AudioContext({sampleRate: 44100});
+          const file = await (await fetch('./lamp.ogg')).arrayBuffer();
+          const said = await context.decodeAudioData(file);
+          const buffer = context.createBuffer(1, 4 * 44100, 44100);
+          buffer.copyToChannel(said.getChannelData(0), 0, 44100);
+          await spotter.learn(said, 'lamp');
+          const play = () => {
+            const source = new AudioBufferSourceNode(context, {buffer});
+            source.start();
+            return source;
+          };
+          const asked = await spotter.predict(await record(play(), 2.5));
+          const {event, listening} = await new Promise((yes, no) => {
+            const listening = spotter.listen(play(), event => yes({event, listening}), no);
+            listening.catch(no);
+          });
+          await (await listening).stop();
+          const refused = await spotter.forget('gone').catch(({name, code}) => [name, code]);
+          const late = spotter.words();
+          spotter.close();
+          return {asked, event, refused, rate: context.sampleRate,
+            closed: await late.then(() => false, () => true)};
+        }"""
+    )
+    assert found["rate"] == 44_100
+    assert found["asked"]["word"] == found["event"]["word"] == "lamp"
+    assert 0.8 < found["event"]["start"] < found["event"]["end"] < 2.5
+    assert found["refused"] == ["TapwordError", "TAPWORD_UNKNOWN"]
+    assert found["closed"]
+
+
+def test_the_example(microphone, open_page):
+    # Whenever its recording begins, a whole word lies in it.
+    speak(microphone, ["lamp"])
+    page = open_page("examples/web/")
+    page.get_by_role("button", name="Teach").click()
+    page.locator("#heard", has_text="lamp").wait_for()

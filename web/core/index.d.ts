@@ -1,0 +1,90 @@
+/** Samples at 16 kHz, floats in [-1, 1] or of 16 bits; or a buffer of any rate. */
+export type Sound = Float32Array | Int16Array | AudioBuffer;
+
+export interface Word {
+  word: string;
+  /** Takes it was taught. */
+  count: number;
+  /** Sounds that were taught as not this word. */
+  negatives: number;
+  /** From 0 to 1, how readily it is heard. */
+  sensitivity: number;
+  /** The score from which it counts as said. */
+  threshold: number;
+}
+
+export interface Prediction {
+  /** The word that was said; null where none of them was. */
+  word: string | null;
+  score: number;
+}
+
+export interface HeardEvent {
+  word: string;
+  score: number;
+  /** Seconds since the stream began. */
+  start: number;
+  end: number;
+}
+
+export interface Listening {
+  stop(): Promise<void>;
+}
+
+export const RATE: 16000;
+
+/** What the core refuses: `code` is the name of the C code, the message a plain sentence. */
+export class TapwordError extends Error {
+  readonly code: string;
+}
+
+/** So many seconds of what is to be learned or asked. */
+export function record(source: MediaStream | AudioNode, seconds: number): Promise<Int16Array>;
+
+export class Tapword {
+  private constructor();
+
+  /** From tapword.wasm: its address, its bytes or a module; the one beside index.js by default. */
+  static load(source?: string | URL | BufferSource | WebAssembly.Module): Promise<Tapword>;
+
+  /** Learn a clip of a word, known or new; the clip is not kept. */
+  learn(audio: Sound, word: string): Promise<void>;
+  /** Learn that a clip is none of the words; the word that it was nearest to, or null. */
+  reject(audio: Sound): Promise<string | null>;
+  /** The word that is said in a clip; with `closed`, the nearest one whatever was said. */
+  predict(audio: Sound, options?: {closed?: boolean}): Promise<Prediction>;
+  /** Word -> its score in a clip. */
+  scores(audio: Sound): Promise<Record<string, number>>;
+  /** How readily words that are still to come will be heard. */
+  sensitivity(): Promise<number>;
+  /** From 0 to 1: hear a word more readily or less; all of them where it is null. */
+  setSensitivity(word: string | null, value: number): Promise<void>;
+  /** Listen until `stop` is called. Without `onError`, what goes wrong is thrown. */
+  listen(
+    source: MediaStream | AudioNode,
+    onEvent: (event: HeardEvent) => void,
+    onError?: (error: Error) => void,
+  ): Promise<Listening>;
+  /** Remove a word and its negatives. */
+  forget(word: string): Promise<void>;
+  /** Call a word otherwise, by a name that no other word has. */
+  rename(word: string, now: string): Promise<void>;
+  words(): Promise<Word[]>;
+  /** What was taught, as bytes that `load`, a device and `tapword import` read. */
+  save(): Promise<Uint8Array>;
+  /** Take over what was saved in the place of all words; where it cannot be read, these stay. */
+  load(bytes: Uint8Array | ArrayBuffer): Promise<void>;
+
+  /** Begin a stream anew; `hear` takes its next samples, any number of them. */
+  startStream(): Promise<void>;
+  hear(chunk: Float32Array | Int16Array): Promise<HeardEvent[]>;
+  /** So many samples of it were lost. */
+  gap(samples: number): Promise<void>;
+  /** Word -> its score in what `hear` scored last; null where that was nothing. */
+  heardScores(): Promise<Record<string, number> | null>;
+  /** The stream is over: what was still to come of it. */
+  endStream(): Promise<HeardEvent[]>;
+
+  /** Let go of the thread and all that is in it. */
+  close(): void;
+}

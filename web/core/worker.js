@@ -1,0 +1,18 @@
+// The core in a thread of its own: calls in, answers out, in their order.
+
+import {Core} from './core.js';
+
+let core = null;
+let turn = Promise.resolve();
+
+onmessage = ({data: {id, method, given}}) => {
+  turn = turn.then(async () => {
+    try {
+      if (method === 'open') core = await Core.open(given[0]);
+      const value = method === 'open' ? null : core[method](...given);
+      postMessage({id, value});
+    } catch ({name, code, message}) {
+      postMessage({id, error: {name, code, message}});
+    }
+  });
+};
