@@ -71,7 +71,7 @@ def _kernel(length: float, ratio: Fraction) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _heard(n: int, place: int, length: float) -> np.ndarray:
-    """What becomes of n samples of which one is 1."""
+    """Give what becomes of n samples of which one is 1."""
     clip = np.zeros(n, dtype=np.float32)
     clip[place] = 1.0
     return soxr.resample(clip, SAMPLE_RATE, SAMPLE_RATE * length)
