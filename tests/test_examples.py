@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tapword import registry
+
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "continual_learning.ipynb"
 CHANCE = 100 / 18
 
@@ -16,19 +18,22 @@ def cells():
     return [("".join(cell["source"]), cell["metadata"].get("tags", [])) for cell in code]
 
 
-def run(cells, *libraries: str) -> dict:
-    """What the cells leave behind that need nothing, or these libraries."""
-    space: dict = {}
-    for source, tags in cells:
-        if set(tags) <= set(libraries):
+@pytest.fixture(scope="module")
+def plain(cells):
+    """What the cells leave behind that need no other library."""
+    return run(cells, [], {})
+
+
+def run(cells, tags: list[str], before: dict) -> dict:
+    space = dict(before)
+    for source, needs in cells:
+        if needs == tags:
             exec(compile(source, NOTEBOOK.name, "exec"), space)
     return space
 
 
-def test_scikit_learn(cells):
-    from tapword import registry
-
-    found = run(cells)
+def test_scikit_learn(plain):
+    found = plain
     assert set(registry.classes("learners")) < set(found["cross_validated"])
     # Numbers that are standardised may be negative, which sovr is not made for.
     assert min(x for name, x in found["cross_validated"].items() if name != "sovr") > 70
@@ -42,18 +47,18 @@ def test_scikit_learn(cells):
 
 
 @pytest.mark.filterwarnings("default")
-def test_river(cells):
+def test_river(cells, plain):
     pytest.importorskip("river", reason="river is not installed")
-    found = run(cells, "river")
+    found = run(cells, ["river"], plain)
     assert 0.8 < found["progressed"]["cosine"] <= 1
     [bayes] = found["rivers"]
     assert bayes.acc > 2 * CHANCE and "GaussianNB" in bayes.learner
 
 
 @pytest.mark.filterwarnings("default")
-def test_avalanche(cells):
+def test_avalanche(cells, plain):
     pytest.importorskip("avalanche", reason="Avalanche is not installed")
-    found = run(cells, "avalanche")
+    found = run(cells, ["avalanche"], plain)
     theirs, same = found["avalanches"]
     # Once all words are taught, the reference is this very rule.
     assert theirs.learner == "Avalanche's StreamingLDA" and theirs.acc == pytest.approx(same.acc)

@@ -23,6 +23,7 @@ from tapword.errors import InputError
 # How often a sample of something is drawn again for an interval.
 RESAMPLED = 1000
 
+
 def accuracy(right: Sequence[bool] | np.ndarray) -> float:
     """Share of samples (n,), n >= 1, that were recognised, in percent."""
     right = np.asarray(right)

@@ -67,8 +67,9 @@ class Result(Combination):
 
     `matrix` is the accuracy on each task (column) after each task (row), None above the diagonal
     and for a task without test clips; `acc_speakers_ci` is the 95% interval of `acc` had other
-    people like those of the test clips spoken, None where nobody knows who did; `confusion` holds (word, what it was taken for, clips), most
-    frequent first; `error` says why the learner refused, and the numbers are None then.
+    people like those of the test clips spoken, None where nobody knows who did; `confusion` holds
+    (word, what it was taken for, clips), most frequent first; `error` says why the learner refused,
+    and the numbers are None then.
     """
 
     acc: float | None = None

@@ -121,7 +121,7 @@ class Stream:
                 registry.build("learners", one)
             else:
                 foreign.require_classifier(one)
-        kept = np.flatnonzero(np.isin(split.test_words, split.train_words))
+        kept = np.flatnonzero(np.isin(split.test_words, split.train_words)).tolist()
         if not len(kept):
             raise InputError("no test clip is of a word that is taught")
         words = [split.test_words[index] for index in kept]
