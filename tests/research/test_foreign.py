@@ -16,7 +16,7 @@ def test_a_classifier_of_ours_from_outside_is_the_learner_itself(split):
     ours, theirs = Stream(orderings=2).run(split, ["slda", model])
     assert theirs.learner == "WordClassifier(learner='slda')"
     assert (theirs.acc, theirs.forg, theirs.matrix) == (ours.acc, ours.forg, ours.matrix)
-    assert theirs.state_bytes > ours.state_bytes
+    assert theirs.state_bytes is None
     # Copies learned, one for each ordering.
     assert not hasattr(model, "learner_")
 
@@ -44,14 +44,6 @@ def test_several_processes_give_the_same(split):
     models = [WordClassifier("perceptron")]
     one, two = (Stream(orderings=2).run(split, models, jobs=jobs)[0] for jobs in (1, 2))
     assert one.acc == two.acc and one.matrix == two.matrix
-
-
-def test_the_state_is_unknown_of_what_cannot_be_pickled(split):
-    class Local(WordClassifier):
-        pass
-
-    [result] = Stream(orderings=1).run(split, [Local("ncm")])
-    assert result.state_bytes is None and result.acc > 85
 
 
 @pytest.mark.parametrize("nonsense", [SGDClassifier, object(), 3])

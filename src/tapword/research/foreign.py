@@ -2,14 +2,12 @@
 
 import copy
 import inspect
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.learners.base import StateBytes
 
 
 class Foreign:
@@ -42,13 +40,8 @@ class Foreign:
         return list(self._model.predict(X))
 
     @property
-    def state_bytes(self) -> StateBytes | None:
-        """Bytes of the model once it is pickled; None where it cannot be."""
-        try:
-            size = len(pickle.dumps(self._model))
-        except (pickle.PicklingError, TypeError, AttributeError):
-            return None
-        return StateBytes(size, size, 0)
+    def state_bytes(self) -> None:
+        """How much it keeps cannot be told from outside."""
 
 
 def require_classifier(model: Any) -> None:
