@@ -333,6 +333,15 @@ def test_isqrt_cov_approaches_the_square_root():
     assert np.abs(pooling("isqrt_cov").pool(frames) - root).max() < 0.1
 
 
+def test_isqrt_cov_does_not_hang_on_the_offset():
+    # Multiples of 1/64, so that float32 holds them beside the offset as well.
+    frames = np.round(64 * np.random.default_rng(0).standard_normal((30, 4))) / 64
+    pooled = pooling("isqrt_cov").pool(frames)
+    np.testing.assert_allclose(pooling("isqrt_cov").pool(frames + 2**16), pooled, rtol=1e-4)
+    still = pooling("isqrt_cov").pool(np.full((30, 4), 0.1))
+    assert still.dtype == np.float32 and not still.any()
+
+
 def test_isqrt_cov_by_hand():
     # Covariance I / 2 in two channels, trace 1; one step of y = 1/2 gives 1/2 * (3 - 1/2) / 2.
     frames = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
