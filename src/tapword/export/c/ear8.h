@@ -12,15 +12,20 @@
 #include <arm_acle.h>
 /* Four products by two instructions, where ARM's small cores have them. */
 #define TAPWORD_DOT tapword_dot
+static int16x2_t tapword_odd(int8x4_t bytes)
+{
+    int16x2_t numbers;
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(numbers) : "r"(bytes));
+    return numbers;
+}
+
 static int32_t tapword_four(const int8_t *x, const int8_t *weights, int32_t sum)
 {
-    uint32_t a, b;
+    int8x4_t a, b;
     memcpy(&a, x, sizeof a);
     memcpy(&b, weights, sizeof b);
-    sum = __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
-    a = a >> 8 | a << 24;
-    b = b >> 8 | b << 24;
-    return __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
+    sum = __smlad(__sxtb16(a), __sxtb16(b), sum);
+    return __smlad(tapword_odd(a), tapword_odd(b), sum);
 }
 
 static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
@@ -38,24 +43,24 @@ static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
 #define TAPWORD_DOT tapword_dot
 typedef int8_t tapword_8x8 __attribute__((vector_size(8)));
 typedef int16_t tapword_8x16 __attribute__((vector_size(16)));
-typedef int32_t tapword_8x32 __attribute__((vector_size(32)));
+typedef int32_t tapword_4x32 __attribute__((vector_size(16)));
+typedef uint32_t tapword_4x32u __attribute__((vector_size(16)));
 static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
 {
-    tapword_8x32 sums = {0};
-    int32_t sum = 0;
+    tapword_4x32 sums = {0};
     size_t i;
     for (i = 0; i < n; i += 8) {
         tapword_8x8 a, b;
+        tapword_8x16 products;
         memcpy(&a, x + i, sizeof a);
         memcpy(&b, weights + i, sizeof b);
-        sums += __builtin_convertvector(__builtin_convertvector(a, tapword_8x16) *
-                                            __builtin_convertvector(b, tapword_8x16),
-                                        tapword_8x32);
+        products = __builtin_convertvector(a, tapword_8x16);
+        products *= __builtin_convertvector(b, tapword_8x16);
+        /* Two products in every 32 bits. */
+        sums += (tapword_4x32)products >> 16;
+        sums += (tapword_4x32)((tapword_4x32u)products << 16) >> 16;
     }
-    for (i = 0; i < 8; i++) {
-        sum += sums[i];
-    }
-    return sum;
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }
 #else
 #define TAPWORD_DOT tapword_dot
