@@ -21,6 +21,8 @@ WINDOW = round(CLIP_S * SAMPLE_RATE)
 STEPS_PER_S = SAMPLE_RATE // HOP
 # Steps on either side of a window's middle.
 HALF = WINDOW // 2 // HOP
+# Steps on either side of a point that its level is taken over, for the noise floor.
+FLOOR = 5
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ class Segmenter:
         return _level_db(energy) >= least
 
     def _follow_floor(self, point: int) -> None:
-        around = self._energy[max(0, point - 5) : point + 5]
+        around = self._energy[max(0, point - FLOOR) : point + FLOOR]
         # No lower than matters: from digital silence it would take half a minute to a room's noise.
         quietest = self.search.silence_db - self.search.gate_db
         level = max(_level_db(around), quietest) if len(around) else quietest

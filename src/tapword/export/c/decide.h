@@ -73,7 +73,8 @@ static int tapword_holds(const tapword_said *phrase, const tapword_said *word)
 static int tapword_pauses(const tapword_listener *l, int64_t centre)
 {
     int64_t apart = centre - l->last_centre;
-    return l->last.word[0] != 0 && (apart <= 0 || (double)apart < TAPWORD_REFRACTORY_S * TAPWORD_SAMPLE_RATE);
+    int soon = apart <= 0 || (double)apart < TAPWORD_REFRACTORY_S * TAPWORD_SAMPLE_RATE;
+    return l->last.word[0] != 0 && soon;
 }
 
 /* Whether a word is the last one's utterance, seen through another window. Two utterances need at
@@ -89,7 +90,7 @@ static int tapword_repeats(const tapword_listener *l, const tapword_said *said, 
     if ((end - start) * TAPWORD_SAMPLE_RATE < (double)(centre - l->last_centre)) {
         return 1;
     }
-    return strcmp(said->word, last->word) == 0 && said->score - last->score >= TAPWORD_RISE;
+    return strcmp(said->word, last->word) == 0 && said->score - last->score >= TAPWORD_RISE_SCORE;
 }
 
 /* Append to a row of TAPWORD_WAITING; of more than that the oldest is lost. */

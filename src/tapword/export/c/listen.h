@@ -16,10 +16,10 @@ static int tapword_want_short(const tapword *t, tapword_listener *l)
 static int tapword_judge_window(tapword *t, tapword_listener *l, int64_t centre, int64_t beside)
 {
     int64_t point = centre + beside, start, end, sample = l->first + centre * TAPWORD_HOP;
-    size_t ago = (size_t)(l->steps - point + TAPWORD_HALF) * TAPWORD_HOP;
+    size_t ago = (size_t)(l->steps - point + TAPWORD_SEARCH_HALF) * TAPWORD_HOP;
     tapword_said said;
     int word;
-    if (!tapword_is_loud(l, point - TAPWORD_HALF / 2, point + TAPWORD_HALF / 2) ||
+    if (!tapword_is_loud(l, point - TAPWORD_SEARCH_HALF / 2, point + TAPWORD_SEARCH_HALF / 2) ||
         tapword_pauses(l, sample) || !tapword_want_short(t, l)) {
         return 0;
     }
@@ -36,7 +36,7 @@ static int tapword_judge_window(tapword *t, tapword_listener *l, int64_t centre,
             return 0;
         }
     }
-    if (beside == 0 && tapword_best_said(t, l, TAPWORD_CLOSE) >= 0) {
+    if (beside == 0 && tapword_best_said(t, l, TAPWORD_CLOSE_SCORE) >= 0) {
         l->unclear[l->unclears++] = centre;
     }
     return 0;
@@ -45,8 +45,8 @@ static int tapword_judge_window(tapword *t, tapword_listener *l, int64_t centre,
 /* A step was heard: look at the windows that are whole with it. 0 or an error. */
 static int tapword_look_at_windows(tapword *t, tapword_listener *l)
 {
-    static const int beside[TAPWORD_BESIDES] = {TAPWORD_BESIDE};
-    int64_t point = l->steps - TAPWORD_HALF, near = point - TAPWORD_APART;
+    static const int beside[TAPWORD_SEARCH_BESIDES] = {TAPWORD_SEARCH_BESIDE};
+    int64_t point = l->steps - TAPWORD_SEARCH_HALF, near = point - TAPWORD_SEARCH_APART;
     int error = 0;
     size_t i;
     if (point < 0) {
@@ -57,18 +57,18 @@ static int tapword_look_at_windows(tapword *t, tapword_listener *l)
         error = tapword_judge_window(t, l, point, 0);
         l->centre = point;
     }
-    if (error == 0 && tapword_is_centre(l, near, TAPWORD_NEAR)) {
+    if (error == 0 && tapword_is_centre(l, near, TAPWORD_SEARCH_NEAR)) {
         int64_t apart = near > l->centre ? near - l->centre : l->centre - near;
-        int crowded = apart > TAPWORD_APART_IN_CROWD && tapword_is_crowded(l, near);
-        if (apart > TAPWORD_APART || crowded) {
+        int crowded = apart > TAPWORD_SEARCH_APART_IN_CROWD && tapword_is_crowded(l, near);
+        if (apart > TAPWORD_SEARCH_APART || crowded) {
             error = tapword_judge_window(t, l, near, 0);
         }
     }
-    while (error == 0 && l->unclears > 0 && l->unclear[0] <= point - TAPWORD_FARTHEST) {
+    while (error == 0 && l->unclears > 0 && l->unclear[0] <= point - TAPWORD_SEARCH_FARTHEST) {
         int64_t centre = l->unclear[0];
         memmove(l->unclear, l->unclear + 1, --l->unclears * sizeof *l->unclear);
         if (tapword_is_crowded(l, centre)) {
-            for (i = 0; error == 0 && i < TAPWORD_BESIDES; i++) {
+            for (i = 0; error == 0 && i < TAPWORD_SEARCH_BESIDES; i++) {
                 error = tapword_judge_window(t, l, centre, beside[i]);
             }
         }
@@ -134,7 +134,7 @@ static void tapword_begin(tapword_listener *l, int64_t first)
     l->last.word[0] = l->rising.word[0] = l->phrase.word[0] = 0;
     l->first = first;
     l->steps = 0;
-    l->centre = -TAPWORD_HALF;
+    l->centre = -TAPWORD_SEARCH_HALF;
     l->step_energy = 0.0;
     l->floor_db = HUGE_VAL;
     l->phrases = l->filled = l->place = l->step_place = l->unclears = 0;
@@ -169,7 +169,7 @@ int tapword_listen(tapword *t, tapword_listener *l, const float *audio, size_t n
 
 int tapword_listen_end(tapword *t, tapword_listener *l, tapword_event *events, size_t room)
 {
-    size_t silence = TAPWORD_FLUSH;
+    size_t silence = TAPWORD_SEARCH_FLUSH;
     int given;
     tapword_follow_phrases(t, l);
 #if TAPWORD_PHRASE_HOPS

@@ -11,7 +11,8 @@
 #endif
 /* How much is kept of a stream: steps of TAPWORD_HOP samples, since windows are looked at late and
    beside where they were found; frames of the ear; and samples, of which both are made. */
-#define TAPWORD_KEPT_STEPS (2 * TAPWORD_HALF + TAPWORD_APART + 2 * TAPWORD_FARTHEST)
+#define TAPWORD_KEPT_STEPS \
+    (2 * TAPWORD_SEARCH_HALF + TAPWORD_SEARCH_APART + 2 * TAPWORD_SEARCH_FARTHEST)
 #define TAPWORD_KEPT_FRAMES (TAPWORD_PHRASE_HOPS + TAPWORD_STRETCH_STEP)
 #if TAPWORD_PHRASE_HOPS && TAPWORD_KEPT_FRAMES * TAPWORD_EAR_HOP > TAPWORD_KEPT_STEPS * TAPWORD_HOP
 #define TAPWORD_KEPT_SAMPLES (TAPWORD_KEPT_FRAMES * TAPWORD_EAR_HOP)
@@ -42,7 +43,7 @@ typedef struct {
     int64_t centre;       /* the last step around which a window lay */
     int64_t last_centre;  /* of the last word, in samples */
     double energy[TAPWORD_KEPT_STEPS], step_energy, floor_db;
-    int64_t unclear[2 * (TAPWORD_FARTHEST + 1)]; /* centres of windows to be looked at beside */
+    int64_t unclear[2 * (TAPWORD_SEARCH_FARTHEST + 1)]; /* centres that are to be looked beside */
     tapword_said last, phrase, rising; /* the last word and phrase, and one that is being said */
     tapword_said waiting[TAPWORD_WAITING], due[TAPWORD_WAITING];
 #if TAPWORD_PHRASE_HOPS

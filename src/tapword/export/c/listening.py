@@ -4,14 +4,14 @@ import math
 from typing import Any
 
 from tapword.audio.align import MARGIN_S
-from tapword.audio.files import PEAK_LIMIT, SAMPLE_RATE
+from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.tapword_ear import HOP
 from tapword.export.c.ear import ear_floats
 from tapword.export.c.tables import Tables
 from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE
 from tapword.listening.detector import CLOSE_SCORE, LATE_S, SILENCE_S, STRETCH_SCORE
 from tapword.listening.phrases import STEP_S, Grid
-from tapword.listening.segmenter import HALF, SEARCH, STEPS_PER_S, Segmenter, steps
+from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
 from tapword.spotter import lengths
 from tapword.spotter.lengths import CLIP_S, LONGEST_S
 from tapword.spotter.spotter import Spotter
@@ -37,24 +37,24 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
     return {
         "LISTEN": 1,
         "SAMPLE_RATE": SAMPLE_RATE,
-        "PEAK": f"{PEAK_LIMIT}f",
         "CLIP_S": CLIP_S,
-        "HALF": HALF,
-        "NEAR": steps(SEARCH.near_ms),
-        "APART": steps(SEARCH.apart_ms),
-        "APART_IN_CROWD": steps(SEARCH.apart_in_crowd_ms),
-        "BESIDE": ", ".join(map(str, beside)),
-        "BESIDES": len(beside),
-        "FARTHEST": max(beside),
-        "ALONE_DB": f"({SEARCH.alone_db})",
-        "GATE_DB": SEARCH.gate_db,
-        "SILENCE_DB": f"({SEARCH.silence_db})",
-        "FLOOR_RISE_DB": SEARCH.floor_rise_db_per_s / STEPS_PER_S,
-        "LOUD": 10 ** (-SEARCH.extent_db / 10),
-        "FLUSH": Segmenter().flush_samples,
+        "SEARCH_HALF": HALF,
+        "SEARCH_NEAR": steps(SEARCH.near_ms),
+        "SEARCH_APART": steps(SEARCH.apart_ms),
+        "SEARCH_APART_IN_CROWD": steps(SEARCH.apart_in_crowd_ms),
+        "SEARCH_BESIDE": ", ".join(map(str, beside)),
+        "SEARCH_BESIDES": len(beside),
+        "SEARCH_FARTHEST": max(beside),
+        "SEARCH_ALONE_DB": f"({SEARCH.alone_db})",
+        "SEARCH_GATE_DB": SEARCH.gate_db,
+        "SEARCH_SILENCE_DB": f"({SEARCH.silence_db})",
+        "SEARCH_FLOOR": FLOOR,
+        "SEARCH_FLOOR_RISE_DB": SEARCH.floor_rise_db_per_s / STEPS_PER_S,
+        "SEARCH_LOUD": 10 ** (-SEARCH.extent_db / 10),
+        "SEARCH_FLUSH": Segmenter().flush_samples,
         "REFRACTORY_S": REFRACTORY_S,
-        "RISE": f"{RISE_SCORE}f",
-        "CLOSE": f"{CLOSE_SCORE}f",
+        "RISE_SCORE": f"{RISE_SCORE}f",
+        "CLOSE_SCORE": f"{CLOSE_SCORE}f",
         "WAITING": WAITING,
         "PHRASE_PRIOR": lengths.PRIOR,
         "PHRASE_SPREAD": lengths.SPREAD,
@@ -69,17 +69,18 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "STRETCH_STEP": grid.step,
         "STRETCH_APART": grid.apart,
         "STRETCH_LEAD": grid.lead,
-        "STRETCH_CLOSE": f"{STRETCH_SCORE}f",
+        "STRETCH_SCORE": f"{STRETCH_SCORE}f",
         "STRETCH_LONGEST": grid.lengths[-1],
     }
 
 
 def listener_bytes(settings: dict[str, Any]) -> int:
     """Bytes of the structure in listener.h, where a double is aligned to 8 bytes."""
-    steps_kept = 2 * settings["HALF"] + settings["APART"] + 2 * settings["FARTHEST"]
+    half, apart, farthest = (settings[f"SEARCH_{x}"] for x in ("HALF", "APART", "FARTHEST"))
+    steps_kept = 2 * half + apart + 2 * farthest
     frames = settings["STRETCH_LONGEST"] + settings["STRETCH_STEP"]
     samples = max(frames * settings["EAR_HOP"], steps_kept * settings["HOP"])
-    unclear = 2 * (settings["FARTHEST"] + 1)
+    unclear = 2 * (farthest + 1)
     said = 16 + -(-(8 + settings["NAME_BYTES"]) // 8) * 8
     longs = 4 + 4 + steps_kept + 2 + unclear
     words = ear_floats(settings) + frames * settings["FRAME"] + 4 + 7

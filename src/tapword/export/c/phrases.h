@@ -9,8 +9,8 @@
 static void tapword_span(const tapword *t, size_t k, double *shortest, double *longest)
 {
     double prior = TAPWORD_PHRASE_PRIOR, seconds = exp((double)t->lengths[k][0]);
-    double squares = (double)t->lengths[k][1] + prior * TAPWORD_PHRASE_SPREAD * TAPWORD_PHRASE_SPREAD;
-    double spread = sqrt(squares / ((double)t->counts[k] + prior));
+    double expected = prior * TAPWORD_PHRASE_SPREAD * TAPWORD_PHRASE_SPREAD;
+    double spread = sqrt(((double)t->lengths[k][1] + expected) / ((double)t->counts[k] + prior));
     double reach = exp(TAPWORD_PHRASE_REACH * spread);
     reach = reach > TAPWORD_PHRASE_LEAST_REACH ? reach : TAPWORD_PHRASE_LEAST_REACH;
     *shortest = seconds / reach > TAPWORD_CLIP_S ? seconds / reach : TAPWORD_CLIP_S;
@@ -153,7 +153,7 @@ static size_t tapword_best_stretch(tapword *t, tapword_listener *l, int64_t *sta
         most = tapword_stretch_margin(t, l, *start, best);
         most -= tapword_level(t->vector, best * TAPWORD_EAR_HOP);
     }
-    return most < -TAPWORD_STRETCH_CLOSE ? 0 : best;
+    return most < -TAPWORD_STRETCH_SCORE ? 0 : best;
 }
 
 /* Whether two phrases are one utterance: one holds the other's middle, or it comes too soon. */

@@ -38,8 +38,8 @@ static double tapword_level_db(const tapword_listener *l, int64_t first, int64_t
 /* Whether steps stand out from the noise. */
 static int tapword_is_loud(const tapword_listener *l, int64_t first, int64_t end)
 {
-    double least = l->floor_db + TAPWORD_GATE_DB;
-    least = least > TAPWORD_SILENCE_DB ? least : TAPWORD_SILENCE_DB;
+    double least = l->floor_db + TAPWORD_SEARCH_GATE_DB;
+    least = least > TAPWORD_SEARCH_SILENCE_DB ? least : TAPWORD_SEARCH_SILENCE_DB;
     return tapword_level_db(l, first, end) >= least;
 }
 
@@ -47,21 +47,23 @@ static int tapword_is_loud(const tapword_listener *l, int64_t first, int64_t end
 static void tapword_follow_floor(tapword_listener *l, int64_t point)
 {
     /* No lower than matters: from digital silence it would take half a minute to a room's noise. */
-    double quietest = TAPWORD_SILENCE_DB - TAPWORD_GATE_DB;
-    double level = tapword_level_db(l, point - 5, point + 5);
+    double quietest = TAPWORD_SEARCH_SILENCE_DB - TAPWORD_SEARCH_GATE_DB;
+    double level = tapword_level_db(l, point - TAPWORD_SEARCH_FLOOR, point + TAPWORD_SEARCH_FLOOR);
     level = level > quietest ? level : quietest;
-    l->floor_db += TAPWORD_FLOOR_RISE_DB;
+    l->floor_db += TAPWORD_SEARCH_FLOOR_RISE_DB;
     l->floor_db = level < l->floor_db ? level : l->floor_db;
 }
 
 /* Whether there is other sound beside the window around a point. */
 static int tapword_is_crowded(const tapword_listener *l, int64_t point)
 {
-    int64_t first = point > TAPWORD_HALF ? point - TAPWORD_HALF : 0, end = point + TAPWORD_HALF;
+    int64_t first = point > TAPWORD_SEARCH_HALF ? point - TAPWORD_SEARCH_HALF : 0;
+    int64_t end = point + TAPWORD_SEARCH_HALF;
     size_t count = 0;
-    double beside = tapword_energy_sum(l, first - TAPWORD_FARTHEST, first, &count);
-    beside += tapword_energy_sum(l, end, end + TAPWORD_FARTHEST, &count);
-    return tapword_decibels(beside, count) >= tapword_level_db(l, first, end) + TAPWORD_ALONE_DB;
+    double level_db = tapword_level_db(l, first, end);
+    double beside = tapword_energy_sum(l, first - TAPWORD_SEARCH_FARTHEST, first, &count);
+    beside += tapword_energy_sum(l, end, end + TAPWORD_SEARCH_FARTHEST, &count);
+    return tapword_decibels(beside, count) >= level_db + TAPWORD_SEARCH_ALONE_DB;
 }
 
 /* Whether the centre of what lies within so many steps of a point lies to the right of it. */
@@ -85,16 +87,19 @@ static int tapword_is_centre(const tapword_listener *l, int64_t point, int64_t r
 static void tapword_loud_part(const tapword_listener *l, int64_t point, int64_t *start,
                               int64_t *end)
 {
-    int64_t first = point > TAPWORD_HALF ? point - TAPWORD_HALF : 0, step;
-    double most = 0.0;
-    for (step = first; step < point + TAPWORD_HALF; step++) {
-        double energy = tapword_step_energy(l, step);
-        most = energy > most ? energy : most;
+    double least = 0.0;
+    int64_t step;
+    *start = point > TAPWORD_SEARCH_HALF ? point - TAPWORD_SEARCH_HALF : 0;
+    *end = point + TAPWORD_SEARCH_HALF;
+    for (step = *start; step < *end; step++) {
+        double loud = TAPWORD_SEARCH_LOUD * tapword_step_energy(l, step);
+        least = loud > least ? loud : least;
     }
-    for (*start = first; tapword_step_energy(l, *start) < most * TAPWORD_LOUD; ++*start) {
+    while (tapword_step_energy(l, *start) < least) {
+        ++*start;
     }
-    for (*end = point + TAPWORD_HALF; tapword_step_energy(l, *end - 1) < most * TAPWORD_LOUD;
-         --*end) {
+    while (tapword_step_energy(l, *end - 1) < least) {
+        --*end;
     }
 }
 

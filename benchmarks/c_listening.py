@@ -1,0 +1,119 @@
+"""Events of a C header beside those of the Detector, and how much of the ear they take.
+
+    python benchmarks/c_listening.py home.tap FILE ... [--seconds 180]
+
+The model is one on tapword_ear; of each file the first seconds are heard, in 16 bits. Printed are
+the events of both, whether words and times are the same, by how much scores differ, and how many
+hops of the ear the header heard for a second of sound.
+"""
+
+import argparse
+import itertools
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from tapword import Detector, Event, Spotter
+from tapword.audio import files
+from tapword.audio.files import SAMPLE_RATE
+from tapword.export.c.header import build
+
+CHUNK = 1280
+# Stands at the beginning of what hears a hop.
+HOP = "    memcpy(ear->sound, "
+LISTEN = f"""
+#include <stdio.h>
+static long hops;
+#define TAPWORD_IMPLEMENTATION
+#include "model.h"
+
+static tapword model;
+static tapword_listener listener;
+
+static void tell(const tapword_event *events, int count)
+{{
+    int i;
+    for (i = 0; i < count; i++) {{
+        printf("%d %.17g %.17g %.9g\\n", events[i].word, events[i].start, events[i].end,
+               (double)events[i].score);
+    }}
+}}
+
+int main(void)
+{{
+    static float audio[{CHUNK}];
+    tapword_event events[20];
+    size_t n;
+    tapword_start(&model);
+    tapword_listen_start(&listener);
+    while ((n = fread(audio, sizeof *audio, {CHUNK}, stdin)) > 0) {{
+        tell(events, tapword_listen(&model, &listener, audio, n, events, 20));
+    }}
+    tell(events, tapword_listen_end(&model, &listener, events, 20));
+    printf("%ld\\n", hops);
+    return 0;
+}}
+"""
+
+
+def main() -> None:
+    """Print a line for each file."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--seconds", type=float, default=180.0)
+    options = parser.parse_args()
+    spotter = Spotter.load(options.model)
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled(spotter, Path(folder))
+        for path in options.files:
+            sound = beginning(path, options.seconds)
+            wanted, (given, hops) = in_python(spotter, sound), in_c(spotter, program, sound)
+            same = [event[:3] for event in given] == [event[:3] for event in wanted]
+            pairs = zip(given, wanted, strict=False)
+            apart = max((abs(ours.score - theirs.score) for ours, theirs in pairs), default=0.0)
+            seconds = len(sound) / SAMPLE_RATE
+            print(
+                f"{path}: {seconds:.0f} s, {len(wanted)} events, {len(given)} in C, "
+                f"{'the same' if same else 'NOT THE SAME'}, scores to {apart:.1e}; "
+                f"{hops / seconds:.1f} hops of the ear a second"
+            )
+
+
+def compiled(spotter: Spotter, folder: Path) -> Path:
+    """Make a program that tells the events of what it is given, and how many hops it heard."""
+    text = build(spotter, len(spotter.learner.rows)).text
+    assert text.count(HOP) == 1
+    (folder / "model.h").write_text(text.replace(HOP, f"    hops++;\n{HOP}"), encoding="utf-8")
+    (folder / "listen.c").write_text(LISTEN)
+    command = ["gcc", "-std=c99", "-O3", "listen.c", "-o", "listen", "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "listen"
+
+
+def beginning(path: Path, seconds: float) -> np.ndarray:
+    """Give the first seconds of a file, (n,), in 16 bits."""
+    blocks = itertools.islice(files.blocks(path, 1.0), int(seconds))
+    sound = np.round(np.concatenate(list(blocks)) * 32_768).clip(-32_768, 32_767)
+    return (sound / 32_768).astype(np.float32)
+
+
+def in_python(spotter: Spotter, sound: np.ndarray) -> list[Event]:
+    """Events of the Detector."""
+    detector = Detector(spotter)
+    chunks = (sound[start : start + CHUNK] for start in range(0, len(sound), CHUNK))
+    return [event for chunk in chunks for event in detector(chunk)] + detector.flush()
+
+
+def in_c(spotter: Spotter, program: Path, sound: np.ndarray) -> tuple[list[Event], int]:
+    """Events of the header, and how many hops it heard."""
+    *lines, hops = subprocess.check_output([program], input=sound.tobytes()).decode().splitlines()
+    found = (line.split() for line in lines)
+    rows = spotter.learner.rows
+    return [Event(rows[int(k)].word, *map(float, rest)) for k, *rest in found], int(hops)
+
+
+if __name__ == "__main__":
+    main()
