@@ -13,6 +13,7 @@ from tapword import Spotter
 from tapword.audio.augment import augmented
 from tapword.errors import InputError, ModelFileError, TapwordError
 from tapword.export.c import state as states
+from tapword.export.c.reduced import for_device, in_eight_bits
 from tests import fuzz
 from tests.export import fuzz_c
 from tests.export.test_export import DIAGONAL, LIGHT, Device, clips_of, counted, people, phrase
@@ -366,13 +367,13 @@ def test_what_c_cannot_name_is_refused():
 
 
 def test_every_error_has_a_name(device):
-    for code in (*range(1, -14, -1), -100):
+    for code in (*range(1, -16, -1), -100):
         device.order("E", np.int32(code))
     device.run()
-    texts = [device.take(device.number(), "u1").tobytes().decode() for _ in range(16)]
-    assert len(set(texts[2:14])) == 12
+    texts = [device.take(device.number(), "u1").tobytes().decode() for _ in range(18)]
+    assert len(set(texts[2:16])) == 14
     assert all(text.startswith("TAPWORD_") and text.endswith(".") for text in texts)
-    assert texts[0] == texts[1] and texts[14] == texts[15]
+    assert texts[0] == texts[1] and texts[16] == texts[17]
     assert texts[2].startswith("TAPWORD_FULL: ")
 
 
@@ -391,7 +392,8 @@ def test_whatever_is_called_with_whatever_there_is_an_answer(parts, rounds, tmp_
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("needs gcc")
-    program = fuzz_c.compile_driver(Spotter(**parts), tmp_path, compiler)
+    spotter = for_device(Spotter(**parts))
+    program = fuzz_c.compile_driver(spotter, tmp_path, compiler, in_eight_bits(spotter))
     for seed in (1, 2):
         done = fuzz_c.run(program, seed, rounds)
         assert done.returncode == 0, done.stderr
