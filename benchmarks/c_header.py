@@ -1,16 +1,26 @@
-"""What the C header of a model takes: tables, memory and code, and time for 1 s of sound."""
+"""What the C header of a model takes: tables, memory and code, and time for 1 s of sound.
+
+    python benchmarks/c_header.py home.tap --check TEST
+
+With TEST, a folder a word, also how many of its clips the header takes for their word, whatever
+they score; compiled by gcc.
+"""
 
 import argparse
 import subprocess
 import tempfile
 from pathlib import Path
 
-from tapword.export.c.header import build
-from tapword.export.c.reduced import reduced
+import numpy as np
+
+from tapword.audio import files
+from tapword.export.c.header import Header, build
+from tapword.export.c.reduced import for_device, reduced
 from tapword.spotter.spotter import Spotter
 
-FORMS, ROOMS = ("full", "block", "diagonal"), (10, 50)
-LEVELS = ("-Os", "-O2", "-O3")
+# As by default, which is for a small device; and all of the model but for its covariance.
+FORMS, ROOMS = ("default", "full", "block", "diagonal"), (10, 50)
+LEVELS = (["-Os"], ["-O2"], ["-O2", "-DTAPWORD_SIMD"], ["-O3"])
 CODE = '#define TAPWORD_IMPLEMENTATION\n#include "model.h"\n'
 HOPS = 250
 HEAR = f"""{CODE}
@@ -37,33 +47,79 @@ int main(void)
     return 0;
 }}
 """
+ASK = f"""{CODE}
+#include <stdio.h>
+
+static tapword model;
+static float sound[TAPWORD_MAX_STEPS * TAPWORD_HOP];
+
+int main(void)
+{{
+    uint32_t n;
+    tapword_start(&model);
+    while (fread(&n, sizeof n, 1, stdin) == 1 && fread(sound, sizeof *sound, n, stdin) == n) {{
+        int word = tapword_predict(&model, sound, n, 0, NULL);
+        printf("%s\\n", word < 0 ? "" : model.names[word]);
+    }}
+    return 0;
+}}
+"""
 
 
 def main() -> None:
     """Print what the headers of a model on tapword_ear take."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("model", type=Path)
-    model = parser.parse_args().model
+    parser.add_argument("--check", type=Path, metavar="TEST")
+    options = parser.parse_args()
+    made = {}
     for form in FORMS:
-        spotter = Spotter.load(model)
-        if form != "full":
+        spotter = Spotter.load(options.model)
+        if form == "default":
+            spotter = for_device(spotter)
+        elif form != "full":
             spotter.learner = reduced(spotter.learner, form)
         for room in ROOMS:
-            made = build(spotter, max(room, len(spotter.learner.rows)))
-            sizes = f"tables {made.flash_bytes:,} bytes, memory {made.ram_bytes:,} bytes"
-            print(f"{form}, room for {room}: {sizes}")
-    for level in LEVELS:
-        with tempfile.TemporaryDirectory() as folder:
-            code, seconds = compiled(made.text, level, Path(folder))
-        print(f"gcc {level}: code {code:,} bytes, {seconds:.4f} s for 1 s of sound")
+            room = max(room, len(spotter.learner.rows))
+            made[form] = build(spotter, room, eight_bits=form == "default")
+            sizes = (
+                f"tables {made[form].flash_bytes:,} bytes, memory {made[form].ram_bytes:,} bytes"
+            )
+            print(f"{form}, room for {room}: {sizes}", flush=True)
+        if options.check is not None:
+            print(f"{form}: {100 * right(made[form], options.check):.1f}% right", flush=True)
+    for form in ("default", "diagonal"):
+        for level in LEVELS[:: 1 if form == "default" else 3]:
+            with tempfile.TemporaryDirectory() as folder:
+                code, seconds = compiled(made[form].text, level, Path(folder))
+            took = f"code {code:,} bytes, {seconds:.4f} s for 1 s of sound"
+            print(f"{form}, gcc {' '.join(level)}: {took}", flush=True)
 
 
-def compiled(header: str, level: str, folder: Path) -> tuple[int, float]:
+def right(header: Header, test: Path) -> float:
+    """Share of the clips in folders of their words that a header takes for these."""
+    paths = sorted(test.glob("*/*"))
+    clips = [files.read(path).astype("<f4") for path in paths]
+    given = b"".join(np.uint32(len(clip)).tobytes() + clip.tobytes() for clip in clips)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "model.h").write_text(header.text, encoding="utf-8")
+        (folder / "ask.c").write_text(ASK)
+        subprocess.run(
+            ["gcc", "-std=c99", "-O3", "ask.c", "-o", "ask", "-lm"], cwd=folder, check=True
+        )
+        said = subprocess.check_output([folder / "ask"], input=given).decode().splitlines()
+    return float(
+        np.mean([path.parent.name == word for path, word in zip(paths, said, strict=True)])
+    )
+
+
+def compiled(header: str, level: list[str], folder: Path) -> tuple[int, float]:
     """Bytes of code, and the ear's seconds for 1 s of sound, the fastest of three runs."""
     (folder / "model.h").write_text(header, encoding="utf-8")
     for name, text in (("code.c", CODE), ("hear.c", HEAR)):
         (folder / name).write_text(text)
-    gcc = ["gcc", "-std=c99", level]
+    gcc = ["gcc", "-std=c99", *level]
     subprocess.run([*gcc, "-c", "code.c"], cwd=folder, check=True)
     subprocess.run([*gcc, "hear.c", "-o", "hear", "-lm"], cwd=folder, check=True)
     sections = subprocess.check_output(["size", "-A", "code.o"], cwd=folder, text=True)

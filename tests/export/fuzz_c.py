@@ -2,8 +2,9 @@
 
     python tests/export/fuzz_c.py [--seconds N] [--seed N]
 
-One header is of the ear, others are of parts with other rules and without the ear's network. Every
-seed calls each of them many times; one that finds something is printed and ends the run.
+One header is of the ear, one of it as a small device has it, others are of parts with other rules
+and without the ear's network. Every seed calls each of them many times; one that finds something is
+printed and ends the run.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from tapword import Spotter
 from tapword.export.c import header, state
+from tapword.export.c.reduced import for_device
 from tapword.text import counted
 
 SANITIZED = ("-std=c99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
@@ -24,12 +26,15 @@ DRIVER = Path(__file__).with_name("fuzz_driver.c")
 LOGMEL = {"backbone": "logmel", "pooling": "tap:R=2"}
 # Calls a seed: the ear's network takes most of the time.
 EAR_ROUNDS, ROUNDS = 200, 4000
+# The header of a small device.
+SMALL = "small"
 
 
-def compile_driver(spotter: Spotter, folder: Path, compiler: str) -> Path:
+def compile_driver(spotter: Spotter, folder: Path, compiler: str, eight_bits: bool = False) -> Path:
     """Make the program that calls a spotter's header at random; it has room for four words."""
     folder.mkdir(exist_ok=True)
-    (folder / "model.h").write_text(header.build(spotter, max_words=4).text, encoding="utf-8")
+    made = header.build(spotter, max_words=4, eight_bits=eight_bits)
+    (folder / "model.h").write_text(made.text, encoding="utf-8")
     program = folder / "fuzz"
     command = [compiler, *SANITIZED, f"-I{folder}", DRIVER, "-o", program, "-lm"]
     subprocess.run(command, check=True)
@@ -54,6 +59,7 @@ def main() -> None:
     options = parser.parse_args()
     spotters = {
         "tapword_ear": state.new("diagonal"),
+        SMALL: for_device(state.new("diagonal")),
         "slda": Spotter(**LOGMEL, learner="slda:covariance=block,block=32"),
         "ridge": Spotter(**LOGMEL, learner="ridge"),
         "ncm": Spotter(**LOGMEL, learner="ncm"),
@@ -62,7 +68,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         programs = {
             f"{name} by {Path(compiler).name}": compile_driver(
-                spotter, Path(folder) / f"{name}-{Path(compiler).name}", compiler
+                spotter, Path(folder) / f"{name}-{Path(compiler).name}", compiler, name == SMALL
             )
             for compiler in compilers
             for name, spotter in spotters.items()
@@ -70,7 +76,7 @@ def main() -> None:
         until, seed, calls = time.monotonic() + options.seconds, options.seed, 0
         while time.monotonic() < until:
             for name, program in programs.items():
-                rounds = EAR_ROUNDS if name.startswith("tapword_ear") else ROUNDS
+                rounds = EAR_ROUNDS if name.startswith(("tapword_ear", SMALL)) else ROUNDS
                 done = run(program, seed, rounds)
                 if done.returncode:
                     sys.exit(f"{name}, seed {seed}, {rounds} rounds:\n{done.stderr}")

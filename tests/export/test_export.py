@@ -891,7 +891,7 @@ def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_pat
 def test_the_command_writes_an_ear_that_knows_no_word(run, tmp_path):
     header = tmp_path / "core.h"
     code, out, _ = run("export", "tapword_ear", header)
-    assert code == 0 and "0 words, room for 50" in out
+    assert code == 0 and "0 words, room for 20" in out
     assert "#define TAPWORD_BLOCK 1\n" in header.read_text(), "the diagonal alone"
     (tmp_path / "main.c").write_text(
         '#define TAPWORD_IMPLEMENTATION\n#include "core.h"\nint main(void)\n'

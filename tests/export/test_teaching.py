@@ -13,7 +13,7 @@ from tapword import Spotter
 from tapword.audio.augment import augmented
 from tapword.errors import InputError, ModelFileError, TapwordError
 from tapword.export.c import state as states
-from tapword.export.c.reduced import reduced
+from tapword.export.c.reduced import for_device, in_eight_bits, reduced
 from tests import fuzz
 from tests.export import fuzz_c
 from tests.export.test_export import DIAGONAL, LIGHT, Device, clips_of, counted, people, phrase
@@ -397,7 +397,8 @@ def test_whatever_is_called_with_whatever_there_is_an_answer(parts, rounds, tmp_
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("needs gcc")
-    program = fuzz_c.compile_driver(Spotter(**parts), tmp_path, compiler)
+    spotter = for_device(Spotter(**parts))
+    program = fuzz_c.compile_driver(spotter, tmp_path, compiler, in_eight_bits(spotter))
     for seed in (1, 2):
         done = fuzz_c.run(program, seed, rounds)
         assert done.returncode == 0, done.stderr

@@ -12,15 +12,20 @@
 #include <arm_acle.h>
 /* Four products by two instructions, where ARM's small cores have them. */
 #define TAPWORD_DOT tapword_dot
+static int16x2_t tapword_odd(int8x4_t bytes)
+{
+    int16x2_t numbers;
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(numbers) : "r"(bytes));
+    return numbers;
+}
+
 static int32_t tapword_four(const int8_t *x, const int8_t *weights, int32_t sum)
 {
-    uint32_t a, b;
+    int8x4_t a, b;
     memcpy(&a, x, sizeof a);
     memcpy(&b, weights, sizeof b);
-    sum = __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
-    a = a >> 8 | a << 24;
-    b = b >> 8 | b << 24;
-    return __smlad(__sxtb16((int8x4_t)a), __sxtb16((int8x4_t)b), sum);
+    sum = __smlad(__sxtb16(a), __sxtb16(b), sum);
+    return __smlad(tapword_odd(a), tapword_odd(b), sum);
 }
 
 static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
@@ -33,29 +38,42 @@ static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
     }
     return sum;
 }
-#elif defined TAPWORD_SIMD
-/* Eight products at once, by the vectors of GCC and clang: SSE, NEON, WebAssembly. */
+#elif defined TAPWORD_SIMD && defined __ARM_NEON
+#include <arm_neon.h>
+/* Eight products at once. */
 #define TAPWORD_DOT tapword_dot
-typedef int8_t tapword_8x8 __attribute__((vector_size(8)));
-typedef int16_t tapword_8x16 __attribute__((vector_size(16)));
-typedef int32_t tapword_8x32 __attribute__((vector_size(32)));
 static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
 {
-    tapword_8x32 sums = {0};
-    int32_t sum = 0;
+    int32x4_t sums = vdupq_n_s32(0);
+    int32_t four[4];
     size_t i;
     for (i = 0; i < n; i += 8) {
-        tapword_8x8 a, b;
-        memcpy(&a, x + i, sizeof a);
-        memcpy(&b, weights + i, sizeof b);
-        sums += __builtin_convertvector(__builtin_convertvector(a, tapword_8x16) *
-                                            __builtin_convertvector(b, tapword_8x16),
-                                        tapword_8x32);
+        sums = vpadalq_s16(sums, vmull_s8(vld1_s8(x + i), vld1_s8(weights + i)));
     }
-    for (i = 0; i < 8; i++) {
-        sum += sums[i];
+    vst1q_s32(four, sums);
+    return four[0] + four[1] + four[2] + four[3];
+}
+#elif defined TAPWORD_SIMD && defined __SSE2__
+#include <emmintrin.h>
+/* Eight products at once. */
+#define TAPWORD_DOT tapword_dot
+static __m128i tapword_eight(const int8_t *bytes)
+{
+    __m128i read = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
+    return _mm_srai_epi16(_mm_unpacklo_epi8(read, read), 8);
+}
+
+static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
+{
+    __m128i sums = _mm_setzero_si128();
+    int32_t four[4];
+    size_t i;
+    for (i = 0; i < n; i += 8) {
+        __m128i products = _mm_madd_epi16(tapword_eight(x + i), tapword_eight(weights + i));
+        sums = _mm_add_epi32(sums, products);
     }
-    return sum;
+    _mm_storeu_si128((__m128i *)(void *)four, sums);
+    return four[0] + four[1] + four[2] + four[3];
 }
 #else
 #define TAPWORD_DOT tapword_dot

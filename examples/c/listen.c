@@ -1,0 +1,99 @@
+/* Prints the words that are said in a recording, which comes on standard input: WAV of 16 bits, mono,
+   16 kHz; or the same samples with nothing around them.
+
+       tapword export home.tap home.h
+       cc -O3 -o listen listen.c -lm
+       arecord -q -f S16_LE -r 16000 | ./listen          # or: ./listen < recording.wav
+
+   A line for each word: from where to where it was said, in seconds, the word, its score. */
+#define TAPWORD_IMPLEMENTATION
+#define TAPWORD_SIMD
+#include "home.h"
+
+#include <stdio.h>
+
+#define CHUNK 640
+
+static tapword model;
+static tapword_listener listener;
+
+static uint32_t number(const unsigned char *bytes, int n)
+{
+    uint32_t value = 0;
+    while (n-- > 0) {
+        value = value << 8 | bytes[n];
+    }
+    return value;
+}
+
+/* Skip what stands before the samples of a WAV file: its chunks, up to "data". How many of the first
+   bytes are samples already: all of what is no WAV file; -1 of one in another format. */
+static int skip_head(const unsigned char *head, int n)
+{
+    unsigned char chunk[8], format[16];
+    if (n < 12 || memcmp(head, "RIFF", 4) != 0 || memcmp(head + 8, "WAVE", 4) != 0) {
+        return n;
+    }
+    while (fread(chunk, 1, sizeof chunk, stdin) == sizeof chunk) {
+        uint32_t size = number(chunk + 4, 4);
+        if (memcmp(chunk, "data", 4) == 0) {
+            return 0;
+        }
+        size += size & 1;
+        if (memcmp(chunk, "fmt ", 4) == 0 && size >= sizeof format) {
+            size -= (uint32_t)fread(format, 1, sizeof format, stdin);
+            if (number(format, 2) != 1 || number(format + 2, 2) != 1 ||
+                number(format + 4, 4) != 16000 || number(format + 14, 2) != 16) {
+                return -1;
+            }
+        }
+        while (size-- > 0 && getchar() != EOF) {
+        }
+    }
+    return -1;
+}
+
+static void tell(int found, const tapword_event *events)
+{
+    int i;
+    if (found < 0) {
+        fprintf(stderr, "%s\n", tapword_error(found));
+    }
+    for (i = 0; i < found; i++) {
+        printf("%.2f-%.2f %s %.3f\n", events[i].start, events[i].end,
+               model.names[events[i].word], (double)events[i].score);
+        fflush(stdout);
+    }
+}
+
+/* The next samples, as many as there are. */
+static size_t take(const unsigned char *bytes, size_t n, float *samples)
+{
+    size_t i;
+    for (i = 0; i < n / 2; i++) {
+        int32_t value = (int32_t)number(bytes + 2 * i, 2);
+        samples[i] = (float)(value < 32768 ? value : value - 65536) / 32768.0f;
+    }
+    return n / 2;
+}
+
+int main(void)
+{
+    static unsigned char bytes[2 * CHUNK];
+    static float samples[CHUNK];
+    tapword_event events[8];
+    int first = skip_head(bytes, (int)fread(bytes, 1, 12, stdin));
+    size_t n;
+    if (first < 0) {
+        fprintf(stderr, "give WAV of 16 bits, mono, 16 kHz\n");
+        return 1;
+    }
+    tapword_start(&model);
+    tapword_listen_start(&listener);
+    /* What was read of samples already, then the rest. */
+    for (n = (size_t)first; n > 0 || !feof(stdin); n = fread(bytes, 1, sizeof bytes, stdin)) {
+        tell(tapword_listen(&model, &listener, samples, take(bytes, n, samples), events, 8), events);
+    }
+    tell(tapword_listen_end(&model, &listener, events, 8), events);
+    return 0;
+}

@@ -1,0 +1,124 @@
+"""Show what fewer directions do in which a device compares sounds with running speech.
+
+    python training/directions.py SPEECHOCEAN SPEECH_COMMANDS CALLS... [--test CALLS...]
+
+SPEECHOCEAN and CALLS are what training/whitening.py takes, SPEECH_COMMANDS a folder of that data
+set. Printed for all of the windows and for several numbers of directions: bytes; the line of
+`thresholds.REACH`, fitted to the calls as training/background.py does; what training/ear/choices.py
+prints; and at the thresholds that follow, half an alarm an hour wanted, the share of clips of five
+words that is missed and alarms an hour in the calls. By training clips and the calls; with --test,
+by test clips and these calls, at the thresholds of before. `reduced.DIRECTIONS` was chosen by the
+former.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parent / "ear"))
+from background import encode_words, fit, scores_of
+from choices import ASKED, TAUGHT, means, measure
+from whitening import encode, windows
+
+from tapword import Spotter, registry
+from tapword.audio import files
+from tapword.spotter.background import Windows, unit
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Tail
+from tapword.spotter.whitening import shipped
+
+COUNTS = (16, 24, 32, 48)
+# Words that are not said in calls every minute: benchmarks/thresholds.py.
+RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
+KNOWN, DRAWS = 5, 40
+# A word that scores so high in the calls is said in them: training/background.py.
+SAID = 0.42
+
+
+def main() -> None:
+    """Print all of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("speechocean")
+    parser.add_argument("speech_commands")
+    parser.add_argument("calls", nargs="+")
+    parser.add_argument("--test", nargs="+", default=[], metavar="CALLS")
+    options = parser.parse_args()
+    spotter = Spotter(backbone="tapword_ear", augment=False)
+    whitening = shipped("tapword_ear")
+    said = encode_words(spotter, options.speechocean)
+    near = unit(whitening.background.astype(np.float32))
+    trials = {"training": ("train", options.calls), "test": ("test", options.test)}
+    heard = {name: calls_of(spotter, calls, near) for name, (_, calls) in trials.items() if calls}
+    clips = {name: clips_of(spotter, options.speech_commands, trials[name][0]) for name in heard}
+    for count in (None, *COUNTS):
+        one = whitening if count is None else whitening.narrowed(count, (1.0, 1.0))
+        background = Windows(one.background, one.sight)
+        sight = 0 if one.sight is None else one.sight.size
+        size = one.background.size + one.phrases.size + sight
+        print(f"{count or 'all'} directions: {size:,} bytes")
+        rare = {
+            word: found
+            for word, found in said.items()
+            if scores_of(background, unit(found[:5].mean(axis=0)[None]), heard["training"][0]).max()
+            < SAID
+        }
+        reach = fit(background, rare, *heard["training"])
+        print(f"REACH {reach[0]:.3f}, {reach[1]:.3f}")
+        for name, (call, hours) in heard.items():
+            told = measure(clips[name], background, unit(call))
+            missed, alarms = at_thresholds(clips[name], background, reach, call, hours)
+            print(
+                f"{name}: {told}; at thresholds {missed:.1f}% missed, {alarms:.2f} alarms an hour"
+            )
+
+
+def calls_of(spotter: Spotter, calls: list[str], near: np.ndarray) -> tuple[np.ndarray, float]:
+    """Vectors of windows of calls that are not of the background itself, and hours."""
+    X = encode(spotter, [window for call in calls for window in windows(call)])
+    X = X[~spotter.encoder.is_noise(X)]
+    hours = sum(files.length_s(call) for call in calls) / 3600
+    return X[(unit(X) @ near.T).max(axis=1) < 0.99], hours
+
+
+def clips_of(spotter: Spotter, folder: str, split: str) -> dict[str, np.ndarray]:
+    """Encode each word's clips, unit vectors: training clips to teach, then those to ask."""
+    found: dict[str, list[Path]] = {}
+    dataset = registry.build("datasets", "speech_commands", root=folder)
+    for part in ("train", "test"):
+        most = TAUGHT if part != split else TAUGHT + ASKED
+        for clip in dataset.clips(part):
+            if part in ("train", split) and len(found.setdefault(clip.word, [])) < most:
+                found[clip.word].append(clip.path)
+    return {
+        word: unit(spotter.encoder.split(spotter.vectors(paths))[0])
+        for word, paths in found.items()
+    }
+
+
+def at_thresholds(
+    clips: dict[str, np.ndarray],
+    background: Windows,
+    reach: tuple[float, float],
+    call: np.ndarray,
+    hours: float,
+) -> tuple[float, float]:
+    """Percent of clips missed, and alarms an hour, by models of rare words."""
+    missed, alarms = [], []
+    for seed in range(DRAWS):
+        words = list(np.random.default_rng(seed).choice(RARE, KNOWN, replace=False))
+        directions = means(clips, words, 5, seed)
+        tails = [Tail.of(column, reach) for column in background.scores(directions).T]
+        least = np.array([tail.threshold(FALSE_ALARMS_PER_HOUR / KNOWN) for tail in tails])
+        for row, word in enumerate(words):
+            scores = scores_of(background, directions, clips[word][TAUGHT:])
+            said = np.where(scores >= least, scores, -9.0)
+            taken = (said.argmax(axis=1) == row) & (said.max(axis=1) > -9)
+            missed.append(100 * np.mean(~taken))
+        heard = scores_of(background, directions, call) >= least
+        alarms.append(heard.any(axis=1).sum() / hours)
+    return float(np.mean(missed)), float(np.mean(alarms))
+
+
+if __name__ == "__main__":
+    main()
