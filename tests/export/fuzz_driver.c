@@ -121,8 +121,8 @@ static void check(void)
 
 static void check_error(int error)
 {
-    require(error <= 0 && error >= TAPWORD_NO_ROOM, "0 or an error");
-    require(strncmp(tapword_error(error), "TAPWORD_", 8) == 0, "errors have names");
+    require(error <= 0, "0 or an error");
+    require(strncmp(tapword_error(error), "TAPWORD_?", 9) != 0, "errors have names");
     refused += error < 0;
 }
 

@@ -99,41 +99,41 @@ def export(
 @command(FILES, "import")
 def import_state(
     state: Annotated[Path, argument("STATE", "File that a device or web page saved.")],
-    model: Annotated[Path, argument("MODEL", "Model file to make, or to add to.")],
+    target: Annotated[Path, argument("OUT", "Model file to make, or to add to.")],
     replace: Annotated[
-        bool, flag("--replace", "Let MODEL know what STATE knows, instead of adding to it.")
+        bool, flag("--replace", "Let OUT know what STATE knows, instead of adding to it.")
     ] = False,
     backbone: Backbones = None,
 ) -> None:
     """Bring back what a device learned, or a web page.
 
-    Where there is no MODEL it is made. Otherwise STATE is added to it as by `tapword merge`: what
-    the device was given of MODEL counts twice then, unless --replace is given.
+    Where there is no OUT it is made. Otherwise STATE is added to it as by `tapword merge`: what the
+    device was given of OUT counts twice then, unless --replace is given.
 
         tapword import device.bin home.tap
     """
     from tapword.export.c import state as states
 
     content = states.read(state)
-    if not model.exists():
+    if not target.exists():
         spotter = states.load(state, content)
-        spotter.save(model)
+        spotter.save(target)
     else:
-        with Spotter.edit(model, backbone) as spotter:
+        with Spotter.edit(target, backbone) as spotter:
             found = states.load(state, content, [spotter])
             if replace:
                 spotter.replace_by(found)
             else:
-                _merge(state, model, spotter, found)
-    report_model(model, spotter)
+                _merge(state, target, spotter, found)
+    report_model(target, spotter)
 
 
-def _merge(state: Path, model: Path, spotter: Spotter, found: Spotter) -> None:
+def _merge(state: Path, target: Path, spotter: Spotter, found: Spotter) -> None:
     try:
         spotter.merge(found)
     except InputError as error:
         raise InputError(
-            f"{state} cannot be added to {model}: {error}; give a new model file, or --replace"
+            f"{state} cannot be added to {target}: {error}; give a new model file, or --replace"
         ) from error
 
 

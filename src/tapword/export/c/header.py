@@ -340,7 +340,8 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         tables.add_bytes("tapword_sight", sight)
     tables.add_bytes("tapword_background", rows)
     tables.add("tapword_background_levels", np.concatenate(levels))
-    tables.add("tapword_noise", spotter.encoder.noise)
+    if frames.exported(spotter.backbones[0]).in_c:
+        tables.add("tapword_noise", spotter.encoder.noise)
     (first, end), (long_first, long_end) = placed(len(words)), placed(len(phrases))
     one_per_hour, fewer = whitening.reach
     return {

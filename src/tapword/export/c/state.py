@@ -5,7 +5,7 @@ import hashlib
 import json
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from tapword.errors import InputError, ModelFileError
 from tapword.files import PathLike
 from tapword.learners.base import LARGEST, Learner, Row
 from tapword.learners.statistics import SketchStatistics, WordStatistics
-from tapword.learners.statistics_learner import StatisticsLearner
+from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
 from tapword.spotter import presets
 from tapword.spotter.header import MOST_LENGTH
 from tapword.spotter.lengths import Length
@@ -35,7 +35,7 @@ NOT = "¬"
 MOST_SAMPLES = 2**32 - 1
 # Room for a full covariance of 5,000 numbers, or for 20,000 words of the ear.
 MOST_BYTES = 64_000_000
-# Forms of the learner that a model is made with which nobody has a file of.
+# How much of the covariance a learner may keep; a device, if nobody says otherwise, the first.
 FORMS = ("diagonal", "block", "full")
 
 
@@ -138,7 +138,7 @@ def load(path: PathLike, content: bytes, models: Sequence[Spotter] = ()) -> Spot
     content
         What `dump` or `tapword_save` wrote.
     models
-        Of whose parts it may be, besides those of `new`.
+        Of whose parts it may be, besides those of `new`, with any form of the covariance.
     """
     try:
         return _load(content, models)
@@ -186,6 +186,8 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
     scatter = reader.floats(n_scatter)
     if reader.place != len(content) - SEAL.size:
         raise ModelFileError("it is damaged: it holds more than it announces")
+    if not np.isfinite(means).all() or not np.isfinite(scatter).all():
+        raise ModelFileError("it is damaged: it contains NaN or infinity")
     squares = np.square(means.astype(np.float64)).sum(axis=1)
     if max(squares.max(initial=0), np.abs(scatter).max(initial=0)) > LARGEST**2:
         raise ModelFileError("it is damaged: its numbers are too large")
@@ -196,15 +198,25 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
 
 def _like(wanted: int, models: Sequence[Spotter]) -> Spotter:
     """Make a spotter that knows nothing, of the parts whose fingerprint this is."""
-    for spotter in (*models, *map(new, FORMS)):
-        if fingerprint(spotter) == wanted:
-            made = copy.copy(spotter)
-            made.learner = type(spotter.learner)(**spotter.learner.arguments())
-            return made
+    for spotter in (*models, new(FORMS[0])):
+        for made in _empty(spotter):
+            if fingerprint(made) == wanted:
+                return made
     raise ModelFileError(
         "it was saved by a model of other parts: give a copy of the model file that its header was "
         "exported from, and --replace"
     )
+
+
+def _empty(spotter: Spotter) -> Iterator[Spotter]:
+    """Give spotters of the same parts that know nothing, with all forms of the learner."""
+    learner, changes = spotter.learner, [dict[str, Any]()]
+    if isinstance(learner, CovarianceLearner):
+        changes += [{"covariance": form, "max_kb": None} for form in FORMS]
+    for change in changes:
+        made = copy.copy(spotter)
+        made.learner = type(learner)(**learner.arguments() | change)
+        yield made
 
 
 def _teach(

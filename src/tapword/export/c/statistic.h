@@ -227,7 +227,7 @@ int tapword_set_sensitivity(tapword *t, const char *word, float value)
     return 0;
 }
 
-/* Whether a sound is no closer to a word than to its negatives. */
+/* Whether a sound is closer to a word than to its negatives. */
 static int tapword_is_taken(const tapword *t, const float *scores, size_t k)
 {
     int negatives = tapword_negatives(t, t->names[k]);
