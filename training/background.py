@@ -74,7 +74,7 @@ def fit(
 ) -> tuple[float, float]:
     """Line through how far words' scores reach, in widths, over -ln of the rate."""
     means = directions(said)
-    place, width = np.array([Tail.of(column) for column in background.scores(means).T]).T
+    place, width = np.array([Tail.of(column)[:2] for column in background.scores(means).T]).T
     beyond = np.sort(((scores_of(background, means, heard) - place) / width).ravel())[::-1]
     reached = [beyond[int(rate * hours * len(said))] for rate in RATES]
     print("widths beyond the place, by alarms an hour:", end=" ")

@@ -86,9 +86,9 @@ def test_bytes_hear_nearly_as_the_model(device, small):
 
 def test_a_device_of_ten_words_is_small(device):
     # Of 1 MiB of flash code takes some 30 kB, and six more words 17; of 256 KiB of memory a stream
-    # that is listened to for words takes 47.
+    # that is listened to for words takes 56.
     assert device.header.flash_bytes < 2**20 - 47_000
-    assert device.header.ram_bytes < 2**18 - 47_000
+    assert device.header.ram_bytes < 2**18 - 57_000
 
 
 def heard_in(device: Device) -> bytes:

@@ -1,6 +1,6 @@
 /* The portable part: it compiles anywhere. */
 #define TAPWORD_IMPLEMENTATION
-/* Words alone: listening for phrases, words of more than a second, takes 153 kB more. */
+/* Words alone: listening for phrases, words of more than a second, takes 144 kB more. */
 #define TAPWORD_PHRASE_HOPS 0
 #include "spotter.h"
 
