@@ -48,7 +48,8 @@ def render(name: str, subject: Subject, kept: Kept) -> str:
     def fill(found: re.Match[str]) -> str:
         kind, *words = found[1].split()
         if kind == "command":
-            shown = "\n".join(shown_command(subject.runs[run]) for run in words)
+            commands = subject.runs | {run: one["command"] for run, one in kept.items()}
+            shown = "\n".join(shown_command(commands[run]) for run in words)
             return f"```sh\n{shown}\n```"
         runs = words[:1] if kind in ("table", "lines") else words
         missing = [run for run in runs if run not in kept]

@@ -23,6 +23,8 @@ from typing import Any
 from page import render
 from subjects import SUBJECTS
 
+from tapword.files import write as write_file
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "results"
 # Left out of what is kept: they take megabytes, and the command gives them again.
@@ -45,13 +47,20 @@ def main() -> None:
     unknown = set(options.subjects) - set(SUBJECTS)
     if unknown:
         parser.error(f"no subject named {', '.join(unknown)}; known: {', '.join(SUBJECTS)}")
+    failed: list[str] = []
     for name in options.subjects or SUBJECTS:
-        measure(name, data, DOCS, options.again)
-    write(DOCS)
+        failed += measure(name, data, DOCS, options.again)
+        write(name, DOCS)
+    if failed:
+        sys.exit(f"failed, and left as they were: {'; '.join(failed)}")
 
 
-def measure(subject: str, data: Data, docs: Path, again: bool = False) -> None:
-    """Run the commands of a subject and keep what they give in a JSON file beside its page."""
+def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[str]:
+    """Run the commands of a subject and keep what they give in a JSON file beside its page.
+
+    Runs that failed keep what they had; their names are given.
+    """
+    failed = []
     path = docs / f"{subject}.json"
     kept: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     runs = SUBJECTS[subject].runs
@@ -68,7 +77,12 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> None:
             continue
         print(f"{subject}, {name}: {command}", flush=True)
         start = time.perf_counter()
-        found = run(command, data)
+        try:
+            found = run(command, data)
+        except subprocess.CalledProcessError as error:
+            print(f"{subject}, {name}: failed, exit status {error.returncode}", flush=True)
+            failed.append(f"{subject}, {name}")
+            continue
         kept[name] = {
             "command": command,
             "data": hashes,
@@ -78,7 +92,8 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> None:
         }
         docs.mkdir(parents=True, exist_ok=True)
         kept = {name: kept[name] for name in runs if name in kept}
-        path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_file(path, (json.dumps(kept, indent=1, ensure_ascii=False) + "\n").encode())
+    return failed
 
 
 def run(command: str, data: Data) -> Any:
@@ -104,13 +119,14 @@ def shortened(found: Any) -> Any:
 
 @functools.cache
 def digest(paths: tuple[Path, ...]) -> str:
-    """Hash of files, or of all files below folders: their names and what is in them."""
+    """Hash of what is in files, and of names and contents of all files below folders."""
     total = hashlib.sha256()
     for path in paths:
-        files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
-        for one in files:
+        found = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for one in filter(Path.is_file, found):
             content = hashlib.sha256(one.read_bytes()).hexdigest()
-            total.update(f"{one.relative_to(path.parent).as_posix()} {content}\n".encode())
+            name = one.relative_to(path).as_posix() if path.is_dir() else ""
+            total.update(f"{name} {content}\n".encode())
     return total.hexdigest()[:16]
 
 
@@ -121,13 +137,13 @@ def commit() -> str:
     return found.stdout.strip() or "unknown"
 
 
-def write(docs: Path) -> None:
-    """Write the page of every subject that has been measured."""
-    for name, subject in SUBJECTS.items():
-        path = docs / f"{name}.json"
-        if path.exists():
-            kept = json.loads(path.read_text("utf-8"))
-            (docs / f"{name}.md").write_text(render(name, subject, kept), encoding="utf-8")
+def write(subject: str, docs: Path) -> None:
+    """Write the page of a subject that has been measured."""
+    path = docs / f"{subject}.json"
+    if path.exists():
+        kept = json.loads(path.read_text("utf-8"))
+        text = render(subject, SUBJECTS[subject], kept)
+        write_file(docs / f"{subject}.md", text.encode())
 
 
 if __name__ == "__main__":

@@ -363,6 +363,16 @@ def test_a_state_of_other_parts_is_refused_unless_they_are_at_hand():
     same(load(states.dump(spotter), [Spotter(**parts)]), spotter)
 
 
+def test_names_that_c_lets_be_are_made_fit_to_be_shown():
+    spotter = states.new("diagonal")
+    vector = np.ones(672, dtype=np.float32)
+    spotter.learner.learn_one(vector, "xxxxxxxxx")
+    content = states.dump(spotter)
+    odd = "a\u200db\u00a0cd".encode()
+    assert len(odd) == 9
+    assert list(load(sealed(content.replace(b"xxxxxxxxx", odd))).words) == ["ab cd"]
+
+
 def test_what_c_cannot_name_is_refused():
     spotter = Spotter("logmel", "avg", "ncm")
     spotter.learn(clips_of("lamp", stop=1)[0], "¬lamp")
@@ -448,11 +458,27 @@ def test_the_commands_carry_knowledge_there_and_back(run, device, known, tmp_pat
     both = load(states.dump(known))
     both.merge(wanted)
     same(Spotter.load(tmp_path / "other.tap"), both, 1e-4)
-    # One that keeps more of the covariance cannot be, but may give way.
-    code, _, err = run("import", state, home)
-    assert code == 2 and "different learner" in err and "--replace" in err
+    # One that keeps more of the covariance must be told to keep less.
+    for options in ([], ["--replace"]):
+        before = home.read_bytes()
+        code, _, err = run("import", state, home, *options)
+        assert code == 2 and "give --reduce" in err and home.read_bytes() == before
+    assert run("import", state, home, "--reduce")[0] == 0
+    both = states.new("diagonal")
+    for clip, word in lessons():
+        both.learn(clip, word)
+    both.merge(wanted)
+    same(Spotter.load(home), both, 1e-4)
     assert run("import", state, home, "--replace")[0] == 0
     same(Spotter.load(home), Spotter.load(back))
+    # A model of other parts is left alone.
+    small = Spotter("logmel", "tap:R=2", "slda")
+    small.learn(clips_of("lamp", stop=1)[0], "lamp")
+    small.save(tmp_path / "small.tap")
+    before = (tmp_path / "small.tap").read_bytes()
+    code, _, err = run("import", state, tmp_path / "small.tap", "--replace")
+    assert code == 2 and "other parts" in err
+    assert (tmp_path / "small.tap").read_bytes() == before
 
 
 def test_the_command_refuses_what_is_no_state(run, known, tmp_path):

@@ -80,7 +80,10 @@ def export(
     ):
         if given and wanted not in suffixes:
             raise InputError(f"{name} goes with OUT{' or OUT'.join(suffixes)}, got {target}")
-    for path in filter(None, (target, frames, weights)):
+    written = [path for path in (target, frames, weights) if path is not None]
+    if len({path.resolve() for path in written}) < len(written):
+        raise InputError("OUT, --weights and --frames must be different files")
+    for path in written:
         if path.exists() and model.exists() and path.samefile(model):
             raise InputError(f"{path} is the model itself; give another file")
         if path.exists() and not force:
@@ -103,6 +106,9 @@ def import_state(
     replace: Annotated[
         bool, flag("--replace", "Let OUT know what STATE knows, instead of adding to it.")
     ] = False,
+    reduce: Annotated[
+        bool, flag("--reduce", "Let OUT keep as little of the covariance as STATE does.")
+    ] = False,
     backbone: Backbones = None,
 ) -> None:
     """Bring back what a device learned, or a web page.
@@ -121,20 +127,27 @@ def import_state(
     else:
         with Spotter.edit(target, backbone) as spotter:
             found = states.load(state, content, [spotter])
-            if replace:
+            _fit(state, target, spotter, found, reduce)
+            if replace or not spotter.words:
                 spotter.replace_by(found)
             else:
-                _merge(state, target, spotter, found)
+                spotter.merge(found)
     report_model(target, spotter)
 
 
-def _merge(state: Path, target: Path, spotter: Spotter, found: Spotter) -> None:
-    try:
-        spotter.merge(found)
-    except InputError as error:
+def _fit(state: Path, target: Path, spotter: Spotter, found: Spotter, reduce: bool) -> None:
+    """Make a model keep no more of the covariance than a state does, if that is wanted."""
+    from tapword.export.c.reduced import reduced
+
+    if not spotter.words or spotter.learner.spec == found.learner.spec:
+        return
+    form = str(found.learner.arguments()["covariance"])
+    if not reduce:
         raise InputError(
-            f"{state} cannot be added to {target}: {error}; give a new model file, or --replace"
-        ) from error
+            f"{state} keeps the {form} covariance alone, {target} another form: give --reduce, and "
+            f"{target} keeps no more from then on, or give another OUT"
+        )
+    spotter.learner = reduced(spotter.learner, form)
 
 
 def onnx_of(spotter: Spotter) -> bytes:

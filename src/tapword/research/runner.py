@@ -251,7 +251,7 @@ def _run_offline(split: Split, learner: Any, tasks: Sequence[orders.Task]) -> Fi
         raise InputError(f"{foreign.name_of(learner)}: {error}") from error
     learn_ms = _ms_since(start) / len(train)
     start = time.perf_counter()
-    predicted = model.predict(split.test)
+    predicted = np.asarray(model.predict(split.test))
     predict_ms = _ms_since(start) / len(predicted)
     return Finished(
         tasks=[list(task.words) for task in tasks],

@@ -4,6 +4,7 @@ import copy
 import hashlib
 import json
 import struct
+import unicodedata
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -138,7 +139,8 @@ def load(path: PathLike, content: bytes, models: Sequence[Spotter] = ()) -> Spot
     content
         What `dump` or `tapword_save` wrote.
     models
-        Of whose parts it may be, besides those of `new`, with any form of the covariance.
+        It must be of the parts of one of these, with any form of the covariance; without any, of
+        those of `new`.
     """
     try:
         return _load(content, models)
@@ -172,7 +174,9 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
         count, own, mean, squares, size = reader.numbers(ROW)
         row = _row(reader.take(size))
         if row in counts:
-            raise ModelFileError(f"it is damaged: it has {row.word!r} twice")
+            raise ModelFileError(
+                f"it has {row.word!r} twice: forget one of the two where they were taught"
+            )
         counts[row] = count
         most = count * MOST_LENGTH**2 / 4 + 0.01
         if not (0 <= mean <= MOST_LENGTH and 0 <= squares <= most):
@@ -198,14 +202,14 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
 
 def _like(wanted: int, models: Sequence[Spotter]) -> Spotter:
     """Make a spotter that knows nothing, of the parts whose fingerprint this is."""
-    for spotter in (*models, new(FORMS[0])):
+    for spotter in models or [new(FORMS[0])]:
         for made in _empty(spotter):
             if fingerprint(made) == wanted:
                 return made
-    raise ModelFileError(
-        "it was saved by a model of other parts: give a copy of the model file that its header was "
-        "exported from, and --replace"
-    )
+    reason = "it was saved by a model of other parts"
+    if not models:
+        reason += ": give a copy of the model file that its header was exported from, and --replace"
+    raise ModelFileError(reason)
 
 
 def _empty(spotter: Spotter) -> Iterator[Spotter]:
@@ -273,10 +277,17 @@ def _bare(part: registry.Part, stored: dict[str, Any]) -> dict[str, Any]:
     return {"name": stored["name"], "arguments": arguments}
 
 
+def _shown(word: str) -> str:
+    """Leave out what joins letters unseen, make every space a plain one: C lets both be."""
+    kinds = {letter: unicodedata.category(letter) for letter in word}
+    kept = (letter for letter in word if kinds[letter] != "Cf")
+    return "".join(" " if kinds[letter] == "Zs" else letter for letter in kept)
+
+
 def _row(text: bytes) -> Row:
     try:
         found = text.decode()
-        return Row(clean_word(found.removeprefix(NOT)), found.startswith(NOT))
+        return Row(clean_word(_shown(found.removeprefix(NOT))), found.startswith(NOT))
     except UnicodeDecodeError as error:
         raise ModelFileError("it is damaged: a word is not text") from error
     except InputError as error:
