@@ -36,6 +36,8 @@ FLAGS = (
 PACKAGE = ("index.js", "index.d.ts", "core.js", "worker.js", "README.md")
 # Of the studio: what talks to a program, and what cannot do without one.
 NOT_SHARED = ("api.js", "main.js", "index.html", "map.js", "more.js")
+# What settings.js begins with, by which a page is known that may be replaced.
+MADE = 'export default {\n  "endpoint": {'
 # What the page loads, of all that is there.
 LOADED = (".css", ".html", ".js", ".svg", ".wasm")
 # Of its page, what goes, and what comes in the place of what.
@@ -54,15 +56,20 @@ PAGE = (
 )
 
 
+def check_tools() -> None:
+    """Leave, and say what to install, where there is no compiler to WebAssembly."""
+    if not (shutil.which("clang") and shutil.which("wasm-ld")):
+        sys.exit(NEEDED)
+
+
 def build_core(out: Path, options: Sequence[str] = ()) -> None:
     """Compile the core and lay out the package."""
+    check_tools()
     out.mkdir(parents=True, exist_ok=True)
     header = out / "model.h"
     command = [sys.executable, "-m", "tapword", "export", "tapword_ear", header, "--force"]
     command += ["--max-words", MAX_WORDS, *options]
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
-    if not (shutil.which("clang") and shutil.which("wasm-ld")):
-        sys.exit(NEEDED)
     wasm = out / "tapword.wasm"
     sources = ["-I", out, CORE / "core.c", "-lc", "-lm", "-o", wasm]
     subprocess.run(["clang", *FLAGS, *map(str, sources)], check=True)
@@ -78,16 +85,23 @@ def build_core(out: Path, options: Sequence[str] = ()) -> None:
 
 def build_try(out: Path, options: Sequence[str] = ()) -> None:
     """Put the page together, with a list of its files for the times without a network."""
+    check_tools()
+    settings = out / "settings.js"
     if out.exists():
+        # Nobody's folder is emptied by a slip of the hand.
+        ours = settings.exists() and settings.read_text().startswith(MADE)
+        if not ours and (not out.is_dir() or any(out.iterdir())):
+            sys.exit(f"{out} is not a page made by this: name a new folder, or remove that one")
         shutil.rmtree(out)
+    out.mkdir(parents=True)
+    numbers = {"endpoint": asdict(SETTINGS), "limits": asdict(LIMITS), "unlike": UNLIKE_SCORE}
+    settings.write_text(f"export default {json.dumps(numbers, indent=2)};\n")
     build_core(out / "core", options)
     for path in STUDIO.iterdir():
         if path.name not in NOT_SHARED:
             shutil.copy(path, out)
     for path in TRY.iterdir():
         shutil.copy(path, out)
-    numbers = {"endpoint": asdict(SETTINGS), "limits": asdict(LIMITS), "unlike": UNLIKE_SCORE}
-    (out / "settings.js").write_text(f"export default {json.dumps(numbers, indent=2)};\n")
     (out / "index.html").write_text(page((STUDIO / "index.html").read_text()))
     worker = out / "offline.js"
     files = sorted(path for path in out.rglob("*") if path.suffix in LOADED and path != worker)

@@ -18,6 +18,7 @@ const ANSWERS = {
 
 export async function post(path, body, query = {}) {
   try {
+    await program.start();
     return await ANSWERS[path](body, query) ?? {};
   } catch (error) {
     throw new Error(said(error));
@@ -31,11 +32,13 @@ const said = error => texts.refusals[error.code] ?? sentence(error.message);
 
 // Save what was taught as a file; or what the browser held and could not be read.
 export async function download(name, unread = false) {
+  await program.start();
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([await program.file(unread)]));
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  if (unread) await program.saved();
 }
 
 // Emits every message by its type, and 'open', as the studio's line does.
@@ -55,6 +58,7 @@ export class Line extends EventTarget {
 
   async wish(wish) {
     try {
+      await program.start();
       const answer = await program[wish.type](wish);
       this.give({...wish, ...answer});
     } catch (error) {

@@ -25,9 +25,11 @@ export class Program {
   #spotter = null;
   #history = null;
   #emptyBytes = 0;
-  #problem = null;
-  // What the browser held and this version of the core cannot read.
+  // Whether the browser keeps the words.
+  #stored = true;
+  // What the browser held and this version of the core cannot read: {bytes, reason, replaced, saved}.
   #unread = null;
+  #started = null;
   #turn = Promise.resolve();
   #tell;
   // The stream that is listened to: its last seconds, how many samples it had, and its events' clips.
@@ -48,7 +50,10 @@ export class Program {
   // `tell` is given every message for the page.
   constructor(tell) { this.#tell = tell; }
 
-  async start() {
+  // Once, however often it is asked for.
+  start() { return this.#started ??= this.#start(); }
+
+  async #start() {
     this.#spotter = await Tapword.load();
     this.#history = new History(this.#spotter);
     this.#emptyBytes = (await this.#spotter.save()).length;
@@ -62,16 +67,27 @@ export class Program {
     let bytes;
     try {
       bytes = await store.read();
-      this.#problem = null;
+      this.#stored = true;
     } catch {
-      this.#problem = texts.notStored;
+      this.#stored = false;
+      return;
     }
     try {
       if (bytes) await this.#spotter.load(bytes);
+      if (this.#unread) this.#unread.replaced = true;
     } catch (error) {
-      this.#unread = bytes;
-      this.#problem = texts.cannotUse(texts.refusals[error.code] ?? sentence(error.message));
+      const reason = texts.refusals[error.code] ?? sentence(error.message);
+      this.#unread = {bytes, reason, replaced: false, saved: false};
     }
+  }
+
+  // Words that could not be read are told of until they were saved.
+  get #offered() { return this.#unread !== null && !this.#unread.saved; }
+
+  get #problem() {
+    const problems = this.#stored ? [] : [texts.notStored];
+    if (this.#offered) problems.push(this.#unread.replaced ? texts.replaced : texts.cannotUse(this.#unread.reason));
+    return problems.join(' ') || null;
   }
 
   // One after the other, as the calls come.
@@ -87,9 +103,10 @@ export class Program {
       const value = await job();
       try {
         await store.write(await this.#spotter.save());
-        if (!this.#unread) this.#problem = null;
+        this.#stored = true;
+        if (this.#unread) this.#unread.replaced = true;
       } catch {
-        this.#problem = texts.notStored;
+        this.#stored = false;
       }
       await this.news();
       this.#tell({type: 'thresholds', thresholds: await this.#thresholds()});
@@ -104,7 +121,7 @@ export class Program {
       type: 'model', file: texts.file, words: words.map(word => ({...word, sensitivity: rounded(word.sensitivity, 3)})),
       state_bytes: bytes, bytes_per_word: each, sensitivity: rounded(await this.#spotter.sensitivity(), 3),
       keeps_vectors: false, has_thresholds: true, mergeable: false, trace: 'differences',
-      revision: words.length ? '' : null, problem: this.#problem, unread: this.#unread !== null,
+      revision: words.length ? '' : null, problem: this.#problem, unread: this.#offered,
       history: {takes: this.#history.takes(), undo: this.#history.last},
     });
   }
@@ -145,15 +162,10 @@ export class Program {
 
   rename(word, named) {
     const now = spelled(named);
-    return this.#change(async () => {
-      if ((await this.#spotter.words()).some(other => other.word === now)) {
-        throw new Error(`cannot rename '${word}' to '${now}': '${now}' is already taught`);
-      }
-      return this.#history.make({
-        kind: 'rename', word, new: now, make: () => this.#spotter.rename(word, now),
-        takes: takes => takes.map(take => take.word === word ? {...take, word: now} : take),
-      });
-    });
+    return this.#change(() => this.#history.make({
+      kind: 'rename', word, new: now, make: () => this.#spotter.rename(word, now),
+      takes: takes => takes.map(take => take.word === word ? {...take, word: now} : take),
+    }));
   }
 
   sensitivity(word, value) {
@@ -174,7 +186,13 @@ export class Program {
   }
 
   // The words as a file; or the words that could not be read, as they are.
-  file(unread) { return unread ? this.#unread : this.#one(() => this.#spotter.save()); }
+  file(unread) { return unread ? this.#unread.bytes : this.#one(() => this.#spotter.save()); }
+
+  // The words that could not be read are in a file now.
+  saved() {
+    this.#unread.saved = true;
+    return this.news();
+  }
 
   // Listening.
 

@@ -23,7 +23,16 @@ export async function read() {
 
 export async function write(bytes) {
   const {base, rows} = await table('readwrite');
-  try { await done(rows.put(bytes, KEY)); } finally { base.close(); }
+  const {transaction} = rows;
+  try {
+    // Kept is what the transaction ends with: it may fail after the request did not.
+    const kept = new Promise((yes, no) => {
+      transaction.oncomplete = yes;
+      transaction.onabort = () => no(transaction.error ?? new Error('the write was given up'));
+    });
+    rows.put(bytes, KEY);
+    await kept;
+  } finally { base.close(); }
   news.postMessage('changed');
 }
 

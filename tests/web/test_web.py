@@ -175,7 +175,8 @@ def test_every_method_of_the_package(core, tmp_path):
         const {Tapword, TapwordError} = await import(`${process.argv[2]}/index.js`);
         const wasm = fs.readFileSync(`${process.argv[2]}/tapword.wasm`);
         const words = ['lamp', 'kitchen', 'cafe\\u0301'], sounds = read(process.argv[3]);
-        const spotter = await Tapword.load(wasm);
+        // The one beside index.js.
+        const spotter = await Tapword.load();
         const first = await spotter.predict(sounds[0]);
         for (const [k, word] of words.entries()) {
           for (const take of [0, 1, 2]) await spotter.learn(sounds[4 * k + take], word);
@@ -211,15 +212,23 @@ def test_every_method_of_the_package(core, tmp_path):
           const error = await bad().catch(error => error);
           codes.push([error instanceof TapwordError, error.code, error.message]);
         }
+        for (const {word} of again) await other.forget(word);
+        const none = await other.predict(sounds[0]);
+        await other.load(bytes);
         const untouched = JSON.stringify(await other.words()) === JSON.stringify(again);
-        console.log(JSON.stringify(
-          {first, heard, rejected, known, renamed, sensed, left, again, same, codes, untouched}));
+        other.close();
+        const closed = await other.words().catch(error => error.message);
+        console.log(JSON.stringify({
+          first, none, closed, heard, rejected, known, renamed, sensed, left, again, same, codes,
+          untouched,
+        }));
         """,
         tmp_path,
         core,
         write_samples(tmp_path / "sounds.f32", sounds),
     )
-    assert found["first"]["word"] is None
+    assert found["first"] == found["none"] == {"word": None, "score": None}
+    assert "closed" in found["closed"]
     assert [answer["word"] for answer in found["heard"]] == ["lamp", "kitchen", "café"]
     assert found["rejected"] == "lamp"
     lamp, *others = found["known"]
@@ -237,6 +246,102 @@ def test_every_method_of_the_package(core, tmp_path):
     assert found["codes"][0][1] == "TAPWORD_UNKNOWN"
     assert found["codes"][1][1] == found["codes"][2][1] == "TAPWORD_BAD_WORD"
     assert found["codes"][3][1] == found["codes"][4][1] == "TAPWORD_BAD_AUDIO"
+    assert found["codes"][9][1] == "TAPWORD_TAKEN"
+
+
+def test_a_stream_reaches_the_core_in_its_order(core, tmp_path):
+    """Also after sound was lost; whoever listened before is stopped."""
+    found = node(
+        """
+        const {Tapword} = await import(`${process.argv[2]}/index.js`);
+        const ports = [];
+        globalThis.AudioNode = class {
+          context = {audioWorklet: {addModule: async () => {}}};
+          connect() {}
+          disconnect() { this.ended = true; }
+        };
+        globalThis.AudioWorkletNode = class { constructor() { ports.push(this.port = {}); } };
+        const asked = [], answers = [];
+        const spotter = new Tapword((method, what) => {
+          if (method === 'startStream') return Promise.resolve();
+          asked.push(method === 'gap' ? ['gap', what] : [method, what[0]]);
+          return new Promise(yes => answers.push(yes));
+        }, () => {});
+        const source = new AudioNode();
+        const first = await spotter.listen(source, () => {});
+        const say = (port, n) => port.onmessage?.({data: Int16Array.of(n, n)});
+        const turn = () => new Promise(yes => setTimeout(yes));
+        for (let n = 0; n < 27; n++) say(ports[0], n);
+        answers.splice(0).forEach(yes => yes([]));
+        await turn();
+        say(ports[0], 27);
+        say(ports[0], 28);
+        await turn();
+        const lossy = asked.slice(25);
+        await spotter.listen(new AudioNode(), () => {});
+        await first.stop();
+        say(ports[0], 29);
+        say(ports[1], 30);
+        console.log(JSON.stringify({lossy, after: asked.slice(28), ended: source.ended}));
+        """,
+        tmp_path,
+        core,
+    )
+    assert found["lossy"] == [["gap", 4], ["hear", 27], ["hear", 28]]
+    assert found["after"] == [["hear", 30]] and found["ended"]
+
+
+def test_what_fails_is_let_go_of(core, tmp_path):
+    """A worker that does not open or that breaks, a context whose worklet cannot be loaded."""
+    found = node(
+        """
+        import fs from 'node:fs';
+        const {Tapword, record} = await import(`${process.argv[2]}/index.js`);
+        const wasm = fs.readFileSync(`${process.argv[2]}/tapword.wasm`);
+        const workers = [], why = promise => promise.then(() => null, error => error.message);
+        let refuses = true;
+        globalThis.Worker = class {
+          ended = false;
+          constructor() { workers.push(this); }
+          terminate() { this.ended = true; }
+          postMessage({id, method}) {
+            if (method !== 'open') return;
+            const error = refuses ? {message: 'no room'} : undefined;
+            setTimeout(() => this.onmessage({data: {id, error}}));
+          }
+        };
+        const opened = await why(Tapword.load(wasm));
+        refuses = false;
+        const spotter = await Tapword.load(wasm), other = await Tapword.load(wasm);
+        const during = why(spotter.words());
+        workers[1].onerror({message: 'broke'});
+        other.close();
+        const said = [opened, await during, await why(spotter.words()), await why(other.words())];
+        let closed = false;
+        globalThis.AudioNode = class {};
+        globalThis.AudioContext = class {
+          audioWorklet = {addModule: async () => { throw new Error('no worklet'); }};
+          createMediaStreamSource() { return {disconnect() {}}; }
+          async close() { closed = true; }
+        };
+        said.push(await why(record({}, 1)));
+        console.log(JSON.stringify({said, ended: workers.map(({ended}) => ended), closed}));
+        """,
+        tmp_path,
+        core,
+    )
+    *broken, closed, worklet = found["said"]
+    assert broken == ["no room", "broke", "broke"]
+    assert "closed" in closed and worklet == "no worklet"
+    assert found["ended"] == [True, True, True] and found["closed"]
+
+
+def test_a_folder_of_ones_own_is_not_emptied(site, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    command = [sys.executable, ROOT / "web" / "build.py", "try", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0 and "name a new folder" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 def test_it_hears_what_python_hears(core, tmp_path):
@@ -456,14 +561,49 @@ def test_words_of_another_version_are_not_lost(open_page, tmp_path):
     page.reload()
     problem = page.locator("#problem", has_text="cannot be read")
     problem.wait_for()
+    # Taught in another tab, whose words take their place: both still offer the words before.
+    other = open_page(context=page.context)
+    teach_files(other, "kitchen", clips("kitchen", 2))
+    other.locator("#problem", has_text="others took their place").wait_for()
+    problem = page.locator("#problem", has_text="others took their place")
+    problem.wait_for()
     with page.expect_download() as download:
         problem.get_by_role("button", name="Save as a file").click()
     download.value.save_as(tmp_path / "before.bin")
     assert (tmp_path / "before.bin").read_bytes() == bytes([1, 2, 3])
+    problem.wait_for(state="hidden")
     teach_files(page, "lamp", clips("lamp", 2))
+    assert not problem.is_visible()
     page.reload()
     page.locator("#word-list li", has_text="lamp").wait_for()
     assert not page.locator("#problem").is_visible()
+
+
+def test_what_is_not_kept_is_told_of(open_page):
+    """Where a write fails at its very end, as for want of room."""
+    page = open_page()
+    page.evaluate(
+        """() => {
+          const {put} = IDBObjectStore.prototype;
+          IDBObjectStore.prototype.put = function (...given) {
+            const request = put.apply(this, given);
+            request.addEventListener('success', () => this.transaction.abort());
+            return request;
+          };
+        }"""
+    )
+    teach_files(page, "lamp", clips("lamp", 2))
+    page.locator("#problem", has_text="does not keep the words").wait_for()
+
+
+def test_what_is_asked_for_while_the_page_loads_waits_for_it(open_page):
+    said = open_page().evaluate(
+        """async () => {
+          const api = await import('./api.js?anew');
+          return api.post('/api/undo', {}).catch(error => error.message);
+        }"""
+    )
+    assert "nothing to undo" in said
 
 
 def test_two_tabs_show_the_same_words(open_page):
@@ -565,5 +705,18 @@ def test_the_example(microphone, open_page):
     # Whenever its recording begins, a whole word lies in it.
     speak(microphone, ["lamp"])
     page = open_page("examples/web/")
-    page.get_by_role("button", name="Teach").click()
+    teach = page.get_by_role("button", name="Teach")
+    page.evaluate(
+        """() => {
+          const {mediaDevices} = navigator, lend = mediaDevices.getUserMedia.bind(mediaDevices);
+          mediaDevices.getUserMedia = async () => {
+            mediaDevices.getUserMedia = lend;
+            throw new Error('refused');
+          };
+        }"""
+    )
+    teach.click()
+    page.locator("#problem", has_text="refused").wait_for()
+    teach.click()
     page.locator("#heard", has_text="lamp").wait_for()
+    assert page.locator("#problem").inner_text() == ""

@@ -45,7 +45,16 @@ EXPORT(room_bytes) size_t room_bytes(void) { return TAPWORD_NAME_BYTES; }
 EXPORT(room_state) uint8_t *room_state(void) { return state; }
 EXPORT(room_state_bytes) size_t room_state_bytes(void) { return sizeof state; }
 
-EXPORT(error) const char *error(int code) { return tapword_error(code); }
+/* Beside the codes of the header: a word cannot be renamed to what another is called. */
+#define TAPWORD_TAKEN (-100)
+
+EXPORT(error) const char *error(int code)
+{
+    if (code == TAPWORD_TAKEN) {
+        return "TAPWORD_TAKEN: another word has that name; choose another, or forget that word.";
+    }
+    return tapword_error(code);
+}
 
 EXPORT(start) void start(void)
 {
@@ -64,8 +73,10 @@ EXPORT(sensitivity) float sensitivity(void) { return model.sensitivity; }
 EXPORT(teach) int teach(size_t n) { return tapword_teach(&model, audio, n, text[0]); }
 EXPORT(predict) int predict(size_t n, int reject)
 {
+    score = NAN;
     return tapword_predict(&model, audio, n, reject, &score);
 }
+/* NaN where no word is known. */
 EXPORT(predict_score) float predict_score(void) { return score; }
 /* Of a row in the last clip that was asked about, or in what was heard last of the stream: NaN where
    nothing was scored. */
@@ -82,12 +93,15 @@ EXPORT(set_sensitivity) int set_sensitivity(int all, float value)
 EXPORT(rename) int rename_word(void)
 {
     int row = tapword_find(&model, text[0]), negatives = tapword_negatives(&model, text[0]);
+    int taken = tapword_find(&model, text[1]);
     if (row < 0) {
         return TAPWORD_UNKNOWN;
     }
-    if (!tapword_is_word(text[1]) || strlen(text[1]) + TAPWORD_SIGN >= TAPWORD_NAME_BYTES ||
-        tapword_find(&model, text[1]) >= 0) {
+    if (!tapword_is_word(text[1]) || strlen(text[1]) + TAPWORD_SIGN >= TAPWORD_NAME_BYTES) {
         return TAPWORD_BAD_WORD;
+    }
+    if (taken >= 0 && taken != row) {
+        return TAPWORD_TAKEN;
     }
     strcpy(model.names[row], text[1]);
     if (negatives >= 0) {

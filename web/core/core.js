@@ -64,10 +64,12 @@ export class Core {
     return this.#isNone(row) ? null : this.#name(this.#checked(row));
   }
 
-  // The word that is said in a clip, null where it is none; where `closed`, it is always one.
+  // The word that is said in a clip, null where it is none; where `closed`, it is always one. The score is
+  // null where no word is known.
   predict(audio, {closed = false} = {}) {
     const row = this.#c.predict(this.#give(audio), closed ? 0 : 1);
-    return {word: this.#isNone(row) ? null : this.#name(this.#checked(row)), score: this.#c.predict_score()};
+    const word = this.#isNone(row) ? null : this.#name(this.#checked(row)), score = this.#c.predict_score();
+    return {word, score: Number.isNaN(score) ? null : score};
   }
 
   // Word -> its score in a clip.

@@ -16,7 +16,8 @@ export interface Word {
 export interface Prediction {
   /** The word that was said; null where none of them was. */
   word: string | null;
-  score: number;
+  /** Of the nearest word; null where none is known. */
+  score: number | null;
 }
 
 export interface HeardEvent {
@@ -59,7 +60,7 @@ export class Tapword {
   sensitivity(): Promise<number>;
   /** From 0 to 1: hear a word more readily or less; all of them where it is null. */
   setSensitivity(word: string | null, value: number): Promise<void>;
-  /** Listen until `stop` is called. Without `onError`, what goes wrong is thrown. */
+  /** Listen until `stop` is called, or `listen` again. Without `onError`, what goes wrong is thrown. */
   listen(
     source: MediaStream | AudioNode,
     onEvent: (event: HeardEvent) => void,
@@ -85,6 +86,6 @@ export class Tapword {
   /** The stream is over: what was still to come of it. */
   endStream(): Promise<HeardEvent[]>;
 
-  /** Let go of the thread and all that is in it. */
+  /** Let go of the thread and all that is in it; whatever is asked after that is refused. */
   close(): void;
 }

@@ -11,6 +11,8 @@ const MOST_WAITING = 25;
 export class Tapword {
   #call;
   #close;
+  // Who listens, or listened last.
+  #listening = null;
 
   constructor(call, close) {
     this.#call = call;
@@ -21,9 +23,7 @@ export class Tapword {
   // another is given. It works in a Worker where there are any.
   static async load(source = new URL('./tapword.wasm', import.meta.url)) {
     const module = await compiled(source);
-    const [call, close] = globalThis.Worker ? inWorker() : await inThisThread(module);
-    if (globalThis.Worker) await call('open', module);
-    return new Tapword(call, close);
+    return new Tapword(...await (globalThis.Worker ? inWorker(module) : inThisThread(module)));
   }
 
   // Audio is samples at 16 kHz (Float32Array in [-1, 1], Int16Array) or an AudioBuffer of any rate.
@@ -46,9 +46,16 @@ export class Tapword {
   heardScores() { return this.#call('heardScores'); }
   endStream() { return this.#call('endStream'); }
 
-  // Listen to a MediaStream, or a node of an AudioContext, until `stop` of what this gives is called.
+  // Listen to a MediaStream, or a node of an AudioContext, until `stop` of what this gives is called,
+  // or this is called again: the core hears one stream.
   async listen(source, onEvent, onError = error => { throw error; }) {
-    let waiting = 0, lost = 0, ended = false;
+    let waiting = 0, lost = 0, ended = false, release = null, released = null;
+    const stop = () => {
+      ended = true;
+      return released ??= Promise.resolve(release).then(end => end?.());
+    };
+    this.#stop();
+    this.#listening = {stop};
     await this.startStream();
     const take = async chunk => {
       if (ended) return;
@@ -57,20 +64,27 @@ export class Tapword {
       const missing = lost;
       lost = 0;
       try {
-        if (missing) await this.gap(missing);
-        for (const event of await this.hear(chunk)) if (!ended) onEvent(event);
+        // Both are asked for at once, so that no later chunk comes between them.
+        const [, events] = await Promise.all([missing && this.gap(missing), this.hear(chunk)]);
+        for (const event of events) if (!ended) onEvent(event);
       } catch (error) {
         if (!ended) onError(error);
       } finally {
         waiting--;
       }
     };
-    const release = await capture(source, take);
-    return {stop() { ended = true; return release(); }};
+    if (!ended) await (release = capture(source, take));
+    return {stop};
   }
 
-  // Let go of the thread and all that is in it.
-  close() { this.#close(); }
+  // At once; what could not begin has told so where it was asked for.
+  #stop() { this.#listening?.stop().catch(() => {}); }
+
+  // Let go of the thread and all that is in it; whatever is asked after that is refused.
+  close() {
+    this.#stop();
+    this.#close();
+  }
 }
 
 // So many seconds of a MediaStream, or of a node of an AudioContext, as samples at 16 kHz.
@@ -92,6 +106,11 @@ export async function record(source, seconds) {
 async function compiled(source) {
   if (source instanceof WebAssembly.Module) return source;
   if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) return WebAssembly.compile(source);
+  // node's fetch reads no files. Bundlers are not to look for what only node has.
+  if (globalThis.process?.versions?.node && String(source).startsWith('file:')) {
+    const name = 'node:fs/promises', {readFile} = await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
+    return WebAssembly.compile(await readFile(new URL(source)));
+  }
   const answer = await fetch(source);
   if (!answer.ok) throw new Error(`${source} could not be loaded (${answer.status})`);
   // Not as a stream: plain file servers do not all know what kind of file this is.
@@ -99,16 +118,26 @@ async function compiled(source) {
 }
 
 async function inThisThread(module) {
-  const core = await Core.open(module);
-  return [async (method, ...given) => core[method](...given), () => {}];
+  let core = await Core.open(module);
+  const call = async (method, ...given) => {
+    if (!core) throw closed();
+    return core[method](...given);
+  };
+  return [call, () => { core = null; }];
 }
 
-function inWorker() {
+const closed = () => new Error('the spotter was closed: load another');
+
+async function inWorker(module) {
   const worker = new Worker(new URL('./worker.js', import.meta.url), {type: 'module'});
   const open = new Map();
-  let calls = 0;
-  const fail = error => {
-    open.forEach(({no}) => no(error));
+  let calls = 0, over = null;
+  // From here on nothing is answered, and every call says why.
+  const end = error => {
+    over ??= error;
+    worker.onmessage = null;
+    worker.terminate();
+    open.forEach(({no}) => no(over));
     open.clear();
   };
   worker.onmessage = ({data: {id, value, error}}) => {
@@ -117,13 +146,20 @@ function inWorker() {
     if (!error) yes(value);
     else no(error.code ? new TapwordError(error.code, error.message) : Object.assign(new Error(error.message), {name: error.name}));
   };
-  worker.onerror = event => fail(new Error(event.message || 'worker.js could not be loaded'));
+  worker.onerror = event => end(new Error(event.message || 'worker.js could not be loaded'));
   const call = (method, ...given) => new Promise((yes, no) => {
+    if (over) throw over;
     const id = calls++;
-    open.set(id, {yes, no});
     worker.postMessage({id, method, given});
+    open.set(id, {yes, no});
   });
-  return [call, () => { worker.terminate(); fail(new Error('the spotter was closed')); }];
+  try {
+    await call('open', module);
+  } catch (error) {
+    end(error);
+    throw error;
+  }
+  return [call, () => end(closed())];
 }
 
 // Samples at 16 kHz of what may be learned or asked.
@@ -141,17 +177,23 @@ async function samples(audio) {
 async function capture(source, onChunk) {
   const lent = source instanceof AudioNode;
   const context = lent ? source.context : await contextOf(source);
-  await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));
-  const from = lent ? source : context.createMediaStreamSource(source);
-  const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
-  node.port.onmessage = ({data}) => onChunk(data);
-  from.connect(node);
-  if (!lent) await context.resume();
-  return async () => {
-    node.port.onmessage = null;
-    from.disconnect(node);
-    if (!lent) await context.close();
-  };
+  const close = async () => { if (!lent) await context.close(); };
+  try {
+    await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));
+    const from = lent ? source : context.createMediaStreamSource(source);
+    const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
+    node.port.onmessage = ({data}) => onChunk(data);
+    from.connect(node);
+    if (!lent) await context.resume();
+    return async () => {
+      node.port.onmessage = null;
+      from.disconnect(node);
+      await close();
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 // A context of our rate resamples the stream; where a browser refuses to, the worklet does.

@@ -217,7 +217,8 @@ export default {
     // What the core refuses, by the names it has for that.
     refusals: {
       TAPWORD_FULL: 'Für ein weiteres Wort ist kein Platz: Vergessen Sie vorher eines.',
-      TAPWORD_BAD_WORD: 'Ein Wort braucht Buchstaben oder Zeichen, die man zeigen kann, und weniger als sechzig davon.',
+      TAPWORD_BAD_WORD: 'Ein Wort braucht Buchstaben oder Zeichen, die man zeigen kann, und nicht zu viele: Wählen Sie einen kürzeren Namen.',
+      TAPWORD_TAKEN: 'So heißt schon ein anderes Wort: Wählen Sie einen anderen Namen.',
       TAPWORD_BAD_AUDIO: 'Das war kein Ton, oder eine zu lange Aufnahme.',
       TAPWORD_TOO_LONG: 'Das war mehr Ton ohne Pause, als ein Wort oder Satz hat.',
       TAPWORD_NOISE: 'Das war bloß Geräusch: Sagen Sie das Wort noch einmal.',
@@ -225,6 +226,7 @@ export default {
       TAPWORD_OTHER_STATE: 'Diese Datei ist von einem Modell mit anderen Teilen als auf dieser Seite, oder von einer anderen Version von tapword.',
     },
     cannotUse: reason => `Die Wörter, die dieser Browser hat, lassen sich nicht lesen, und das nächste gelernte Wort tritt an ihre Stelle: Sichern Sie sie vorher, wenn Sie sie noch brauchen. ${reason}`,
+    replaced: 'Die Wörter, die dieser Browser hatte, ließen sich nicht lesen, und andere sind an ihre Stelle getreten. Bis diese Seite geschlossen wird, lassen sie sich noch sichern.',
     notStored: 'Dieser Browser behält die Wörter nicht: Sichern Sie sie als Datei, bevor Sie die Seite schließen.',
     notLoaded: reason => `Die Seite konnte nicht ganz geladen werden. Versuchen Sie es noch einmal mit Netz. (${reason})`,
   },

@@ -215,7 +215,8 @@ export default {
     // What the core refuses, by the names it has for that.
     refusals: {
       TAPWORD_FULL: 'There is no room for another word: forget one first.',
-      TAPWORD_BAD_WORD: 'A word needs letters or signs that can be shown, and fewer than sixty of them.',
+      TAPWORD_BAD_WORD: 'A word needs letters or signs that can be shown, and not too many: choose a shorter name.',
+      TAPWORD_TAKEN: 'Another word has that name: choose another one.',
       TAPWORD_BAD_AUDIO: 'That was no sound, or too long a recording.',
       TAPWORD_TOO_LONG: 'That was more sound without a pause than a word or phrase has.',
       TAPWORD_NOISE: 'That was noise alone: say the word again.',
@@ -223,6 +224,7 @@ export default {
       TAPWORD_OTHER_STATE: 'This file is of a model with other parts than this page has, or of another version of tapword.',
     },
     cannotUse: reason => `The words that this browser holds cannot be read, and the next word that is taught takes their place: save them first if they may be needed. ${reason}`,
+    replaced: 'The words that this browser held could not be read, and others took their place. Until this page is closed they can still be saved.',
     notStored: 'This browser does not keep the words: save them as a file before you close the page.',
     notLoaded: reason => `The page could not be loaded whole. Try it again with a network. (${reason})`,
   },

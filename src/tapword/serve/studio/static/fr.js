@@ -216,7 +216,8 @@ export default {
     // What the core refuses, by the names it has for that.
     refusals: {
       TAPWORD_FULL: 'Il n’y a plus de place pour un autre mot : oubliez-en un d’abord.',
-      TAPWORD_BAD_WORD: 'Un mot doit avoir des lettres ou signes affichables, et moins de soixante.',
+      TAPWORD_BAD_WORD: 'Un mot doit avoir des lettres ou signes affichables, et pas trop : choisissez un nom plus court.',
+      TAPWORD_TAKEN: 'Un autre mot porte déjà ce nom : choisissez-en un autre.',
       TAPWORD_BAD_AUDIO: 'Ce n’était pas du son, ou l’enregistrement est trop long.',
       TAPWORD_TOO_LONG: 'C’était plus de son sans pause que n’en a un mot ou une phrase.',
       TAPWORD_NOISE: 'Ce n’était que du bruit : redites le mot.',
@@ -224,6 +225,7 @@ export default {
       TAPWORD_OTHER_STATE: 'Ce fichier vient d’un modèle fait d’autres parties que celui de cette page, ou d’une autre version de tapword.',
     },
     cannotUse: reason => `Les mots que garde ce navigateur ne peuvent pas être lus, et le prochain mot appris prendra leur place : enregistrez-les d’abord s’ils peuvent encore servir. ${reason}`,
+    replaced: 'Les mots que gardait ce navigateur n’ont pas pu être lus, et d’autres ont pris leur place. Jusqu’à la fermeture de cette page, on peut encore les enregistrer.',
     notStored: 'Ce navigateur ne garde pas les mots : enregistrez-les dans un fichier avant de fermer la page.',
     notLoaded: reason => `La page n’a pas pu être chargée en entier. Réessayez avec un réseau. (${reason})`,
   },
