@@ -1,6 +1,7 @@
 """The examples in C are built as their pages say, and run."""
 
 import io
+import os
 import subprocess
 from pathlib import Path
 
@@ -114,6 +115,16 @@ def test_words_come_from_a_pipe(spotter, header, tmp_path):
         assert start == pytest.approx(event.start_s, abs=0.02)
         assert end == pytest.approx(event.end_s, abs=0.02)
     assert heard(b"") == []
+    # What comes behind the samples is no sound; of a stream nobody knows how many there will be.
+    whole = wav(sound)
+    size, more = whole.index(b"data") + 4, sound.tobytes()
+    assert heard(whole + b"LIST" + len(more).to_bytes(4, "little") + more) == found
+    for unknown in (b"\0\0\0\0", b"\xff\xff\xff\xff"):
+        assert heard(whole[:size] + unknown + whole[size + 4 :]) == found
+    folder = os.open(tmp_path, os.O_RDONLY)
+    done = subprocess.run([program], stdin=folder, capture_output=True, timeout=60)
+    os.close(folder)
+    assert done.returncode == 1 and b"standard input" in done.stderr
     for wrong in (wav(sound, 8_000), wav(np.stack([sound, sound], axis=1)), wav(sound)[:30]):
         done = subprocess.run([program], input=wrong, capture_output=True)
         assert done.returncode == 1 and b"give WAV of 16 bits, mono, 16 kHz" in done.stderr

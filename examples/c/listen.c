@@ -16,6 +16,8 @@
 
 static tapword model;
 static tapword_listener listener;
+/* Bytes of samples that are still to come; UINT32_MAX where all that comes are samples. */
+static uint32_t left = UINT32_MAX;
 
 static uint32_t number(const unsigned char *bytes, int n)
 {
@@ -37,6 +39,8 @@ static int skip_head(const unsigned char *head, int n)
     while (fread(chunk, 1, sizeof chunk, stdin) == sizeof chunk) {
         uint32_t size = number(chunk + 4, 4);
         if (memcmp(chunk, "data", 4) == 0) {
+            /* Who writes into a pipe does not know how many there will be. */
+            left = size > 0 ? size : UINT32_MAX;
             return 0;
         }
         size += size & 1;
@@ -77,6 +81,13 @@ static size_t take(const unsigned char *bytes, size_t n, float *samples)
     return n / 2;
 }
 
+static size_t read_on(unsigned char *bytes, size_t room)
+{
+    size_t n = fread(bytes, 1, room < left ? room : left, stdin);
+    left -= left < UINT32_MAX ? (uint32_t)n : 0;
+    return n;
+}
+
 int main(void)
 {
     static unsigned char bytes[2 * CHUNK];
@@ -91,9 +102,15 @@ int main(void)
     tapword_start(&model);
     tapword_listen_start(&listener);
     /* What was read of samples already, then the rest. */
-    for (n = (size_t)first; n > 0 || !feof(stdin); n = fread(bytes, 1, sizeof bytes, stdin)) {
+    n = (size_t)first;
+    do {
         tell(tapword_listen(&model, &listener, samples, take(bytes, n, samples), events, 8), events);
-    }
+        n = read_on(bytes, sizeof bytes);
+    } while (n > 0);
     tell(tapword_listen_end(&model, &listener, events, 8), events);
+    if (ferror(stdin)) {
+        perror("standard input");
+        return 1;
+    }
     return 0;
 }

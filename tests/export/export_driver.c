@@ -253,13 +253,14 @@ int main(void)
             break;
 #if TAPWORD_APART
         case 'W': /* the file of weights, which stays where it is */
+        case 'U': /* the same, at no multiple of 8 */
             n = take_count();
             {
-                uint8_t *bytes = malloc(n + 1);
-                if (bytes == NULL || fread(bytes, 1, n, stdin) != n) {
+                uint8_t *bytes = malloc(n + 4), *file = bytes + (order == 'U' ? 4 : 0);
+                if (bytes == NULL || fread(file, 1, n, stdin) != n) {
                     exit(6);
                 }
-                give_number(tapword_weights(bytes, n));
+                give_number(tapword_weights(file, n));
             }
             break;
 #endif

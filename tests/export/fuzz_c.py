@@ -2,8 +2,9 @@
 
     python tests/export/fuzz_c.py [--seconds N] [--seed N]
 
-One header is of the ear, one of it as a small device has it, others are of parts with other rules
-and without the ear's network. Every seed calls each of them many times; one that finds
+One header is of the ear, one of it as a small device has it, one has its weights in a file that is
+handed over when half of the calls are made; others are of parts with other rules and without the
+ear's network. Every seed calls each of them many times; one that finds
 something is printed and ends the run.
 """
 
@@ -16,35 +17,57 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 from tapword import Spotter
 from tapword.export.c import header, state
 from tapword.export.c.reduced import for_device
+from tapword.export.calibration import demo_clips
 from tapword.text import counted
 
 SANITIZED = ("-std=c99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
 DRIVER = Path(__file__).with_name("fuzz_driver.c")
+WEIGHTS = "model.weights"
 LOGMEL = {"backbone": "logmel", "pooling": "tap:R=2"}
-# The header of a small device.
-SMALL = "tapword_ear_small"
+# The header of a small device; and one with its weights in a file, that knows a phrase already.
+SMALL, APART = "tapword_ear_small", "tapword_ear_apart"
+# How that one is compiled: shorter phrases, products of bytes by vectors.
+APART_FLAGS = ("-DTAPWORD_PHRASE_HOPS=50", "-DTAPWORD_SIMD")
 # Calls a seed: the ear's network takes most of the time.
 EAR_ROUNDS, ROUNDS = 200, 4000
 
 
-def compile_driver(spotter: Spotter, folder: Path, compiler: str, eight_bits: bool = False) -> Path:
+def compile_driver(
+    spotter: Spotter,
+    folder: Path,
+    compiler: str,
+    *flags: str,
+    eight_bits: bool = False,
+    apart: bool = False,
+) -> Path:
     """Make the program that calls a spotter's header at random; it has room for four words."""
     folder.mkdir(exist_ok=True)
-    made = header.build(spotter, max_words=4, eight_bits=eight_bits)
+    made = header.build(spotter, max_words=4, eight_bits=eight_bits, apart=apart)
     (folder / "model.h").write_text(made.text, encoding="utf-8")
+    (folder / WEIGHTS).write_bytes(made.weights or b"")
     program = folder / "fuzz"
-    command = [compiler, *SANITIZED, f"-I{folder}", DRIVER, "-o", program, "-lm"]
+    command = [compiler, *SANITIZED, *flags, f"-I{folder}", DRIVER, "-o", program, "-lm"]
     subprocess.run(command, check=True)
     return program
+
+
+def with_phrase() -> Spotter:
+    """Give the ear as a small device has it, taught a word and a phrase."""
+    spotter, clips = state.new("diagonal"), demo_clips()
+    spotter.learn(clips[0], "lamp")
+    spotter.learn(np.concatenate(clips[:2]), "music")
+    return for_device(spotter)
 
 
 def run(program: Path, seed: int, rounds: int) -> subprocess.CompletedProcess:
     """Call a header at random, always alike for one seed."""
     return subprocess.run(
-        [program, str(seed), str(rounds)],
+        [program, str(seed), str(rounds), program.with_name(WEIGHTS)],
         capture_output=True,
         text=True,
         env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"},
@@ -60,6 +83,7 @@ def main() -> None:
     spotters = {
         "tapword_ear": state.new("diagonal"),
         SMALL: for_device(state.new("diagonal")),
+        APART: with_phrase(),
         "slda": Spotter(**LOGMEL, learner="slda:covariance=block,block=32"),
         "ridge": Spotter(**LOGMEL, learner="ridge"),
         "ncm": Spotter(**LOGMEL, learner="ncm"),
@@ -68,7 +92,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         programs = {
             f"{name} by {Path(compiler).name}": compile_driver(
-                spotter, Path(folder) / f"{name}-{Path(compiler).name}", compiler, name == SMALL
+                spotter,
+                Path(folder) / f"{name}-{Path(compiler).name}",
+                compiler,
+                *(APART_FLAGS if name == APART else ()),
+                eight_bits=name in (SMALL, APART),
+                apart=name == APART,
             )
             for compiler in compilers
             for name, spotter in spotters.items()

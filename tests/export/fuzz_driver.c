@@ -1,7 +1,9 @@
 /* Calls every function of an exported header in any order, with anything: odd lengths, NaN, huge
    numbers, damaged states. What must hold after each call is checked; sanitizers watch the memory.
 
-       fuzz SEED ROUNDS */
+       fuzz SEED ROUNDS [WEIGHTS]
+
+   A file of weights is handed over when half of the calls are made. */
 #define TAPWORD_IMPLEMENTATION
 #include "model.h"
 
@@ -200,7 +202,9 @@ static void ask(const float *vector)
 {
     float *scores = get(TAPWORD_MAX_WORDS * sizeof *scores);
     int error = tapword_scores(&model, vector, draw(60000), scores);
-    require(error == 0 || error == TAPWORD_DEPENDENT, "scores, or why not");
+    require(error == 0 || error == TAPWORD_DEPENDENT || error == TAPWORD_BAD_VECTOR ||
+                error == TAPWORD_NO_WEIGHTS,
+            "scores, or why not");
     if (error == 0) {
         check_number(tapword_decide(&model, scores, (int)draw(2)));
     }
@@ -288,6 +292,28 @@ static void pool(void)
     free(vector);
 }
 
+#if TAPWORD_APART
+/* First cut short, damaged and at a wrong address, then as it should be. */
+static void hand_over(const char *path)
+{
+    uint8_t *bytes = get(TAPWORD_WEIGHTS_BYTES), *moved = get(TAPWORD_WEIGHTS_BYTES + 1);
+    FILE *file = fopen(path, "rb");
+    size_t place = draw(TAPWORD_WEIGHTS_BYTES);
+    require(file != NULL && fread(bytes, 1, TAPWORD_WEIGHTS_BYTES, file) == TAPWORD_WEIGHTS_BYTES,
+            "there is a file of weights");
+    fclose(file);
+    memcpy(moved + 1, bytes, TAPWORD_WEIGHTS_BYTES);
+    check_error(tapword_weights(moved + 1, TAPWORD_WEIGHTS_BYTES));
+    check_error(tapword_weights(bytes, place));
+    bytes[place] ^= 1;
+    check_error(tapword_weights(bytes, TAPWORD_WEIGHTS_BYTES));
+    require(tapword_bytes == NULL, "wrong weights are not taken");
+    bytes[place] ^= 1;
+    require(tapword_weights(bytes, TAPWORD_WEIGHTS_BYTES) == 0, "the right ones are");
+    free(moved);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     long rounds = argc > 2 ? atol(argv[2]) : 1000;
@@ -298,6 +324,11 @@ int main(int argc, char **argv)
 #endif
     for (calls = 0; calls < rounds; calls++) {
         float *vector = draw_numbers(TAPWORD_DIM);
+#if TAPWORD_APART
+        if (calls == rounds / 2) {
+            hand_over(argc > 3 ? argv[3] : "");
+        }
+#endif
         switch (draw(TAPWORD_EAR ? 60 : 14)) {
         case 0:
             if (draw(10) == 0) {

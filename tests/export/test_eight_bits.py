@@ -1,6 +1,7 @@
 """The ear in bytes, running speech seen in few directions, and weights in a file of their own."""
 
 import copy
+import subprocess
 import zlib
 
 import numpy as np
@@ -216,6 +217,13 @@ def test_weights_lie_in_a_file_of_their_own(device, small, tmp_path, monkeypatch
     assert b"TAPWORD_NO_WEIGHTS" in apart.answer and b"TAPWORD_BAD_WEIGHTS" in apart.answer
     apart.order("W", np.uint32(len(file)), file)
     assert heard_in(apart)[4:] == heard_in(device), "by the program's own products"
+
+
+def test_machines_of_another_byte_order_are_told(device):
+    order = ("-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__")
+    command = ["gcc", "-E", *order, "-DTAPWORD_IMPLEMENTATION", device.program.with_name("model.h")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode and "export with --exact" in done.stderr
 
 
 def test_what_has_no_bytes_is_named():

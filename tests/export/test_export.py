@@ -603,6 +603,8 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     device.order("l", vectors[0], "")
     device.order("l", vectors[0], "x" * 64)
     device.order("l", np.full_like(vectors[0], np.nan), "lamp")
+    for broken in (np.nan, np.inf, 1e20):
+        device.order("s", np.uint32(16_000), np.full_like(vectors[0], broken))
     device.order("f", "music")
     device.order("f", "music")
     ask()
@@ -632,7 +634,11 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
         limit = 1e-5 * np.abs(state["scatter"]).max()
         np.testing.assert_allclose(scatter, state["scatter"], rtol=1e-5, atol=limit)
     answered()
-    assert [device.number() for _ in range(6)] == [-1, -2, -2, -3, 0, -5]
+    assert [device.number() for _ in range(4)] == [-1, -2, -2, -3]
+    for _ in range(3):
+        assert device.number() == -3, "no vector"
+        device.take(device.number()), device.number(), device.number()
+    assert [device.number() for _ in range(2)] == [0, -5]
     spotter.learner.forget("music")
     answered()
     for x in again:

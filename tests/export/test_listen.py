@@ -1,12 +1,16 @@
 """A C header hears in a stream what the Detector hears."""
 
+import struct
 import subprocess
+import zlib
 
 import numpy as np
 import pytest
 
 from tapword import Detector, Spotter
 from tapword.audio import files
+from tapword.export.c import state as states
+from tapword.export.c.reduced import for_device
 from tapword.listening.decider import Event
 from tests.conftest import shared
 from tests.export.test_export import (
@@ -23,7 +27,7 @@ from tests.export.test_export import (
 )
 from tests.sounds import noise
 
-BAD_AUDIO = -4
+BAD_AUDIO, DEPENDENT, NO_WEIGHTS, BAD_WEIGHTS = -4, -6, -13, -14
 ROOM = 100
 
 
@@ -149,6 +153,48 @@ def test_what_is_no_sound_is_refused_and_the_stream_goes_on(device, spotter, wor
         assert device.heard(words) == [BAD_AUDIO]
     detector = Detector(spotter)
     assert_same(before + device.heard(words), detector(sound))
+
+
+def test_an_error_takes_no_word_away(device, spotter, words):
+    sound = said(9)
+    content = bytearray(states.dump(spotter))
+    # A covariance that cannot be: nothing is scored with it.
+    content[-8:-4] = struct.pack("<f", -1e6)
+    content[-4:] = struct.pack("<I", zlib.crc32(content[:-4]))
+    # A word waits for a phrase that might hold it, and is due in a chunk with more sound behind it;
+    # a phrase is being said where the stream ends.
+    for at, end, word in ((8.4, 11.0, "right"), (6.4, 6.4, " ".join(LIGHT))):
+        before, after = round(at * 16_000), round(end * 16_000)
+        device.order("B")
+        device.listen(sound[:before], 1_280)
+        device.order("L", np.uint32(len(content)), np.frombuffer(bytes(content), np.uint8))
+        device.listen(sound[before:after], 60_000)
+        device.order("F", np.uint32(ROOM))
+        device.listen(sound[:40_000], 40_000)
+        device.run()
+        device.heard(words)
+        assert device.number() == 0
+        answers = device.heard(words) + device.heard(words)
+        assert [event.word for event in answers if event != DEPENDENT] == [word]
+        assert device.heard(words) == [DEPENDENT], "it is said once there is no word to give"
+
+
+def test_nothing_is_heard_before_the_weights_are_there(spotter, words, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
+    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover", "-O1")
+    options = {"max_words": 8, "eight_bits": True, "apart": True}
+    device = Listening(for_device(spotter), tmp_path, *flags, **options)
+    sound, file = said(9)[70_000:108_000], np.frombuffer(device.header.weights, np.uint8)
+    device.whole(sound, len(sound))
+    device.order("U", np.uint32(len(file)), file)
+    device.order("W", np.uint32(len(file)), file)
+    device.whole(sound)
+    device.run()
+    assert device.heard(words) == device.heard(words) == [NO_WEIGHTS]
+    assert device.number() == BAD_WEIGHTS, "not at a multiple of 8"
+    assert device.number() == 0
+    heard = device.heard(words) + device.heard(words)
+    assert [event.word for event in heard] == [" ".join(LIGHT)]
 
 
 def test_sound_that_was_lost_and_words_that_were_forgotten(device, spotter, words, tmp_path):

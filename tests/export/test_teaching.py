@@ -350,6 +350,32 @@ def test_a_damaged_state_changes_nothing(device):
     assert saved(device) == content
 
 
+def test_negatives_are_of_no_length(device, known):
+    content = states.dump(known)
+    [row] = [match.start() for match in re.finditer("¬".encode(), content)]
+    for place in (row - ROW + 8, row - ROW + 12):
+        give(device, put(content, place, "<f", 0.5))
+    give(device, content)
+    device.run()
+    assert [device.number() for _ in range(3)] == [BAD_STATE, BAD_STATE, 0]
+
+
+def test_without_a_scatter_samples_are_those_of_the_words(tmp_path):
+    spotter = Spotter(**fuzz_c.LOGMEL, learner="ncm")
+    for word in ("lamp", "music", "door"):
+        spotter.learn_many(clips_of(word, stop=2), [word] * 2)
+    spotter.forget("door")
+    device, content = Device(spotter, tmp_path), states.dump(spotter)
+    for samples in (0, 3, 5, 2**32 - 1):
+        give(device, put(content, 28, "<I", samples))
+    give(device, content)
+    device.order("f", "lamp")
+    device.order("d")
+    device.run()
+    assert [device.number() for _ in range(6)] == 4 * [BAD_STATE] + [0, 0]
+    assert device.number() == 1 and device.number() == 2
+
+
 def test_a_state_of_other_parts_is_refused_unless_they_are_at_hand():
     parts = {"backbone": "logmel", "pooling": "tap:R=2", "learner": "slda"}
     spotter = Spotter(**parts)
@@ -408,7 +434,8 @@ def test_whatever_is_called_with_whatever_there_is_an_answer(parts, rounds, tmp_
     if compiler is None:
         pytest.skip("needs gcc")
     spotter = for_device(Spotter(**parts))
-    program = fuzz_c.compile_driver(spotter, tmp_path, compiler, in_eight_bits(spotter))
+    eight_bits = in_eight_bits(spotter)
+    program = fuzz_c.compile_driver(spotter, tmp_path, compiler, eight_bits=eight_bits)
     for seed in (1, 2):
         done = fuzz_c.run(program, seed, rounds)
         assert done.returncode == 0, done.stderr

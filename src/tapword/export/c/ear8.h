@@ -1,13 +1,18 @@
 /* Layers of the ear in bytes: weights and what they are multiplied by; sums are whole numbers.
 
-   A byte b stands for (b - zero) * scale. Each output has a factor for its sum and a number that is
-   added then, of 16 bits, in which scales, zeros and biases are contained; a layer that hears floats
-   has the same two before them, by which these become bytes. Bytes after a ReLU begin at -128, so that what
-   a byte cannot hold below it is what the ReLU would have taken away. */
+   A byte b stands for (b - zero) * scale. Each output has two numbers of 16 bits, which hold scales,
+   zeros and biases: its sum is multiplied by the first, and the second is added. A layer that hears
+   floats has two more before these, which turn the floats into bytes in the same way. Bytes after a
+   ReLU begin at -128, so that what a byte cannot hold below it is what the ReLU would have taken
+   away. */
+
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "tables of bytes are little-endian: for this machine, export with --exact"
+#endif
 
 #ifdef TAPWORD_DOT
 /* The program's own: int32_t TAPWORD_DOT(const int8_t *x, const int8_t *weights, size_t n), the sum
-   of n products. n is a multiple of 8, and the weights lie at a multiple of 8 bytes. */
+   of n products. n and the address of the weights are multiples of 8; x lies anywhere. */
 #elif defined TAPWORD_SIMD && defined __ARM_FEATURE_SIMD32
 #include <arm_acle.h>
 /* Four products by two instructions, where ARM's small cores have them. */

@@ -28,7 +28,7 @@ const char *tapword_error(int code)
     case TAPWORD_NO_WEIGHTS:
         return "TAPWORD_NO_WEIGHTS: hand the file of weights to tapword_weights first.";
     case TAPWORD_BAD_WEIGHTS:
-        return "TAPWORD_BAD_WEIGHTS: this is not the file written with the header, or it is damaged.";
+        return "TAPWORD_BAD_WEIGHTS: not the header's file, damaged, or not at a multiple of 8.";
     default:
         return code < 0 ? "TAPWORD_?: no such error is known." : "TAPWORD_OK: nothing went wrong.";
     }

@@ -12,7 +12,7 @@
 #define TAPWORD_OTHER_STATE (-11) /* of a model that hears or learns in another way */
 #define TAPWORD_NO_ROOM (-12)   /* fewer bytes than tapword_saved_bytes says */
 #define TAPWORD_NO_WEIGHTS (-13)  /* tapword_weights was not given them yet */
-#define TAPWORD_BAD_WEIGHTS (-14) /* not the file that was written with this header, or damaged */
+#define TAPWORD_BAD_WEIGHTS (-14) /* not the file written with this header, damaged, or misplaced */
 
 /* TAPWORD_NOT stands before a word's name where its negatives are meant: sounds that were taken for
    the word and are not it. */
@@ -98,8 +98,8 @@ typedef struct {
 
 #if TAPWORD_APART
 /* Hand over the file of weights that was written with this header, once and before all else. It is
-   not copied and must stay where it is, best at a multiple of 8 bytes; more may lie behind it, as in
-   a partition of flash. 0 or TAPWORD_BAD_WEIGHTS. */
+   not copied and must stay where it is, at an address that is a multiple of 8; more may lie behind
+   it, as in a partition of flash. 0 or TAPWORD_BAD_WEIGHTS. */
 int tapword_weights(const uint8_t *file, size_t n);
 #endif
 
@@ -183,7 +183,7 @@ int tapword_load(tapword *t, const uint8_t *bytes, size_t n);
 int tapword_find(const tapword *t, const char *word);
 
 /* Score a vector, of a clip of `length` samples, for each of t->words words; the first call after
-   a change solves for the weights. 0 or TAPWORD_DEPENDENT. */
+   a change solves for the weights. 0, TAPWORD_BAD_VECTOR or TAPWORD_DEPENDENT. */
 int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
                    float scores[TAPWORD_MAX_WORDS]);
 

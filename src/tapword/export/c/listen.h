@@ -112,7 +112,8 @@ static int tapword_listen_one(tapword *t, tapword_listener *l, float sample)
     return error;
 }
 
-/* Hear n samples, silence where there is no audio; the number of events, or an error. */
+/* Hear n samples, silence where there is no audio; the number of events, or an error where there is
+   none: what was heard is not lost by it. */
 static int tapword_listen_all(tapword *t, tapword_listener *l, const float *audio, size_t n,
                               tapword_event *events, size_t room)
 {
@@ -123,7 +124,7 @@ static int tapword_listen_all(tapword *t, tapword_listener *l, const float *audi
         error = error != 0 ? error : failed;
         given += tapword_hand_out(t, l, events + given, room - given);
     }
-    return error != 0 ? error : (int)given;
+    return given > 0 ? (int)given : error;
 }
 
 /* Begin at a sample of the stream; what waits is still to be given. */
@@ -156,6 +157,11 @@ int tapword_listen(tapword *t, tapword_listener *l, const float *audio, size_t n
                    tapword_event *events, size_t room)
 {
     size_t i;
+#if TAPWORD_APART
+    if (tapword_bytes == NULL) {
+        return TAPWORD_NO_WEIGHTS;
+    }
+#endif
     for (i = 0; i < n; i++) {
         if (!(fabsf(audio[i]) <= TAPWORD_PEAK)) {
             return TAPWORD_BAD_AUDIO;
@@ -169,17 +175,21 @@ int tapword_listen(tapword *t, tapword_listener *l, const float *audio, size_t n
 
 int tapword_listen_end(tapword *t, tapword_listener *l, tapword_event *events, size_t room)
 {
-    size_t silence = TAPWORD_SEARCH_FLUSH;
-    int given;
+    size_t silence = TAPWORD_SEARCH_FLUSH, given;
+    int found;
+#if TAPWORD_APART
+    if (tapword_bytes == NULL) {
+        return TAPWORD_NO_WEIGHTS;
+    }
+#endif
     tapword_follow_phrases(t, l);
 #if TAPWORD_PHRASE_HOPS
     silence += l->phrases ? TAPWORD_STRETCH_STEP * TAPWORD_EAR_HOP : 0;
 #endif
-    given = tapword_listen_all(t, l, NULL, silence, events, room);
-    if (given < 0) {
-        return given;
-    }
+    found = tapword_listen_all(t, l, NULL, silence, events, room);
+    given = found > 0 ? (size_t)found : 0;
     tapword_settle(l);
     tapword_make_due(l, HUGE_VAL, 0.0);
-    return given + (int)tapword_hand_out(t, l, events + given, room - (size_t)given);
+    given += tapword_hand_out(t, l, events + given, room - given);
+    return given > 0 ? (int)given : found;
 }

@@ -63,8 +63,9 @@ void tapword_listen_start(tapword_listener *l);
 
 /* Hear the next n samples, float in [-1, 1] at 16 kHz, any number of them, and give the words that
    were heard, in order: how many, or an error. A chunk with NaN or huge numbers is
-   TAPWORD_BAD_AUDIO, and the stream goes on as if it had not come. Where there are more words than
-   there is room for, the rest comes with the next call, TAPWORD_WAITING of them at most. */
+   TAPWORD_BAD_AUDIO, and the stream goes on as if it had not come. TAPWORD_DEPENDENT is returned by
+   calls that give no word, for as long as it holds. Where there are more words than there is room
+   for, the rest comes with the next call, TAPWORD_WAITING of them at most. */
 int tapword_listen(tapword *t, tapword_listener *l, const float *audio, size_t n,
                    tapword_event *events, size_t room);
 

@@ -4,6 +4,9 @@ int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
 {
     size_t k, d;
     (void)length;
+    if (!tapword_is_vector(vector)) {
+        return TAPWORD_BAD_VECTOR;
+    }
     for (k = 0; k < t->words; k++) {
         double sum = 0.0;
         for (d = 0; d < TAPWORD_DIM; d++) {

@@ -148,6 +148,9 @@ int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
         return TAPWORD_NO_WEIGHTS;
     }
 #endif
+    if (!tapword_is_vector(vector)) {
+        return TAPWORD_BAD_VECTOR;
+    }
     if (!t->solved && t->words > 0 && !tapword_rule(t)) {
         return TAPWORD_DEPENDENT;
     }

@@ -164,6 +164,9 @@ static int tapword_judge_row(const uint8_t *row, size_t room)
         !tapword_lies(tapword_get_float(row + 12), 0.0, most)) {
         return TAPWORD_BAD_STATE;
     }
+    if (tapword_is_negative(name) && (tapword_get(row + 8) != 0 || tapword_get(row + 12) != 0)) {
+        return TAPWORD_BAD_STATE;
+    }
     return 0;
 }
 
@@ -172,6 +175,7 @@ static int tapword_judge(const uint8_t *bytes, size_t n)
 {
     const uint8_t *first, *row;
     char name[TAPWORD_NAME_BYTES];
+    uint64_t samples = 0;
     size_t rows, k;
     if (n < TAPWORD_STATE_HEAD + 4 || memcmp(bytes, TAPWORD_STATE_MAGIC, 4) != 0 ||
         tapword_get(bytes + n - 4) != tapword_crc(bytes, n - 4)) {
@@ -197,6 +201,11 @@ static int tapword_judge(const uint8_t *bytes, size_t n)
         if (tapword_saved_has(first, k, name)) {
             return TAPWORD_BAD_STATE;
         }
+        samples += tapword_get(row);
+    }
+    /* Without a scatter nothing is left of words that were forgotten. */
+    if (!TAPWORD_SCATTER && samples != tapword_get(bytes + 28)) {
+        return TAPWORD_BAD_STATE;
     }
     if (n - (size_t)(row - bytes) != 4 * (size_t)TAPWORD_SCATTER + 4 ||
         (rows == 0 && tapword_get(bytes + 28) > 0) ||

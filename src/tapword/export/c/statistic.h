@@ -88,20 +88,28 @@ static int tapword_number(const tapword *t, const char *word)
     return known < 0 ? (int)t->words : known;
 }
 
+/* Whether a vector has neither NaN nor huge numbers. */
+static int tapword_is_vector(const float *vector)
+{
+    double squares = 0.0;
+    size_t d;
+    for (d = 0; d < TAPWORD_DIM; d++) {
+        squares += (double)vector[d] * (double)vector[d];
+    }
+    return squares <= TAPWORD_LARGEST_SQUARE;
+}
+
 /* Learn a vector of a clip of `length` samples. */
 static int tapword_learn_long(tapword *t, const float *vector, size_t length, const char *word)
 {
     int number = tapword_number(t, word);
     size_t d, k = (size_t)number;
-    double squares = 0.0, apart;
+    double apart;
     float n;
     if (number < 0) {
         return number;
     }
-    for (d = 0; d < TAPWORD_DIM; d++) {
-        squares += (double)vector[d] * (double)vector[d];
-    }
-    if (!(squares <= TAPWORD_LARGEST_SQUARE)) {
+    if (!tapword_is_vector(vector)) {
         return TAPWORD_BAD_VECTOR;
     }
     if (k == t->words) {

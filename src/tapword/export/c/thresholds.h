@@ -25,10 +25,10 @@ static double tapword_above(const float *x, size_t n, double share)
     return (double)x[i] + (place - (double)i) * (next - (double)x[i]);
 }
 
-/* Whether a word is longer than a second. */
+/* Whether a word is longer than a second; negatives are of no length. */
 static int tapword_is_phrase(const tapword *t, size_t k)
 {
-    return (double)t->lengths[k][0] > TAPWORD_PHRASE;
+    return !tapword_is_negative(t->names[k]) && (double)t->lengths[k][0] > TAPWORD_PHRASE;
 }
 
 /* The tail of a word's scores in windows of running speech: where it lies and how wide it is. */

@@ -2,8 +2,9 @@
 int tapword_weights(const uint8_t *file, size_t n)
 {
     const size_t head = 16, size = TAPWORD_WEIGHTS_BYTES - head;
-    if (n < TAPWORD_WEIGHTS_BYTES || memcmp(file, TAPWORD_WEIGHTS_MAGIC, 8) != 0 ||
-        tapword_get(file + 8) != size || tapword_get(file + 12) != TAPWORD_WEIGHTS_CRC ||
+    if ((uintptr_t)file % 8 != 0 || n < TAPWORD_WEIGHTS_BYTES ||
+        memcmp(file, TAPWORD_WEIGHTS_MAGIC, 8) != 0 || tapword_get(file + 8) != size ||
+        tapword_get(file + 12) != TAPWORD_WEIGHTS_CRC ||
         tapword_crc(file + head, size) != TAPWORD_WEIGHTS_CRC) {
         return TAPWORD_BAD_WEIGHTS;
     }
