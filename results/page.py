@@ -4,11 +4,8 @@ In a page stand for
 
 - `{{table RUN COLUMN ...}}` a table of a run's results,
 - `{{counts RUN ...}}` one of accuracies by samples a word, of one or several runs,
-- `{{compare RUN}}` tables of ours beside the paper's,
-- `{{lines RUN COLUMN ...}}` a table of those plain records that have all of the columns,
 - `{{command RUN ...}}` the commands.
 
-A column may end in ":N", digits behind the point.
 """
 
 import re
@@ -35,7 +32,6 @@ TITLES = {
     "owner_5": "owner at 5%",
     "owner_1": "owner at 1%",
 }
-PLACES = {"english": "DIR", "arabic": "DIR", "negatives": "FILE ..."}
 WIDTH = 100
 
 Kept = dict[str, dict[str, Any]]
@@ -51,7 +47,7 @@ def render(name: str, subject: Subject, kept: Kept) -> str:
             commands = subject.runs | {run: one["command"] for run, one in kept.items()}
             shown = "\n".join(shown_command(commands[run]) for run in words)
             return f"```sh\n{shown}\n```"
-        runs = words[:1] if kind in ("table", "lines") else words
+        runs = words[:1] if kind == "table" else words
         missing = [run for run in runs if run not in kept]
         return f"Not measured yet: {', '.join(missing)}." if missing else KINDS[kind](kept, words)
 
@@ -99,65 +95,29 @@ def _named(one: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
     return str(one["backbone"])
 
 
-def _compare(kept: Kept, words: list[str]) -> str:
-    """Tables of `reproduce`: ours, and the paper's in brackets behind it."""
-    written = []
-    for reproduced in kept[words[0]]["found"]["tables"]:
-        for table in reproduced["tables"]:
-            groups = table["groups"]
-            head = [table["corner"], *(group["title"] for group in groups)]
-            rows = [[row["name"], *(map(_beside, groups, row["cells"]))] for row in table["rows"]]
-            written.append(f"{table['title']}:\n\n{markdown(head, rows)}")
-        written += [textwrap.fill(note, WIDTH) for note in reproduced["notes"]]
-    return "\n\n".join(written)
-
-
-def _beside(group: dict[str, Any], cell: dict[str, Any]) -> str:
-    def number(value: float | None) -> str:
-        return (
-            NONE
-            if value is None
-            else f"{value:{'+' if group['signed'] else ''}.{group['digits']}f}"
-        )
-
-    ours = cell["text"] or number(cell["ours"])
-    return f"{ours} ({number(cell['paper'])})" if cell["paper"] is not None else ours
-
-
-def _lines(kept: Kept, words: list[str]) -> str:
-    """Plain records of a run that have all of these columns."""
-    name, *columns = words
-    keys = [one.partition(":")[0] for one in columns]
-    rows = [row for row in kept[name]["found"] if all(key in row for key in keys)]
-    head = [key.replace("_", " ") for key in keys]
-    return markdown(head, ([_cell(row, column) for column in columns] for row in rows))
-
-
 def shown_command(command: str) -> str:
-    """Write a command in lines of at most `WIDTH` letters, with data as DIR and FILE.
+    """Write a command in lines of at most `WIDTH` letters, with data as DIR.
 
     Examples
     --------
     >>> shown_command("tapword evaluate --data {english}")
     'tapword evaluate --data DIR'
     """
-    for key, place in PLACES.items():
-        command = command.replace(f"{{{key}}}", place)
+    command = re.sub(r"\{\w+\}", "DIR", command)
+    # An option and its value stay together.
+    command = re.sub(r"(--[\w-]+) (?!--)", "\\1\0", command)
     lines = textwrap.wrap(command, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return " \\\n    ".join(lines)
+    return " \\\n    ".join(lines).replace("\0", " ")
 
 
 KINDS: dict[str, Callable[[Kept, list[str]], str]] = {
     "table": _table,
     "counts": _counts,
-    "compare": _compare,
-    "lines": _lines,
 }
 
 
-def _cell(row: dict[str, Any], column: str) -> str:
+def _cell(row: dict[str, Any], key: str) -> str:
     """Write a value, with its deviation or interval where it has one."""
-    key, _, digits = column.partition(":")
     value = row.get(key)
     if value is None:
         return NONE
@@ -169,7 +129,7 @@ def _cell(row: dict[str, Any], column: str) -> str:
         return f"{value[0]:.1f} to {value[1]:.1f}"
     if not isinstance(value, float):
         return str(value)
-    text = f"{value:.{digits or 1}f}"
+    text = f"{value:.1f}"
     if row.get(f"{key}_std") is not None:
         text += f" ± {row[f'{key}_std']:.1f}"
     if row.get(f"{key}_ci") is not None:

@@ -1,6 +1,6 @@
 """Measure what `docs/results/` shows and write its pages: `make results`.
 
-    python results/run.py [SUBJECT ...] --english DIR --arabic DIR --negatives FILE ... [--again]
+    python results/run.py [SUBJECT ...] --english DIR --arabic DIR [--again]
 
 Commands stand in `subjects.py`, the words around their numbers in `pages/`. What was measured by
 the same command on the same data is not measured again, so a run that was stopped goes on where it
@@ -30,20 +30,19 @@ DOCS = ROOT / "docs" / "results"
 # Left out of what is kept: they take megabytes, and the command gives them again.
 LEFT_OUT = ("orderings", "matrix", "confusion", "records")
 
-Data = dict[str, tuple[Path, ...]]
+Data = dict[str, Path]
 
 
 def main() -> None:
     """Run what is missing, and write every page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
-    parser.add_argument("--english", nargs=1, type=Path, metavar="DIR", help="speech_commands")
-    parser.add_argument("--arabic", nargs=1, type=Path, metavar="DIR", help="mswc:language=ar")
-    parser.add_argument("--negatives", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--english", type=Path, metavar="DIR", help="speech_commands")
+    parser.add_argument("--arabic", type=Path, metavar="DIR", help="mswc:language=ar")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     options = parser.parse_args()
-    named = {name: getattr(options, name) for name in ("english", "arabic", "negatives")}
-    data: Data = {name: tuple(paths) for name, paths in named.items() if paths}
+    named = {"english": options.english, "arabic": options.arabic}
+    data: Data = {name: path for name, path in named.items() if path}
     unknown = set(options.subjects) - set(SUBJECTS)
     if unknown:
         parser.error(f"no subject named {', '.join(unknown)}; known: {', '.join(SUBJECTS)}")
@@ -98,10 +97,8 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
 
 def run(command: str, data: Data) -> Any:
     """Run a command on data; give what it wrote, without what is left out."""
-    words: list[str] = []
-    for word in shlex.split(command):
-        paths = data.get(word[1:-1], ()) if word.startswith("{") else None
-        words += [word] if paths is None else [str(path.resolve()) for path in paths]
+    places = {f"{{{name}}}": str(path.resolve()) for name, path in data.items()}
+    words = [places.get(word, word) for word in shlex.split(command)]
     program = {"tapword": [sys.executable, "-m", "tapword"], "python": [sys.executable]}[words[0]]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "found.json")
@@ -118,15 +115,13 @@ def shortened(found: Any) -> Any:
 
 
 @functools.cache
-def digest(paths: tuple[Path, ...]) -> str:
-    """Hash of what is in files, and of names and contents of all files below folders."""
+def digest(folder: Path) -> str:
+    """Hash of names and contents of all files below a folder."""
     total = hashlib.sha256()
-    for path in paths:
-        found = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for one in filter(Path.is_file, found):
-            content = hashlib.sha256(one.read_bytes()).hexdigest()
-            name = one.relative_to(path).as_posix() if path.is_dir() else ""
-            total.update(f"{name} {content}\n".encode())
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
     return total.hexdigest()[:16]
 
 

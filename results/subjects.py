@@ -1,7 +1,6 @@
 """The list of everything that `docs/results/` shows, and the commands that measure it.
 
-In a command, {english} and {arabic} stand for folders of data sets and {negatives} for recordings
-of running speech in which the words are not said.
+In a command, {english} and {arabic} stand for folders of data sets.
 """
 
 from typing import NamedTuple
@@ -15,7 +14,6 @@ OURS = "slda sqda snb cbcl icarl:unit_length=true,lr=1 ridge cosine"
 ENGLISH = "tapword evaluate --dataset speech_commands --data {english}"
 ARABIC = "tapword evaluate --dataset mswc:language=ar --data {arabic}"
 COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
-REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
 FORMS = ("full", "block", "block,block=32", "lowrank,rank=16", "lowrank,rank=64", "diagonal")
 
 
@@ -79,29 +77,6 @@ SUBJECTS = {
             "arabic": f"{ARABIC} --size small --open-set --voice both --known 3 --shots 3",
             "arabic_ear": f"{ARABIC} --backbone tapword_ear --open-set --voice both --known 3 "
             "--shots 3",
-        },
-    ),
-    "running_speech": Subject(
-        "Running speech",
-        {
-            "small": "python benchmarks/thresholds.py {english} {arabic} --negatives {negatives}",
-            "ear": "python benchmarks/thresholds.py {english} {arabic} --backbone tapword_ear "
-            "--negatives {negatives}",
-        },
-    ),
-    "paper": Subject(
-        "The paper's tables",
-        {
-            **{
-                name: f"tapword reproduce {name} {REPRODUCED}"
-                for name in ("table1", "table2", "table3", "table4", "table6", "table7")
-            },
-            "table5": "tapword reproduce table5 --weights random --backbones wav2vec2_base "
-            "--data {english}",
-            "figure3": "tapword reproduce figure3 --data {english} --mswc {arabic} "
-            "--n-words 10,25,40 --backbones speech_embedding",
-            "overhead": f"tapword reproduce overhead {REPRODUCED}",
-            "wasserstein": f"tapword reproduce wasserstein {REPRODUCED}",
         },
     ),
 }
