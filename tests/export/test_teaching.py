@@ -100,10 +100,10 @@ def test_the_device_makes_the_same_copies(device):
 
 
 def test_a_device_taught_from_nothing_is_a_model_taught_so(device):
-    spotter = states.new("diagonal")
-    teach(device, spotter)
     clips = [clips_of(word, 9, 10)[0] for word in ("lamp", "music", "door")]
     clips += [phrase(*LIGHT, take=9), noise(), *people()[::3]]
+    spotter = states.new("diagonal")
+    teach(device, spotter)
     for clip in clips:
         device.order("p", *counted(clip))
     device.run()
