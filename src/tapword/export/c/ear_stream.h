@@ -68,12 +68,10 @@ void tapword_ear_hear(tapword_ear *ear, const float samples[TAPWORD_EAR_HOP],
     for (i = kept; i < TAPWORD_EAR_MELS; i++) {
         tapword_ear_mel(ear, ear->sound + (i - kept) * TAPWORD_STEP, ear->mel[i]);
     }
-#if TAPWORD_APART
-    if (tapword_bytes == NULL) {
+    if (TAPWORD_LACKS_WEIGHTS) {
         memset(frame, 0, TAPWORD_FRAME * sizeof *frame);
         return;
     }
-#endif
     for (i = 0; i < 2; i++) {
         tapword_step(ear, i, frame);
     }

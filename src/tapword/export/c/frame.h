@@ -32,5 +32,12 @@ extern "C" {
 #include <string.h>
 
 @types@@tables@
+/* Whether the file of weights has yet to be handed over. */
+#if TAPWORD_APART
+#define TAPWORD_LACKS_WEIGHTS (tapword_bytes == NULL)
+#else
+#define TAPWORD_LACKS_WEIGHTS 0
+#endif
+
 @code@
 #endif

@@ -54,11 +54,9 @@ int tapword_hear(tapword *t, const float *audio, size_t n, float vector[TAPWORD_
 {
     tapword_clip clip;
     int error = tapword_cut(t, audio, n, &clip);
-#if TAPWORD_APART
-    if (tapword_bytes == NULL) {
+    if (TAPWORD_LACKS_WEIGHTS) {
         return TAPWORD_NO_WEIGHTS;
     }
-#endif
     if (error != 0) {
         return error;
     }

@@ -157,11 +157,9 @@ int tapword_listen(tapword *t, tapword_listener *l, const float *audio, size_t n
                    tapword_event *events, size_t room)
 {
     size_t i;
-#if TAPWORD_APART
-    if (tapword_bytes == NULL) {
+    if (TAPWORD_LACKS_WEIGHTS) {
         return TAPWORD_NO_WEIGHTS;
     }
-#endif
     for (i = 0; i < n; i++) {
         if (!(fabsf(audio[i]) <= TAPWORD_PEAK)) {
             return TAPWORD_BAD_AUDIO;
@@ -177,11 +175,9 @@ int tapword_listen_end(tapword *t, tapword_listener *l, tapword_event *events, s
 {
     size_t silence = TAPWORD_SEARCH_FLUSH, given;
     int found;
-#if TAPWORD_APART
-    if (tapword_bytes == NULL) {
+    if (TAPWORD_LACKS_WEIGHTS) {
         return TAPWORD_NO_WEIGHTS;
     }
-#endif
     tapword_follow_phrases(t, l);
 #if TAPWORD_PHRASE_HOPS
     silence += l->phrases ? TAPWORD_STRETCH_STEP * TAPWORD_EAR_HOP : 0;

@@ -143,11 +143,9 @@ int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
                    float scores[TAPWORD_MAX_WORDS])
 {
     size_t k, d;
-#if TAPWORD_APART
-    if (tapword_bytes == NULL) {
+    if (TAPWORD_LACKS_WEIGHTS) {
         return TAPWORD_NO_WEIGHTS;
     }
-#endif
     if (!tapword_is_vector(vector)) {
         return TAPWORD_BAD_VECTOR;
     }

@@ -232,11 +232,9 @@ int tapword_load(tapword *t, const uint8_t *bytes, size_t n)
     const uint8_t *row;
     int error = tapword_judge(bytes, n);
     size_t k;
-#if TAPWORD_APART
-    if (tapword_bytes == NULL) {
+    if (TAPWORD_LACKS_WEIGHTS) {
         return TAPWORD_NO_WEIGHTS;
     }
-#endif
     if (error != 0) {
         return error;
     }

@@ -70,11 +70,9 @@ static void tapword_add_outer(tapword *t, const float *e, float weight)
 static int tapword_number(const tapword *t, const char *word)
 {
     int known = tapword_find(t, word);
-#if TAPWORD_APART
-    if (tapword_bytes == NULL) {
+    if (TAPWORD_LACKS_WEIGHTS) {
         return TAPWORD_NO_WEIGHTS;
     }
-#endif
     if (!tapword_is_word(word)) {
         return TAPWORD_BAD_WORD;
     }

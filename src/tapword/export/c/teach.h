@@ -4,11 +4,9 @@
 static int tapword_hear_clip(tapword *t, const float *audio, size_t n, tapword_clip *clip)
 {
     int error = tapword_cut(t, audio, n, clip);
-#if TAPWORD_APART
-    if (tapword_bytes == NULL) {
+    if (TAPWORD_LACKS_WEIGHTS) {
         return TAPWORD_NO_WEIGHTS;
     }
-#endif
     if (error != 0) {
         return error;
     }
