@@ -1,4 +1,4 @@
-"""Time of our own ear beside that of size small's network: a clip of a second, and a stream.
+"""Time of our own ear beside that of Google's speech embedding: a clip of a second, and a stream.
 
     python benchmarks/ear.py
 

@@ -495,7 +495,7 @@ class Spotter:
         if not self.has_thresholds:
             raise InputError(
                 "how sounds score that are no word is not known for these parts, only for the "
-                f"sizes and for tapword_ear; {reason}"
+                f"sizes and for speech_embedding; {reason}"
             )
 
     def tails(self) -> dict[str, Tail]:
