@@ -1,6 +1,6 @@
 """Measure what `docs/results/` shows and write its pages: `make results`.
 
-    python results/run.py [SUBJECT ...] --english DIR --arabic DIR [--again]
+    python results/run.py [SUBJECT ...] --english DIR --arabic DIR --negatives FILE ... [--again]
 
 Commands stand in `subjects.py`, the words around their numbers in `pages/`. What was measured by
 the same command on the same data is not measured again, so a run that was stopped goes on where it
@@ -30,19 +30,20 @@ DOCS = ROOT / "docs" / "results"
 # Left out of what is kept: they take megabytes, and the command gives them again.
 LEFT_OUT = ("orderings", "matrix", "confusion", "records")
 
-Data = dict[str, Path]
+Data = dict[str, tuple[Path, ...]]
 
 
 def main() -> None:
     """Run what is missing, and write every page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
-    parser.add_argument("--english", type=Path, metavar="DIR", help="speech_commands")
-    parser.add_argument("--arabic", type=Path, metavar="DIR", help="mswc:language=ar")
+    parser.add_argument("--english", nargs=1, type=Path, metavar="DIR", help="speech_commands")
+    parser.add_argument("--arabic", nargs=1, type=Path, metavar="DIR", help="mswc:language=ar")
+    parser.add_argument("--negatives", nargs="+", type=Path, metavar="FILE", help="running speech")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     options = parser.parse_args()
-    named = {"english": options.english, "arabic": options.arabic}
-    data: Data = {name: path for name, path in named.items() if path}
+    named = {name: getattr(options, name) for name in ("english", "arabic", "negatives")}
+    data: Data = {name: tuple(paths) for name, paths in named.items() if paths}
     unknown = set(options.subjects) - set(SUBJECTS)
     if unknown:
         parser.error(f"no subject named {', '.join(unknown)}; known: {', '.join(SUBJECTS)}")
@@ -97,8 +98,8 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
 
 def run(command: str, data: Data) -> Any:
     """Run a command on data; give what it wrote, without what is left out."""
-    places = {f"{{{name}}}": str(path.resolve()) for name, path in data.items()}
-    words = [places.get(word, word) for word in shlex.split(command)]
+    places = {f"{{{name}}}": [str(one.resolve()) for one in paths] for name, paths in data.items()}
+    words = [one for word in shlex.split(command) for one in places.get(word, [word])]
     program = {"tapword": [sys.executable, "-m", "tapword"], "python": [sys.executable]}[words[0]]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "found.json")
@@ -115,13 +116,15 @@ def shortened(found: Any) -> Any:
 
 
 @functools.cache
-def digest(folder: Path) -> str:
-    """Hash of names and contents of all files below a folder."""
+def digest(paths: tuple[Path, ...]) -> str:
+    """Hash of names and contents of all files below folders, and of files."""
     total = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    for path in paths:
+        root = path if path.is_dir() else path.parent
+        for one in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if one.is_file():
+                content = hashlib.sha256(one.read_bytes()).hexdigest()
+                total.update(f"{one.relative_to(root).as_posix()} {content}\n".encode())
     return total.hexdigest()[:16]
 
 

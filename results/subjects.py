@@ -1,6 +1,8 @@
 """The list of everything that `docs/results/` shows, and the commands that measure it.
 
-In a command, {english} and {arabic} stand for folders of data sets.
+Every command names its parts or a size, so that another default changes no number but those of the
+size. In a command, {english} and {arabic} stand for folders of data sets and {negatives} for
+recordings of running speech in which the words are not said.
 """
 
 from typing import NamedTuple
@@ -14,6 +16,9 @@ OURS = "slda sqda snb cbcl icarl:unit_length=true,lr=1 ridge cosine"
 ENGLISH = "tapword evaluate --dataset speech_commands --data {english}"
 ARABIC = "tapword evaluate --dataset mswc:language=ar --data {arabic}"
 COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
+# The backbone on which learners and poolings are compared.
+ON = "--backbone speech_embedding"
+REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
 FORMS = ("full", "block", "block,block=32", "lowrank,rank=16", "lowrank,rank=64", "diagonal")
 
 
@@ -34,26 +39,26 @@ SUBJECTS = {
     "learners": Subject(
         "Learners",
         {
-            "english_paper": f"{ENGLISH} {BOTH} {options('learner', PAPER)}",
-            "english_ours": f"{ENGLISH} {BOTH} {options('learner', OURS)}",
-            "mixed": f"{ENGLISH} {BOTH} {options('learner', 'slda ncm finetune')} "
+            "english_paper": f"{ENGLISH} {ON} {BOTH} {options('learner', PAPER)}",
+            "english_ours": f"{ENGLISH} {ON} {BOTH} {options('learner', OURS)}",
+            "mixed": f"{ENGLISH} {ON} {BOTH} {options('learner', 'slda ncm finetune')} "
             "--order iid --upper-bound",
-            "arabic_paper": f"{ARABIC} {BOTH} {options('learner', PAPER)}",
-            "arabic_ours": f"{ARABIC} {BOTH} {options('learner', OURS)}",
+            "arabic_paper": f"{ARABIC} {ON} {BOTH} {options('learner', PAPER)}",
+            "arabic_ours": f"{ARABIC} {ON} {BOTH} {options('learner', OURS)}",
         },
     ),
     "few_samples": Subject(
         "Few samples a word",
         {
             "english": f"{ENGLISH} --size small {COUNTS} --shots 100",
-            "english_paper": f"{ENGLISH} --pooling tap {options('learner', PAPER)} {COUNTS} "
+            "english_paper": f"{ENGLISH} {ON} --pooling tap {options('learner', PAPER)} {COUNTS} "
             "--shots 100",
-            "english_ours": f"{ENGLISH} --pooling tap {options('learner', OURS)} "
+            "english_ours": f"{ENGLISH} {ON} --pooling tap {options('learner', OURS)} "
             f"--learner slda:prior=diagonal {COUNTS} --shots 100",
             "arabic": f"{ARABIC} --size small {COUNTS} --shots 30",
-            "arabic_paper": f"{ARABIC} --pooling tap {options('learner', PAPER)} {COUNTS} "
+            "arabic_paper": f"{ARABIC} {ON} --pooling tap {options('learner', PAPER)} {COUNTS} "
             "--shots 30",
-            "arabic_ours": f"{ARABIC} --pooling tap {options('learner', OURS)} "
+            "arabic_ours": f"{ARABIC} {ON} --pooling tap {options('learner', OURS)} "
             f"--learner slda:prior=diagonal {COUNTS} --shots 30",
         },
     ),
@@ -77,6 +82,23 @@ SUBJECTS = {
             "arabic": f"{ARABIC} --size small --open-set --voice both --known 3 --shots 3",
             "arabic_ear": f"{ARABIC} --backbone tapword_ear --open-set --voice both --known 3 "
             "--shots 3",
+        },
+    ),
+    "paper": Subject(
+        "The paper's tables",
+        {
+            **{
+                name: f"tapword reproduce {name} {REPRODUCED}"
+                for name in ("table1", "table2", "table3", "table4", "table6", "table7")
+            },
+            "table5": "tapword reproduce table5 --data {english} --weights random "
+            "--backbones wav2vec2_base",
+            "table5_exact": "tapword reproduce table5 --data {english} --weights random "
+            "--backbones wav2vec2_base --exact",
+            "figure3": "tapword reproduce figure3 --data {english} --mswc {arabic} "
+            "--n-words 10,25,40 --backbones speech_embedding",
+            "overhead": f"tapword reproduce overhead {REPRODUCED}",
+            "wasserstein": f"tapword reproduce wasserstein {REPRODUCED}",
         },
     ),
 }
