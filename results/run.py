@@ -129,10 +129,17 @@ def digest(paths: tuple[Path, ...]) -> str:
 
 
 def commit() -> str:
-    """Say which state of the repository is run."""
-    asked = ["git", "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
-    found = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
+    """Say which state of the repository is run; what this program writes does not change it."""
+
+    def git(*words: str) -> str:
+        found = subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        return found.stdout.strip()
+
+    written = f":!{DOCS.relative_to(ROOT)}"
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", written)
+    return (git("rev-parse", "--short=10", "HEAD") or "unknown") + ("-dirty" if changed else "")
 
 
 def write(subject: str, docs: Path) -> None:

@@ -1,6 +1,8 @@
 """`docs/results/` is what `make results` writes, and a small run of it works from end to end."""
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -158,3 +160,24 @@ def test_lines_are_the_records_that_have_all_columns(results):
     assert page._lines({"small": {"found": rows}}, ["small", "words", "alarms_an_hour:2"]) == (
         "| words | alarms an hour |\n|---|---|\n| 1 | 0.73 |"
     )
+
+
+def test_the_commit_is_dirty_by_what_is_run_and_not_by_what_is_written(
+    results, tmp_path, monkeypatch
+):
+    run, *_ = results
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setattr(run, "DOCS", tmp_path / "docs" / "results")
+    assert run.commit() == "unknown"
+    code, written = tmp_path / "code.py", tmp_path / "docs" / "results" / "small.json"
+    written.parent.mkdir(parents=True)
+    for path in (code, written):
+        path.write_text("1")
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    written.write_text("2")
+    clean = run.commit()
+    assert re.fullmatch("[0-9a-f]{10}", clean)
+    code.write_text("2")
+    assert run.commit() == f"{clean}-dirty"
