@@ -1,6 +1,7 @@
 """Measure what `docs/results/` shows and write its pages: `make results`.
 
-    python results/run.py [SUBJECT ...] --english DIR --arabic DIR --negatives FILE ... [--again]
+    python results/run.py [SUBJECT ...] --english DIR --arabic DIR --phrases DIR
+        --negatives FILE ... [--again]
 
 Commands stand in `subjects.py`, the words around their numbers in `pages/`. What was measured by
 the same command on the same data is not measured again, so a run that was stopped goes on where it
@@ -30,6 +31,10 @@ DOCS = ROOT / "docs" / "results"
 # Left out of what is kept: they take megabytes, and the command gives them again.
 LEFT_OUT = ("orderings", "matrix", "confusion", "records")
 
+# What stands for data in a command, and what each of them is.
+KEY = r"\{(\w+)\}"
+FOLDERS = {"english": "speech_commands", "arabic": "mswc:language=ar", "phrases": "wake phrases"}
+
 Data = dict[str, tuple[Path, ...]]
 
 
@@ -37,12 +42,12 @@ def main() -> None:
     """Run what is missing, and write every page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
-    parser.add_argument("--english", nargs=1, type=Path, metavar="DIR", help="speech_commands")
-    parser.add_argument("--arabic", nargs=1, type=Path, metavar="DIR", help="mswc:language=ar")
+    for name, what in FOLDERS.items():
+        parser.add_argument(f"--{name}", nargs=1, type=Path, metavar="DIR", help=what)
     parser.add_argument("--negatives", nargs="+", type=Path, metavar="FILE", help="running speech")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     options = parser.parse_args()
-    named = {name: getattr(options, name) for name in ("english", "arabic", "negatives")}
+    named = {name: getattr(options, name) for name in (*FOLDERS, "negatives")}
     data: Data = {name: tuple(paths) for name, paths in named.items() if paths}
     unknown = set(options.subjects) - set(SUBJECTS)
     if unknown:
@@ -67,7 +72,7 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
     # What is no longer in the list goes, and the order is the list's.
     kept = {name: kept[name] for name in runs if name in kept}
     for name, command in runs.items():
-        needed = re.findall(r"\{(\w+)\}", command)
+        needed = list(dict.fromkeys(re.findall(KEY, command)))
         if not all(key in data for key in needed):
             print(f"{subject}, {name}: left as it is, its data were not given")
             continue
@@ -98,8 +103,12 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
 
 def run(command: str, data: Data) -> Any:
     """Run a command on data; give what it wrote, without what is left out."""
-    places = {f"{{{name}}}": [str(one.resolve()) for one in paths] for name, paths in data.items()}
-    words = [one for word in shlex.split(command) for one in places.get(word, [word])]
+
+    def placed(word: str) -> list[str]:
+        key = re.search(KEY, word)
+        return [word.replace(key[0], str(one.resolve())) for one in data[key[1]]] if key else [word]
+
+    words = [one for word in shlex.split(command) for one in placed(word)]
     program = {"tapword": [sys.executable, "-m", "tapword"], "python": [sys.executable]}[words[0]]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "found.json")

@@ -102,7 +102,7 @@ def test_files_are_given_one_by_one_and_hashed(results, tmp_path, monkeypatch):
     heard = tmp_path / "a.flac", tmp_path / "b.flac"
     for path in heard:
         path.write_bytes(path.name.encode())
-    command = "python benchmarks/thresholds.py {english} --negatives {negatives}"
+    command = "python some.py {english}/noise.wav --negatives {negatives}"
     given = []
 
     def answer(words, **_):
@@ -112,8 +112,8 @@ def test_files_are_given_one_by_one_and_hashed(results, tmp_path, monkeypatch):
     monkeypatch.setattr(run.subprocess, "run", answer)
     data = {"english": (tmp_path,), "negatives": heard}
     assert run.run(command, data) == [{"missed": 1.0}]
-    assert given[2:-1] == [str(tmp_path), "--negatives", *map(str, heard), "--out"]
-    assert page.shown_command(command).endswith("thresholds.py DIR --negatives FILE ...")
+    assert given[2:-1] == [f"{tmp_path}/noise.wav", "--negatives", *map(str, heard), "--out"]
+    assert page.shown_command(command).endswith("some.py DIR/noise.wav --negatives FILE ...")
     before = run.digest(heard)
     heard[1].write_bytes(b"other")
     run.digest.cache_clear()
