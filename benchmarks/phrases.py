@@ -1,7 +1,7 @@
 """Phrases by strangers: told apart, refused, and heard in a stream beside single words.
 
     python benchmarks/phrases.py PHRASES --words SPEECH_COMMANDS --negatives FILE ...
-        [--draws 3] [--size small]
+        [--draws 3] [--backbone NAME]
 
 PHRASES has a folder of recordings for each phrase, named by the person who speaks. In each draw,
 8 phrases are taught by 5 people, and 40 others are asked all phrases, the untaught ones too.
@@ -40,16 +40,16 @@ def main() -> None:
     parser.add_argument("--words", type=Path, required=True)
     parser.add_argument("--negatives", type=Path, nargs="*", default=[])
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--size", default="small")
+    parser.add_argument("--backbone", help="instead of size small's; speech_embedding, say")
     options = parser.parse_args()
-    listener = Spotter(size=options.size)
+    listener = Spotter(options.backbone)
     clips = read(listener, options.phrases)
     rows = []
     for draw in range(options.draws):
         rng = np.random.default_rng(draw)
         taught = rng.permutation(sorted({phrase for phrase, _ in clips}))[:TAUGHT]
         people = rng.permutation(sorted({person for _, person in clips}))
-        spotter = Spotter(size=options.size)
+        spotter = Spotter(options.backbone)
         for (phrase, person), (learned, _, _) in clips.items():
             if phrase in taught and person in people[:PEOPLE]:
                 spotter.learn_vectors(learned[None], [phrase])

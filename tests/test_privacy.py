@@ -13,6 +13,7 @@ import pytest
 import soundfile
 
 from tapword.assets import CLIPS
+from tapword.audio import files
 from tests.conftest import tone
 
 CALLS = "connect,sendto,sendmsg,open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink"
@@ -112,8 +113,8 @@ def folder(tmp_path):
             shutil.copy(path, made / "words" / word)
     (made / "home").mkdir()
     soundfile.write(made / "tone.wav", tone(300, 3.0), 16_000)
-    second = np.concatenate([tone(300, 0.3), np.zeros(11_200, dtype=np.float32)])
-    soundfile.write(made / "room.wav", np.tile(second, 5), 16_000)
+    said = np.pad(files.read(MUSIC[0]), (0, 11_200))
+    soundfile.write(made / "room.wav", np.tile(said, 5), 16_000)
     return made
 
 

@@ -5,8 +5,8 @@
 SIZE is a preset; SPEECHOCEAN and CALL are what training/whitening.py takes. Phrases that several
 people of speechocean762 say are taught by up to five of them and looked for in the first MINUTES of
 the call, by the frames of the stream, in every stretch of a length that they may have. Printed is
-how far beyond its tail's place a phrase's scores reach, in the tail's widths, at several rates of
-alarms, and the line through these.
+how far beyond its tail's place a phrase's scores reach at several rates of alarms, and the line
+through these.
 """
 
 import sys
@@ -44,24 +44,22 @@ def main(size: str, speechocean: str, minutes: str, call: str) -> None:
             means.append(encode(spotter, clips[:MOST]).mean(axis=0))
             spans.append(length.span(len(clips[:MOST])))
     directions = unit(np.stack(means))
-    place, width = np.array(
-        [Tail.of(column) for column in background.phrases.scores(directions).T]
-    ).T
+    place = np.array([Tail.of(column).place for column in background.phrases.scores(directions).T])
     found = highest(spotter, call, 60 * float(minutes), directions, spans)
     hours = float(minutes) / 60
-    kept = found.max(axis=0) < SAID
-    print(f"{kept.sum()} of {len(kept)} phrases in {hours:.2f} hours, {len(found)} steps of sound")
-    beyond = ((found - place) / width)[:, kept]
+    rare = found.max(axis=0).argsort()[: round((1 - SAID) * len(spans))]
+    print(f"{len(rare)} of {len(spans)} phrases in {hours:.2f} hours, {len(found)} steps of sound")
+    beyond = (found - place)[:, rare]
     # Of steps that follow each other only the best counts: the others are the same alarm.
     peaks = beyond.copy()
     for step in range(1, APART + 1):
         peaks[step:] = np.where(beyond[:-step] >= beyond[step:], -np.inf, peaks[step:])
         peaks[:-step] = np.where(beyond[step:] > beyond[:-step], -np.inf, peaks[:-step])
     ranked = np.sort(peaks.ravel())[::-1]
-    reached = [ranked[int(rate * hours * kept.sum())] for rate in RATES]
-    print(*(f"{rate:g}: {one:.2f}" for rate, one in zip(RATES, reached, strict=True)))
+    reached = [ranked[int(rate * hours * len(rare))] for rate in RATES]
+    print(*(f"{rate:g}: {one:.3f}" for rate, one in zip(RATES, reached, strict=True)))
     slope, base = np.polyfit(-np.log(RATES), reached, 1)
-    print(f"one an hour {base:.3f}, fewer {slope:.3f}")
+    print(f"one an hour {base:.3f}, fewer {slope:.4f}")
 
 
 def highest(

@@ -29,8 +29,9 @@ SOURCE = "speechocean762 (J. Zhang et al., CC BY 4.0), words that are said three
 ASSETS = Path(__file__).parent.parent / "src" / "tapword" / "assets"
 # Vectors that are compared as they were trained to be; docs/backbones.md has what whitening does.
 SCALED = ("tapword_ear",)
-# How far scores reach where that is not as for size small (training/background.py).
-REACHES = {"tapword_ear": (0.84, 0.2)}
+# How much of the background is taken off, where that is not as for size small
+# (training/background.py).
+SHARES = {"speech_embedding": {"share": 0.5}}
 # How often a word must be said, and how often it is taken.
 LEAST, MOST = 3, 12
 # Windows of the background, from either source: of a second, and longer.
@@ -38,7 +39,7 @@ WINDOWS, PHRASES = 500, 300
 
 
 def main(speechocean: str, *calls: str) -> None:
-    """Write a file for each backbone of the presets, and for our own ear."""
+    """Write a file for each backbone of the presets, and for speech_embedding."""
     rng = np.random.default_rng(0)
     said = list(tokens(Path(speechocean)))
     among = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
@@ -63,20 +64,21 @@ def main(speechocean: str, *calls: str) -> None:
     words = [one.word for one in chosen] * 2
     clips = [one.alone for one in chosen] + [one.among for one in chosen]
     done = set()
-    for preset in (*presets.PRESETS.values(), presets.EAR):
+    for preset in (*presets.PRESETS.values(), presets.EMBEDDING):
         for name, pooling in zip(preset.backbones, preset.poolings, strict=True):
             if name in done:
                 continue
             done.add(name)
             spotter = Spotter(name, pooling, "ncm", align=preset.align)
             [part] = spotter.encoder.parts
-            about = vector_kind(*part, align=preset.align) | {"source": SOURCE}
-            if (own := spotter.backbones[0].name) in REACHES:
-                about["reach"] = REACHES[own]
+            own = spotter.backbones[0].name
+            about = (
+                vector_kind(*part, align=preset.align) | {"source": SOURCE} | SHARES.get(own, {})
+            )
             make = Whitening.scale if own in SCALED else Whitening.fit
             made = make(encode(spotter, clips), words, group_lengths(*part), about)
             made.keep_background(encode(spotter, background), encode(spotter, longer))
-            path = ASSETS / "whitening" / f"{spotter.backbones[0].name}.safetensors"
+            path = ASSETS / "whitening" / f"{own}.safetensors"
             made.save(path)
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {made.within}", flush=True)
 

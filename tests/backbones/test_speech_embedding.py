@@ -1,12 +1,13 @@
 import importlib.metadata
+import sys
 
 import numpy as np
 import pytest
 
-from tapword.backbones.base import Unavailable
+from tapword.backbones import speech_embedding
 from tapword.backbones.sessions import open_session
 from tapword.backbones.speech_embedding import SpeechEmbedding, weights_path
-from tapword.errors import InputError, ModelFileError
+from tapword.errors import InputError, MissingExtra, ModelFileError
 from tests.conftest import tone
 
 ALL = ("b51", "b64", "emb")
@@ -94,7 +95,14 @@ def test_a_package_without_the_weights_is_named(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(package)
 
     monkeypatch.setattr(importlib.metadata, "files", absent)
-    with pytest.raises(Unavailable, match=r"it is not installed: .*openwakeword==0\.4\.0"):
+    with pytest.raises(MissingExtra, match=r"'openwakeword==0\.4\.0', .*\[speech_embedding\]"):
+        SpeechEmbedding().frames(tone(300))
+
+
+def test_without_the_package_that_reads_onnx_files_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    speech_embedding._read.cache_clear()
+    with pytest.raises(MissingExtra, match=r"speech_embedding needs .*'onnx'.*speech_embedding\]"):
         SpeechEmbedding().frames(tone(300))
 
 

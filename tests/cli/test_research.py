@@ -212,14 +212,14 @@ def test_a_whitening_is_computed_and_used(clips, run):
 
 def test_a_whitening_for_the_default_parts(clips, run):
     code, output, error = run("whitening", "priors", "--data", "clips", "--source", "tones")
-    assert code == 0 and "speech_embedding.safetensors" in output, error
+    assert code == 0 and "tapword_ear.safetensors" in output, error
     common = ["evaluate", "--data", "clips", "--orderings", "1", "--jobs", "1"]
     code, _, error = run(*common, "--out", "r.json")
     assert code == 0 and error == ""
     [shipped] = json.loads((clips / "r.json").read_text())["results"]
     assert "speechocean762" in shipped["whitening"] and shipped["align"] is True
     code, _, error = run(
-        *common, "--whitening", "priors/speech_embedding.safetensors", "--out", "own.json"
+        *common, "--whitening", "priors/tapword_ear.safetensors", "--out", "own.json"
     )
     assert code == 0 and "computed from these very words" in error
     [own] = json.loads((clips / "own.json").read_text())["results"]

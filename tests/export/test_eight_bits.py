@@ -22,6 +22,7 @@ from tests.export.test_export import (
     counted,
     heard_as,
     phrase,
+    same_vectors,
     scored_as,
     taught,
 )
@@ -213,7 +214,7 @@ def test_weights_lie_in_a_file_of_their_own(device, small, tmp_path, monkeypatch
     device.order("h", *counted(clip))
     device.run()
     assert device.number() == 0 and device.number() == 16_000
-    np.testing.assert_allclose(vector, device.take(672), atol=1e-4)
+    same_vectors(vector, device.take(672))
     assert b"TAPWORD_NO_WEIGHTS" in apart.answer and b"TAPWORD_BAD_WEIGHTS" in apart.answer
     apart.order("W", np.uint32(len(file)), file)
     assert heard_in(apart)[4:] == heard_in(device), "by the program's own products"

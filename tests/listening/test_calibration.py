@@ -54,7 +54,7 @@ def like_speech(spotter, rng, n=200, shift=0.0):
     for word, tail in spotter.tails().items():
         scores = rng.normal(0, 1, n)
         now = Tail.of(scores)
-        found[word] = tail.place + (scores - now.place) * tail.width / now.width + shift
+        found[word] = tail.place + (scores - now.place) * 0.1 + shift
         found[word] = found[word].clip(max=spotter.thresholds()[word] - 0.02)
     return found
 

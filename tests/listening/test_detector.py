@@ -230,7 +230,7 @@ def test_a_rejected_sound_is_not_heard_again():
 @pytest.fixture(scope="module")
 def pair():
     """Spotter of two backbones with whitenings fitted on the spot; the first one proposes."""
-    parts = Spotter(["logmel", "speech_embedding"], "tap:R=2", "ncm", align=True)
+    parts = Spotter(["tapword_ear", "logmel"], "tap:R=2", "ncm", align=True)
     words = [word for word in OTHERS for _ in VOICES]
     clips = [align(clip(word, voice), 1.0) for word in OTHERS for voice in VOICES]
     vectors, whitenings = parts.encoder.encode(clips), []
@@ -319,6 +319,7 @@ def test_noise_is_no_word_even_of_one_taught_from_noise():
     hum = noise(1.0) * 20
     spotter = Spotter()
     spotter.learn_many([hum, clip("lamp", TAUGHT[0])], ["hum", "lamp"])
+    spotter.set_sensitivity(1.0, "hum")
     other = noise(3.0, seed=5) * 8
     other[: RATE // 2] = other[-RATE // 2 :] = 0
     nearest = spotter.predict(other, closed=True)

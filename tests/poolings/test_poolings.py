@@ -472,6 +472,17 @@ def test_looks_of_a_second_are_placed_in_the_word():
     assert part.stretched(7) is part
 
 
+def test_looks_at_a_phrase_lie_evenly_and_nothing_draws_them():
+    part = pooling("looks:places=0+0.1,reaches=0.3+0.2").stretched(20)
+    frames = np.column_stack([np.arange(40.0), np.eye(40)[:, [30, 5]]]).astype(np.float32)
+    share = (np.arange(40) + 0.5 - 2) / 36
+    wanted = []
+    for place in (0.25, 0.75):
+        weights = np.exp(-np.square((share - place) / 0.25) / 2)
+        wanted.append(weights @ frames[:, 0] / weights.sum())
+    np.testing.assert_allclose(part.pool(frames)[2:], wanted, rtol=1e-5)
+
+
 def test_middle_frames_of_a_clip_longer_than_a_second_are_spread():
     frames = np.arange(10.0)[:, None]
     part = pooling("middle:n=3").stretched(9)

@@ -43,6 +43,7 @@ def test_a_real_data_set_from_audio_to_records(tmp_path):
     learners = ["slda", "snb", "ncm", "cbcl", "sovr", "perceptron", "finetune", "icarl"]
     records = evaluate(
         dataset,
+        backbones=["speech_embedding"],
         poolings=["avg", "tap"],
         learners=learners,
         orderings=2,

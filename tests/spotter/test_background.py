@@ -15,7 +15,7 @@ def clips(word):
     return sorted((CLIPS / word).glob("*.ogg"))
 
 
-def test_a_level_is_half_the_mean_of_the_three_nearest(rng):
+def test_a_level_is_a_share_of_the_mean_of_the_three_nearest(rng):
     vectors = rng.normal(size=(50, 8))
     X = rng.normal(size=(4, 8))
     cosines = [
@@ -24,6 +24,18 @@ def test_a_level_is_half_the_mean_of_the_three_nearest(rng):
     wanted = SHARE * np.mean(cosines, axis=1)
     np.testing.assert_allclose(Windows(vectors).level(X), wanted, rtol=1e-5)
     np.testing.assert_allclose(Windows(3 * vectors).level(7 * X), wanted, rtol=1e-5)
+    half = Windows(vectors, share=SHARE / 2)
+    np.testing.assert_allclose(half.level(X), wanted / 2, rtol=1e-5)
+    np.testing.assert_allclose(half.levels, Windows(vectors).levels / 2, rtol=1e-5)
+
+
+def test_a_whitening_says_how_much_is_taken_off():
+    shares = {name: Spotter(name).background for name in ("tapword_ear", "speech_embedding")}
+    assert {name: (one.words.share, one.phrases.share) for name, one in shares.items()} == {
+        "tapword_ear": (SHARE, SHARE),
+        "speech_embedding": (0.5, 0.5),
+    }
+    assert shares["speech_embedding"].first(10).words.share == 0.5
 
 
 def test_a_window_is_no_neighbour_of_itself(rng):
@@ -63,7 +75,7 @@ def test_a_score_depends_neither_on_other_words_nor_on_how_often_a_sample_came()
     few = [scores.words["lamp"] for scores in one.score_vectors(asked)]
     many = [scores.words["lamp"] for scores in other.score_vectors(asked)]
     np.testing.assert_allclose(few, many, atol=1e-5)
-    assert one.tails()["lamp"][:2] == pytest.approx(other.tails()["lamp"][:2], abs=1e-5)
+    assert one.tails()["lamp"].place == pytest.approx(other.tails()["lamp"].place, abs=1e-5)
 
 
 def test_other_learners_leave_the_background_out():

@@ -73,6 +73,17 @@ def test_numbers_are_those_of_plain_numpy(whitening, world):
     np.testing.assert_allclose(whitening(Y), wanted, atol=5e-3)
 
 
+def test_scaled_numbers_are_signed_roots_of_those_of_plain_numpy(world):
+    X, words = draw(world, 40, 100, seed=1)
+    scaled = Whitening.scale(X, words, GROUPS, ABOUT)
+    Y = draw(world, 3, 4, seed=3)[0]
+    wanted = (Y - X.mean(axis=0, dtype=float)) / X.std(axis=0, dtype=float)
+    wanted = np.sign(wanted) * np.abs(wanted) ** 0.5
+    for group in np.split(np.arange(DIM), np.cumsum(GROUPS)[:-1]):
+        wanted[:, group] /= np.linalg.norm(wanted[:, group], axis=1, keepdims=True)
+    np.testing.assert_allclose(scaled(Y), wanted, atol=5e-3)
+
+
 def test_every_group_has_length_one(whitening, world):
     Z = whitening(draw(world, 3, 5, seed=4)[0])
     assert Z.dtype == np.float32
@@ -146,6 +157,20 @@ def test_the_hash_is_that_of_the_numbers(whitening):
         arrays = {key: getattr(whitening, key).copy() for key in ("mean", "maps", "within")}
         arrays[name][0] += 1
         assert Whitening(whitening.about, **arrays).sha256 != whitening.sha256
+    arrays = {key: getattr(whitening, key) for key in ("mean", "maps", "within")}
+    assert Whitening(whitening.about | {"roots": True}, **arrays).sha256 != whitening.sha256
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"share": 1.5}, "share"), ({"share": "much"}, "read"), ({"reach": [0.1, 0.0]}, "reach")],
+)
+def test_what_a_file_says_of_scores_is_checked(whitening, change, said, tmp_path):
+    arrays = {key: getattr(whitening, key) for key in ("mean", "maps", "within")}
+    about = whitening.about | change
+    save_file(arrays, tmp_path / "p", {"tapword_prior": json.dumps(about)})
+    with pytest.raises(InputError, match=said):
+        Whitening.load(tmp_path / "p")
 
 
 def test_files_that_are_no_whitening_are_refused(whitening, tmp_path):
@@ -238,7 +263,8 @@ def test_every_size_finds_its_shipped_whitening(size):
         backbone = registry.build("backbones", name)
         stored = json.loads(json.dumps(registry.store(backbone, skip=backbone.machine_arguments)))
         assert found.about["backbone"] == stored
-        assert registry.describe(found.about["pooling"]) == pooling
+        stored = registry.store(registry.build("poolings", pooling))
+        assert found.about["pooling"] == json.loads(json.dumps(stored))
         assert found.about["align"] is chosen.align
         assert "speechocean762" in found.source and "CC BY 4.0" in found.source
         assert len(found.background) == 1000 and len(found.phrases) == 600
@@ -246,12 +272,10 @@ def test_every_size_finds_its_shipped_whitening(size):
 
 def test_the_default_whitens_by_the_shipped_whitening():
     spotter = Spotter(size="small")
-    assert [one.sha256 for one in spotter.encoder.whitenings] == [
-        shipped("speech_embedding").sha256
-    ]
+    assert [one.sha256 for one in spotter.encoder.whitenings] == [shipped("tapword_ear").sha256]
     assert "align -> " in repr(spotter) and "whitening -> cosine" in repr(spotter)
     [vector], _ = spotter.encoder.split(spotter.vectors([tone(300)]))
-    lengths = [np.square(part).sum() for part in np.split(vector, [384, 576])]
+    lengths = [np.square(part).sum() for part in np.split(vector, [192])]
     np.testing.assert_allclose(lengths, lengths[0], rtol=1e-4)
     raw = Spotter(spotter.backbones, spotter.encoder.poolings, "ncm", align=True)
     np.testing.assert_allclose(
@@ -271,7 +295,7 @@ def test_other_parts_have_no_whitening_and_say_so():
         ):
             Spotter(**{"pooling": "avg"} | parts)
     small = presets.preset("small")
-    with pytest.raises(InputError, match="no whitening at hand for speech_embedding"):
+    with pytest.raises(InputError, match="no whitening at hand for tapword_ear"):
         Spotter(small.backbones, small.poolings, small.learner, align=False)
     assert Spotter(small.backbones, small.poolings, small.learner, align=True).encoder.whitenings
 
@@ -328,7 +352,7 @@ def test_the_default_goes_through_a_file(tmp_path):
     spotter.save(tmp_path / "model.tap")
     loaded = Spotter.load(tmp_path / "model.tap")
     assert repr(loaded) == repr(spotter)
-    assert loaded.encoder.poolings[0].spec == "blocks:poolings=tap:R=2+tap:R=2+middle"
+    assert loaded.encoder.poolings[0].spec == "looks"
     assert loaded.predict(tone(310)) == spotter.predict(tone(310))
 
 
@@ -354,12 +378,14 @@ def test_the_shipped_whitening_is_of_the_words_it_names(monkeypatch):
 
     found: dict[str, list[np.ndarray]] = {}
     for token in itertools.islice(tokens(root), 1200):
-        found.setdefault(token.word, []).append(token.alone)
+        clips = found.setdefault(token.word, [])
+        if len(clips) < 2 * 12:
+            clips += [token.alone, token.among]
     small = presets.preset("small")
     spotter = Spotter(small.backbones, small.poolings, "ncm", align=small.align)
-    whitening = shipped("speech_embedding")
+    whitening = shipped("tapword_ear")
     squares, spare = np.zeros(len(whitening.within)), 0
-    for clips in [clips for clips in found.values() if len(clips) >= 6][:30]:
+    for clips in [clips for clips in found.values() if len(clips) >= 2 * 3]:
         Z = whitening(spotter.encoder.split(spotter.encoder.encode(clips))[0])
         starts = np.cumsum([0, *whitening.about["groups"][:-1]])
         squares += np.add.reduceat(np.square(Z - Z.mean(axis=0)).sum(axis=0), starts)

@@ -233,7 +233,7 @@ def test_every_method_of_the_package(core, tmp_path):
     assert found["rejected"] == "lamp"
     lamp, *others = found["known"]
     assert (lamp["word"], lamp["count"], lamp["negatives"]) == ("lamp", 3, 1)
-    assert lamp["sensitivity"] == 0.5 and 0 < lamp["threshold"] < 1
+    assert lamp["sensitivity"] == 0.5 and -1 < lamp["threshold"] < 1
     assert [word["word"] for word in others] == ["kitchen", "café"]
     assert found["renamed"] == [lamp | {"word": "light"}, *others]
     assert found["sensed"]["sensitivity"] == 0.75

@@ -12,7 +12,7 @@ import numpy as np
 
 from tapword.backbones.base import Backbone, Unavailable, first_line
 from tapword.backbones.logmel import HIGH_HZ, LOW_HZ, log_mel
-from tapword.backbones.sessions import count_parameters, open_session
+from tapword.backbones.sessions import count_parameters, onnx_package, open_session
 from tapword.errors import InputError, ModelFileError
 
 # Types of ONNX inputs -> types of numpy.
@@ -249,8 +249,7 @@ class Known(NamedTuple):
 @lru_cache(maxsize=4)
 def _read(path: str) -> Known:
     """Read what is known of a file without running it."""
-    import onnx
-
+    onnx = onnx_package("onnx")
     content = Path(path).read_bytes()
     digest = hashlib.sha256(content)
     try:

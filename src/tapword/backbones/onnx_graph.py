@@ -68,10 +68,11 @@ class Graph:
         self._nodes.append(content)
         return name
 
-    def content(self) -> bytes:
-        """Give the file."""
+    def content(self, also: Sequence[str] = ()) -> bytes:
+        """Give the file; results of inner operators `also` come out, too."""
         graph = _text(2, "network")
-        parts = (1, self._nodes), (5, self._constants), (11, self._inputs), (12, self._outputs)
+        outputs = self._outputs + [_value(name) for name in also]
+        parts = (1, self._nodes), (5, self._constants), (11, self._inputs), (12, outputs)
         graph += b"".join(_bytes(field, one) for field, many in parts for one in many)
         return _number(1, _IR) + _bytes(7, graph) + _bytes(8, _text(1, "") + _number(2, _OPSET))
 
@@ -80,13 +81,16 @@ class Graph:
         return f"_{self._names}"
 
 
-def _value(name: str, shape: Sequence[int | str]) -> bytes:
-    """Describe a tensor of floats."""
-    dims = b"".join(
-        _bytes(1, _text(2, length) if isinstance(length, str) else _number(1, length))
-        for length in shape
-    )
-    return _text(1, name) + _bytes(2, _bytes(1, _number(1, _FLOAT) + _bytes(2, dims)))
+def _value(name: str, shape: Sequence[int | str] | None = None) -> bytes:
+    """Describe a tensor of floats; None where its shape is not said."""
+    kind = _number(1, _FLOAT)
+    if shape is not None:
+        dims = (
+            _bytes(1, _text(2, length) if isinstance(length, str) else _number(1, length))
+            for length in shape
+        )
+        kind += _bytes(2, b"".join(dims))
+    return _text(1, name) + _bytes(2, _bytes(1, kind))
 
 
 def _number(field: int, value: int) -> bytes:

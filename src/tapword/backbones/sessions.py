@@ -21,6 +21,14 @@ def onnx_runtime() -> Any:
     return importlib.import_module("onnxruntime")
 
 
+def onnx_package(part: str, extra: str = "onnx") -> Any:
+    """Import `onnx`, which reads and writes ONNX files; onnxruntime, which runs them, does not."""
+    try:
+        return importlib.import_module("onnx")
+    except ImportError as error:
+        raise MissingExtra(part, "onnx", extra) from error
+
+
 def open_session(model: bytes | str, threads: int = 1) -> Any:
     """Open an ONNX file, by content or path, on the CPU."""
     onnxruntime = onnx_runtime()
@@ -36,10 +44,8 @@ def open_session(model: bytes | str, threads: int = 1) -> Any:
 
 def count_parameters(model: Any) -> int:
     """Trained numbers of an ONNX graph: weights and biases, quantised ones included."""
-    import onnx
-
+    kinds = onnx_package("counting parameters").TensorProto
     # Shapes and axes are int64; scalars are constants, scales and zero points.
-    kinds = onnx.TensorProto
     trained = (kinds.FLOAT, kinds.FLOAT16, kinds.BFLOAT16, kinds.DOUBLE, kinds.INT8, kinds.UINT8)
     return sum(
         int(np.prod(tensor.dims))
@@ -48,20 +54,16 @@ def count_parameters(model: Any) -> int:
     )
 
 
-def package_file(
-    part: str, package: str, version: str, file: str, extra: str | None = None
-) -> Path:
+def package_file(part: str, package: str, version: str, file: str, extra: str) -> Path:
     """Find a file of an installed package, by the path it lists, without importing the package.
 
-    `extra` is the one of tapword that installs the release; None: tapword itself does.
+    `extra` is the one of tapword that installs the release.
     """
     try:
         files = importlib.metadata.files(package) or []
         state = f"the installed {importlib.metadata.version(package)} does not carry them"
     except importlib.metadata.PackageNotFoundError as error:
-        if extra:
-            raise MissingExtra(part, f"{package}=={version}", extra) from error
-        files, state = [], "it is not installed"
+        raise MissingExtra(part, f"{package}=={version}", extra) from error
     for found in files:
         if found.as_posix() == file and Path(str(found.locate())).is_file():
             return Path(str(found.locate()))

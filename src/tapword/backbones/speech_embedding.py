@@ -1,4 +1,4 @@
-"""The default backbone: Google's speech embedding, on the log-mel frames it was trained on."""
+"""Google's speech embedding, on the log-mel frames it was trained on."""
 
 import hashlib
 from functools import cached_property, lru_cache
@@ -9,7 +9,12 @@ import numpy as np
 
 from tapword.backbones.base import Backbone, FrameStream, first_line
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.sessions import count_parameters, open_session, package_file
+from tapword.backbones.sessions import (
+    count_parameters,
+    onnx_package,
+    open_session,
+    package_file,
+)
 from tapword.errors import InputError, ModelFileError
 
 # Inner blocks by name: the graph's tensor and the numbers per frame.
@@ -21,8 +26,8 @@ BLOCKS = {
 # Samples of silence on each side of a clip. Without them 1 s gives 3 outputs instead of 16, and
 # accuracy falls.
 PAD = 8_000
-# The release that carries the weights, and where they lie in it.
-PACKAGE, VERSION = "openwakeword", "0.4.0"
+# The release that carries the weights, the extra that installs it, and where they lie in it.
+PACKAGE, VERSION, EXTRA = "openwakeword", "0.4.0", "speech_embedding"
 MODEL_FILE = "openwakeword/resources/models/embedding_model.onnx"
 SHA256 = "ba754db3cd768a524c655ea90655ee5e6055a43b8dfd29366a11e93716ae9e51"
 # A choice; the presets take three.
@@ -49,8 +54,7 @@ class Network:
 
     @cached_property
     def _opened(self) -> tuple[Any, int]:
-        import onnx
-
+        onnx = onnx_package("speech_embedding", EXTRA)
         try:
             model = onnx.load_model_from_string(self._content)
             free_time_axis(model)
@@ -65,7 +69,7 @@ class Network:
 
 
 class SpeechEmbedding(Backbone):
-    """Google's speech embedding, 0.33M parameters: 96 numbers every 80 ms (the default).
+    """Google's speech embedding, 0.33M parameters: 96 numbers every 80 ms.
 
     Parameters
     ----------
@@ -186,7 +190,7 @@ class OverlappingStream(FrameStream):
 def weights_path(weights: str | None) -> str:
     """Find the weight file: the one given, or that of the installed package."""
     if weights is None:
-        return str(package_file("speech_embedding", PACKAGE, VERSION, MODEL_FILE))
+        return str(package_file("speech_embedding", PACKAGE, VERSION, MODEL_FILE, EXTRA))
     if not Path(weights).is_file():
         raise InputError(f"speech_embedding: no weight file at {weights}")
     return str(Path(weights).resolve())
@@ -197,8 +201,7 @@ _read = lru_cache(maxsize=4)(Network)
 
 def free_time_axis(model: Any) -> None:
     """Let the network take any number of mel frames, and show its inner blocks."""
-    import onnx
-
+    onnx = onnx_package("speech_embedding", EXTRA)
     graph = model.graph
     graph.input[0].type.tensor_type.shape.dim[1].dim_param = "time"
     reshape = next(node for node in graph.node if node.op_type == "Reshape")

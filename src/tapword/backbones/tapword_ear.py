@@ -206,6 +206,10 @@ class Network:
         """
         return self._graph.content()
 
+    def graph_with_inputs(self) -> tuple[bytes, list[str]]:
+        """Give the same with what each convolution hears coming out, too, and the names of it."""
+        return self._graph.content(self._graph.convolved), self._graph.convolved
+
 
 class _Stream(Graph):
     """The network as a graph: log-mel frames and what was kept -> frames and what to keep.
@@ -219,11 +223,14 @@ class _Stream(Graph):
     ----------
     states
         Shapes (channels, bands, time) of what is kept.
+    convolved
+        What each convolution hears, by name.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         super().__init__()
         self.states: list[tuple[int, int, int]] = []
+        self.convolved: list[str] = []
         self._arrays = arrays
         self._kept: list[str] = []
         x = self.input("mel", ["batch", 1, BANDS, "time"])
@@ -271,6 +278,7 @@ class _Stream(Graph):
         if wide > 1:
             x = self._after(x, wide - 1, out if depthwise else channels, bands)
         edge = high // 2
+        self.convolved.append(x)
         x = self.node(
             "Conv",
             x,

@@ -19,7 +19,7 @@ from tapword.text import counted
 # Words there is room for on a device: with those, and what it takes to listen for words, 256 KiB.
 MAX_WORDS = 20
 # Names no file but a new model on it, for devices that are taught from the first word on.
-[EAR] = presets.EAR.backbones
+[EAR] = presets.preset("small").backbones
 # Of the shipped clips, some that do not set the ranges of 8-bit numbers.
 COMPARE = slice(10, None, 42)
 

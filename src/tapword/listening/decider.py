@@ -20,6 +20,9 @@ RISE_SCORE = 0.15
 # A phrase that goes on for so long after one that it holds is one of its own: a choice, about a
 # word.
 BEYOND_S = 0.3
+# Where a phrase among other speech begins and ends is known to so much of its length: words there
+# belong to it.
+UNSURE = 0.25
 
 
 class Event(NamedTuple):
@@ -198,7 +201,8 @@ class Overlaps:
 
 
 def _holds(phrase: Event, word: Event) -> bool:
-    return phrase.start_s <= _middle_s(word) <= phrase.end_s
+    unsure_s = UNSURE * (phrase.end_s - phrase.start_s)
+    return phrase.start_s - unsure_s <= _middle_s(word) <= phrase.end_s + unsure_s
 
 
 def replay(

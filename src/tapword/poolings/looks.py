@@ -35,7 +35,8 @@ class Looks(Pooling):
     is the mean of the frames weighed by exp(draw - ((share - place) / reach) ** 2 / 2), where share
     is where the frame lies in the word. Mean and deviation are over the word, a frame that it
     covers in part counting in part; the looks see the whole clip.
-    The defaults are what the network `tapword_ear` learned.
+    The defaults are what the network `tapword_ear` learned, from words of a second. In a longer
+    clip the looks lie evenly, and nothing draws them (docs/phrases.md has why).
 
     Examples
     --------
@@ -86,7 +87,11 @@ class Looks(Pooling):
         deviation = np.sqrt(inside @ np.square(z - mean[:, None]) + np.float32(SMALLEST))
         mean += frames[:, 0]
         share = (at + 0.5 - first) / (last - first)
-        far = (share[:, None] - self.places) / self.reaches
+        places, reaches = np.array(self.places), np.array(self.reaches)
+        if self._is_long(t):
+            places, reaches = evenly(k)
+            draw = np.zeros_like(draw)
+        far = (share[:, None] - places) / reaches
         weights = draw - np.square(far).astype(np.float32) / 2
         weights = np.exp(weights - weights.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
@@ -97,6 +102,20 @@ class Looks(Pooling):
         """Frames of the word in a clip of `t` frames."""
         if self.second is None:
             return t
-        if t <= self.second:
-            return min(t, WORD * self.second)
-        return t - 2 * MARGIN_S * self.second
+        if self._is_long(t):
+            return t - 2 * MARGIN_S * self.second
+        return min(t, WORD * self.second)
+
+    def _is_long(self, t: int) -> bool:
+        return self.second is not None and t > self.second
+
+
+def evenly(k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places and reaches of k looks that share a phrase among them.
+
+    Examples
+    --------
+    >>> evenly(2)
+    (array([0.25, 0.75]), array([0.25, 0.25]))
+    """
+    return (np.arange(k) + 0.5) / k, np.full(k, 0.5 / k)

@@ -15,8 +15,9 @@ from tapword.learners.cosine import Cosine
 from tapword.spotter.lengths import CLIP_S
 
 # How many windows are the nearest: a choice, so that no single one decides. How much of their
-# cosine is taken off a word's: training/background.py prints what other shares would give.
-NEAREST, SHARE = 3, 0.5
+# cosine is taken off a word's, where a whitening does not say: training/background.py prints what
+# other shares would give.
+NEAREST, SHARE = 3, 0.75
 
 
 class Windows:
@@ -29,20 +30,23 @@ class Windows:
         directions.
     sight
         These directions, (r, D): sounds are compared with the windows in them alone.
+    share
+        How much of a sound's cosine to the nearest windows is taken off a word's.
 
     Examples
     --------
-    >>> Windows(np.eye(4)).level(np.array([[2.0, 0.0, 0.0, 0.0]])).round(3)
+    >>> Windows(np.eye(4), share=0.5).level(np.array([[2.0, 0.0, 0.0, 0.0]])).round(3)
     array([0.167], dtype=float32)
     """
 
-    def __init__(self, vectors: np.ndarray, sight: np.ndarray | None = None):
+    def __init__(self, vectors: np.ndarray, sight: np.ndarray | None = None, share: float = SHARE):
         self.vectors = unit(vectors)
         self.sight = sight
+        self.share = share
 
     def level(self, X: np.ndarray) -> np.ndarray:
         """Give what is taken off the cosines of vectors (n, D), (n,)."""
-        return _level(self._seen(X) @ self.vectors.T)
+        return self._level(self._seen(X) @ self.vectors.T)
 
     def scores(self, directions: np.ndarray) -> np.ndarray:
         """Score the windows themselves for words of unit vectors (K, D): (n, K)."""
@@ -57,7 +61,10 @@ class Windows:
         """What is taken off the cosines of the windows themselves, each among the others, (n,)."""
         cosines = self.vectors @ self.vectors.T
         np.fill_diagonal(cosines, -1.0)
-        return _level(cosines)
+        return self._level(cosines)
+
+    def _level(self, cosines: np.ndarray) -> np.ndarray:
+        return self.share * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
 
 
 class Background:
@@ -68,21 +75,26 @@ class Background:
     words, phrases
         Shapes (n, D) and (m, D), as for `Windows`. Without the second, phrases are measured as
         words are.
-    sight
+    sight, share
         As for `Windows`.
     """
 
     def __init__(
-        self, words: np.ndarray, phrases: np.ndarray | None = None, sight: np.ndarray | None = None
+        self,
+        words: np.ndarray,
+        phrases: np.ndarray | None = None,
+        sight: np.ndarray | None = None,
+        share: float = SHARE,
     ):
-        self.words = Windows(words, sight)
-        self.phrases = self.words if phrases is None else Windows(phrases, sight)
+        self.words = Windows(words, sight, share)
+        self.phrases = self.words if phrases is None else Windows(phrases, sight, share)
 
     def first(self, dim: int) -> "Background":
         """Give the same windows by the first `dim` numbers of their vectors."""
         if self.words.sight is not None:
             return self  # of one backbone, whose numbers are all of them
-        return Background(self.words.vectors[:, :dim], self.phrases.vectors[:, :dim])
+        words, phrases = (one.vectors[:, :dim] for one in (self.words, self.phrases))
+        return Background(words, phrases, share=self.words.share)
 
     def level(self, X: np.ndarray, seconds: np.ndarray) -> np.ndarray:
         """Give what is taken off the cosines of vectors (n, D) of sounds so long (n,): (n,)."""
@@ -122,7 +134,3 @@ def unit(X: np.ndarray) -> np.ndarray:
     """Bring vectors (n, D) to length 1, float32."""
     lengths = np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
     return (X / lengths).astype(np.float32)
-
-
-def _level(cosines: np.ndarray) -> np.ndarray:
-    return SHARE * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)

@@ -24,18 +24,20 @@ UNWHITENED = "cosine:prior=diagonal,covariance=full"
 # For a backbone that no preset names: the paper's.
 POOLING = "tap"
 
-_BACKBONE = "speech_embedding:layers=b64+emb+emb"
-_POOLING = "blocks:poolings=tap:R=2+tap:R=2+middle"
 _LEARNER = "cosine:prior=shipped,covariance=full"
 
 PRESETS = {
-    "small": Preset((_BACKBONE,), (_POOLING,), _LEARNER),
-    "medium": Preset((_BACKBONE, "moonshine_tiny"), (_POOLING, "tap:R=2"), _LEARNER),
-    "large": Preset((_BACKBONE, "moonshine_base"), (_POOLING, "tap:R=2"), _LEARNER),
+    "small": Preset(("tapword_ear",), ("looks",), _LEARNER),
+    "medium": Preset(("tapword_ear", "moonshine_tiny"), ("looks", "tap:R=2"), _LEARNER),
+    "large": Preset(("tapword_ear", "moonshine_base"), ("looks", "tap:R=2"), _LEARNER),
 }
 DEFAULT = "small"
-# Our own network with the pooling that it was trained for: what its name alone stands for.
-EAR = Preset(("tapword_ear",), ("looks",), _LEARNER)
+# What the name of Google's network alone stands for: its blocks and poolings that were chosen.
+EMBEDDING = Preset(
+    ("speech_embedding:layers=b64+emb+emb",),
+    ("blocks:poolings=tap:R=2+tap:R=2+middle",),
+    _LEARNER,
+)
 
 
 def preset(name: str) -> Preset:
@@ -62,8 +64,8 @@ def fill_in(
 
     The preset's pooling goes with its own backbone, which may be named without arguments; where
     another pooling is named, the backbone's own arguments are left out, and another backbone gets
-    the paper's pooling, but for `tapword_ear`, which has its own. Clips are prepared as the preset
-    has it where backbone and pooling belong together.
+    the paper's pooling, but for `speech_embedding`, which has its own. Clips are prepared as the
+    preset has it where backbone and pooling belong together.
 
     Parameters
     ----------
@@ -72,15 +74,15 @@ def fill_in(
 
     Examples
     --------
-    >>> fill_in(["speech_embedding"], None, None) == preset("small")
+    >>> fill_in(["tapword_ear"], None, None) == preset("small")
     True
-    >>> fill_in(["tapword_ear"], None, None) == EAR
+    >>> fill_in(["speech_embedding"], None, None) == EMBEDDING
     True
     >>> fill_in(None, ["avg"], "slda")[:3]
-    (('speech_embedding',), ('avg',), 'slda')
+    (('tapword_ear',), ('avg',), 'slda')
     """
     default = PRESETS[DEFAULT].backbones
-    for own in (PRESETS[DEFAULT], EAR):
+    for own in (PRESETS[DEFAULT], EMBEDDING):
         named = default if backbones is None else tuple(backbones)
         its_backbone = named in (_bare(own.backbones), own.backbones)
         all_named = (tuple(backbones or ()), tuple(poolings or ())) == (own.backbones, own.poolings)

@@ -12,16 +12,15 @@ from tapword.spotter.words import clean_word
 # How many are acceptable in speech that holds none of the words, unless somebody says otherwise.
 FALSE_ALARMS_PER_HOUR = 0.5
 
-# A word's scores in running speech: between which shares of the highest its tail is placed, and
-# how wide it is taken to be, from the median to the highest twentieth.
-PLACED, MEDIAN, TWENTIETH = (0.005, 0.02), 0.5, 0.05
-# Scores that are all alike would have no width, and a low score a rate without limit.
-NARROWEST, MOST_ALARMS = 0.01, 20.0
-# How far the tail reaches beyond its place, in such widths: for one false alarm an hour, and more
-# for e times fewer. Fitted by training/background.py, size small, to 253 English words in the phone
-# calls that the background was taken from; docs/listening.md has how it does elsewhere. A whitening
-# may bring others.
-REACH = (0.94, 0.21)
+# A word's scores in running speech: between which shares of the highest its tail is placed.
+PLACED = (0.005, 0.02)
+# How far the tail reaches beyond its place: for one false alarm an hour, and more for e times
+# fewer. Fitted by training/background.py, size small, to English words in the phone calls that the
+# background was taken from; docs/listening.md has how it does elsewhere. A whitening may bring
+# others.
+REACH = (0.172, 0.037)
+# A low score would have a rate without limit.
+MOST_ALARMS = 20.0
 
 # Of a word that nobody made hear more or less: the middle of a scale from 0 to 1, as Picovoice's.
 SENSITIVITY = 0.5
@@ -171,21 +170,19 @@ def placed(n: int) -> tuple[int, int]:
 class Tail(NamedTuple):
     """How high a word's scores reach in running speech, in which nobody says it.
 
-    Neither number hangs on the highest half percent of the scores, so a word that somebody does say
-    now and then has nearly the same tail.
+    Its place does not hang on the highest half percent of the scores, so a word that somebody does
+    say now and then has nearly the same tail.
 
     Attributes
     ----------
     place
         Mean of the scores that between 0.5 and 2% of the sounds reach.
-    width
-        From the median score to that of the highest twentieth.
     reach
-        How many widths beyond its place one false alarm an hour lies, and e times fewer after it.
+        How far beyond its place one false alarm an hour lies, and e times fewer after it. The same
+        for all words: how widely a word's scores scatter does not tell (docs/choices.md).
     """
 
     place: float
-    width: float
     reach: tuple[float, float] = REACH
 
     @classmethod
@@ -193,17 +190,15 @@ class Tail(NamedTuple):
         """Tail of the scores (n,) that sounds have."""
         ranked = np.sort(scores)[::-1]
         first, end = placed(len(ranked))
-        place = ranked[first:end].mean()
-        median, twentieth = np.quantile(ranked, (1 - MEDIAN, 1 - TWENTIETH))
-        return cls(float(place), max(float(twentieth - median), NARROWEST), reach)
+        return cls(float(ranked[first:end].mean()), reach)
 
     def threshold(self, false_alarms_per_hour: float) -> float:
         """Score that is reached so often in an hour of running speech."""
         one_per_hour, fewer = self.reach
-        return self.place + self.width * (one_per_hour - fewer * math.log(false_alarms_per_hour))
+        return self.place + one_per_hour - fewer * math.log(false_alarms_per_hour)
 
     def false_alarms_per_hour(self, threshold: float) -> float:
         """How often a score is reached: what `threshold` undoes."""
         one_per_hour, fewer = self.reach
-        rarity = ((threshold - self.place) / self.width - one_per_hour) / fewer
+        rarity = (threshold - self.place - one_per_hour) / fewer
         return math.exp(min(-rarity, MOST_ALARMS))

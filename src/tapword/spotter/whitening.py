@@ -17,6 +17,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.files import PathLike, write
 from tapword.poolings.base import Pooling
+from tapword.spotter.background import SHARE
 from tapword.spotter.thresholds import REACH
 
 # Under which a file says what it is of; the name from before whitening was called so.
@@ -36,7 +37,7 @@ class Whitening:
 
     Each group of a vector (one pooled block of the backbone, or a part of it) is centred, whitened
     in blocks on the diagonal of the within-word covariance, or scaled number by number, and brought
-    to unit length.
+    to unit length. Before that, signed square roots may be taken, so that no few numbers decide.
 
     Parameters
     ----------
@@ -84,6 +85,8 @@ class Whitening:
         one_per_hour, fewer = self.reach
         if not (-100 < one_per_hour < 100 and 0 < fewer < 100):
             raise InputError("a whitening's reach must be two numbers, the second above 0")
+        if not 0 <= self.share <= 1:
+            raise InputError("a whitening's share must be a number from 0 to 1")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(mean), len(maps), len(within)) != wanted:
@@ -110,6 +113,7 @@ class Whitening:
     def sha256(self) -> str:
         """Hash of the numbers: two of one hash whiten alike."""
         content = b"".join(array.tobytes() for array in (self.mean, self.maps, self.within))
+        content += b"roots" if self.roots else b""
         return hashlib.sha256(content).hexdigest()
 
     @property
@@ -120,6 +124,16 @@ class Whitening:
         """
         one_per_hour, fewer = self.about.get("reach", REACH)
         return one_per_hour, fewer
+
+    @property
+    def share(self) -> float:
+        """How much of the cosine to running speech is taken off a word's: see `Windows`."""
+        return self.about.get("share", SHARE)
+
+    @property
+    def roots(self) -> bool:
+        """Whether signed square roots of the whitened numbers are taken."""
+        return self.about.get("roots", False)
 
     @property
     def source(self) -> str:
@@ -137,6 +151,8 @@ class Whitening:
                 for rows, matrix in group:
                     result[:, rows] = centred[:, rows] @ matrix
             whole = result[:, group[0][0].start : group[-1][0].stop]
+            if self.roots:
+                np.copysign(np.sqrt(np.abs(whole)), whole, out=whole)
             whole /= np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), 1e-6)
         return result
 
@@ -184,13 +200,14 @@ class Whitening:
     def scale(
         cls, X: np.ndarray, words: Sequence[str], groups: Sequence[int], about: dict[str, Any]
     ) -> "Whitening":
-        """Compute one that scales each number by how it varies from word to word, and no more.
+        """Compute one that scales each number by how it varies from word to word, and takes roots.
 
         For vectors that were trained to be compared as they are: taking out how these words vary
         would take out part of what tells others apart. Parameters are those of `fit`.
         """
         X, index = _words(X, words)
-        return cls._made(X, index, groups, about | {"block": 1}, 1 / (X.std(axis=0) + 1e-6))
+        about = about | {"block": 1, "roots": True}
+        return cls._made(X, index, groups, about, 1 / (X.std(axis=0) + 1e-6))
 
     @classmethod
     def _made(

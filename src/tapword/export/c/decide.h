@@ -62,11 +62,17 @@ static void tapword_name(const tapword *t, int word, int64_t start, int64_t end,
 
 static double tapword_middle(const tapword_said *said) { return (said->start + said->end) / 2.0; }
 
-/* Whether a phrase holds the middle of a word. */
-static int tapword_holds(const tapword_said *phrase, const tapword_said *word)
+/* Whether an event, or a share of its length to either side, holds the middle of another. */
+static int tapword_holds(const tapword_said *one, const tapword_said *other, double share)
 {
-    double middle = tapword_middle(word);
-    return phrase->word[0] != 0 && phrase->start <= middle && middle <= phrase->end;
+    double middle = tapword_middle(other), more = share * (one->end - one->start);
+    return one->word[0] != 0 && one->start - more <= middle && middle <= one->end + more;
+}
+
+/* Whether a word lies inside the last phrase, as far as that may reach. */
+static int tapword_in_phrase(const tapword_listener *l, const tapword_said *word)
+{
+    return tapword_holds(&l->phrase, word, TAPWORD_PHRASE_UNSURE);
 }
 
 /* Whether a sound comes too soon after the last word to be one. */
@@ -111,7 +117,7 @@ static void tapword_drop(tapword_said *row, uint32_t *count, size_t at)
 /* Decide on a word in the window around a centre; whether it is an event, which then waits. */
 static int tapword_decide_word(tapword_listener *l, const tapword_said *said, int64_t centre)
 {
-    int repeats = tapword_repeats(l, said, centre), inside = tapword_holds(&l->phrase, said);
+    int repeats = tapword_repeats(l, said, centre), inside = tapword_in_phrase(l, said);
     l->last = *said;
     l->last_centre = centre;
     if (repeats || inside) {
@@ -126,7 +132,7 @@ static void tapword_cover(tapword_listener *l)
 {
     size_t i;
     for (i = l->waits; i-- > 0;) {
-        if (!l->waiting[i].phrase && tapword_holds(&l->phrase, &l->waiting[i])) {
+        if (!l->waiting[i].phrase && tapword_in_phrase(l, &l->waiting[i])) {
             tapword_drop(l->waiting, &l->waits, i);
         }
     }

@@ -179,15 +179,9 @@ def ranges(ear: TapwordEar) -> list[tuple[float, int]]:
     A byte b stands for (b - zero) * scale; all that the layer heard of demo clips at several levels
     and in noise is between the lowest and the highest byte.
     """
-    import onnx
-
     network = ear.network
-    model = onnx.load_from_string(network.graph())
-    convolutions = [node for node in model.graph.node if node.op_type == "Conv"]
-    names = [node.input[0] for node in convolutions[1:]]
-    kind = onnx.TensorProto.FLOAT
-    model.graph.output.extend(onnx.helper.make_tensor_value_info(x, kind, None) for x in names)
-    session = open_session(model.SerializeToString())
+    graph, [_, *names] = network.graph_with_inputs()
+    session = open_session(graph)
     state = {f"before_{index}": one for index, one in enumerate(network.nothing(1))}
     low, high = np.zeros(len(names)), np.zeros(len(names))
     for clip in in_rooms(demo_clips()):

@@ -27,18 +27,14 @@ from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.base import Pooling
 from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter.background import NEAREST, SHARE
+from tapword.spotter.background import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.header import MOST_LENGTH
 from tapword.spotter.lengths import PHRASE, Length
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
-    MEDIAN,
-    NARROWEST,
     SENSITIVITY_REACH,
-    TWENTIETH,
-    Tail,
     placed,
 )
 from tapword.spotter.whitening import weights
@@ -320,6 +316,7 @@ def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     return {
         "WHITENING": 1,
         "WHITENING_BLOCK": whitening.about["block"],
+        "WHITENING_ROOTS": int(whitening.roots),
         "WHITENING_WEIGHT": f"{np.float32(weight):.9g}f",
         "GROUPS": len(groups),
     }
@@ -351,15 +348,12 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "SIGHT": int(sight is not None),
         "SEEN": rows.shape[1],
         "NEAREST": NEAREST,
-        "SHARE": f"{SHARE}f",
+        "SHARE": f"{float(whitening.share)}f",
         "NOISE_COSINE": NOISE_COSINE,
         "PLACED": first,
         "PLACED_END": end,
         "LONG_PLACED": long_first,
         "LONG_PLACED_END": long_end,
-        "MEDIAN": MEDIAN,
-        "TWENTIETH": TWENTIETH,
-        "NARROWEST": NARROWEST,
         "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
         "SENSITIVITY_REACH": SENSITIVITY_REACH,
         "TAIL_REACH": one_per_hour,
@@ -396,8 +390,8 @@ def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
     if spotter.background is not None:
         tails = spotter.tails()
         # Negatives are never said.
-        known = [Tail(0.0, 1.0) if row.negative else tails[row.word] for row in rows]
-        tables.add("tapword_taught_tails", [(tail.place, tail.width) for tail in known])
+        places = [0.0 if row.negative else tails[row.word].place for row in rows]
+        tables.add("tapword_taught_tails", places)
 
 
 def _ram(settings: dict[str, Any]) -> int:
@@ -413,7 +407,7 @@ def _ram(settings: dict[str, Any]) -> int:
     work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), solving, -(-windows // 2))
     doubles = work + (2 * words if scatter else 0)
     floats = words * (5 + dim) + (words * dim + scatter if scatter else 0) + 1
-    floats += 2 * words if settings["WINDOWS"] else 0
+    floats += words if settings["WINDOWS"] else 0
     floats += 2 * dim + words if settings["INSIDE"] else 0
     size = 8 * doubles + 4 * (3 + floats) + words * settings["NAME_BYTES"]
     return -(-size // 8) * 8

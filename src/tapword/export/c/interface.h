@@ -83,7 +83,7 @@ typedef struct {
     float lengths[TAPWORD_MAX_WORDS][2];
     float sensitivity, sensitivities[TAPWORD_MAX_WORDS]; /* of words to come, and of each */
 #if TAPWORD_WINDOWS
-    float tails[TAPWORD_MAX_WORDS][2]; /* of scores in running speech: place and width */
+    float tails[TAPWORD_MAX_WORDS]; /* of scores in running speech: where they lie */
 #endif
 #if TAPWORD_INSIDE
     float vector[TAPWORD_DIM], taught[TAPWORD_DIM], scores[TAPWORD_MAX_WORDS]; /* of a clip */

@@ -9,9 +9,9 @@ static float tapword_inside(size_t frame, double first, double last)
 }
 
 /* How much a look is drawn to a frame that lies at a share of the word. */
-static float tapword_draw(float draw, float place, float reach, double share)
+static float tapword_draw(float draw, double place, double reach, double share)
 {
-    double far = (share - (double)place) / (double)reach;
+    double far = (share - place) / reach;
     return draw - (float)(far * far) / 2.0f;
 }
 
@@ -22,7 +22,8 @@ static float *tapword_looks(const uint16_t *pooling, size_t width, const float *
     const float *places = tapword_places + pooling[3], *reaches = tapword_reaches + pooling[3];
     double word = (double)t, first;
     float *mean = out, *deviation = out + d;
-    if (second > 0 && t > second) {
+    int phrase = second > 0 && t > second;
+    if (phrase) {
         word -= 2.0 * TAPWORD_LOOK_MARGIN * (double)second;
     } else if (second > 0 && word > TAPWORD_LOOK_WORD * (double)second) {
         word = TAPWORD_LOOK_WORD * (double)second;
@@ -48,16 +49,19 @@ static float *tapword_looks(const uint16_t *pooling, size_t width, const float *
     }
     out += 2 * d;
     for (look = 0; look < looks; look++, out += d) {
+        /* Looks at a phrase lie evenly, and nothing draws them. */
+        double place = phrase ? ((double)look + 0.5) / (double)looks : (double)places[look];
+        double reach = phrase ? 0.5 / (double)looks : (double)reaches[look];
         const float *draws = x + d + look;
         float most = -FLT_MAX, sum = 0.0f;
         for (i = 0; i < t; i++) {
             double share = ((double)i + 0.5 - first) / word;
-            float draw = tapword_draw(draws[i * width], places[look], reaches[look], share);
+            float draw = tapword_draw(phrase ? 0.0f : draws[i * width], place, reach, share);
             most = draw > most ? draw : most;
         }
         for (i = 0; i < t; i++) {
             double share = ((double)i + 0.5 - first) / word;
-            float draw = tapword_draw(draws[i * width], places[look], reaches[look], share);
+            float draw = tapword_draw(phrase ? 0.0f : draws[i * width], place, reach, share);
             float weight = expf(draw - most);
             sum += weight;
             for (j = 0; j < d; j++) {

@@ -159,7 +159,7 @@ static size_t tapword_best_stretch(tapword *t, tapword_listener *l, int64_t *sta
 /* Whether two phrases are one utterance: one holds the other's middle, or it comes too soon. */
 static int tapword_is_same(const tapword_said *a, const tapword_said *b, double refractory)
 {
-    return tapword_holds(a, b) || tapword_holds(b, a) ||
+    return tapword_holds(a, b, 0.0) || tapword_holds(b, a, 0.0) ||
            fabs(tapword_middle(a) - tapword_middle(b)) < refractory;
 }
 

@@ -17,7 +17,6 @@ from tapword.files import PathLike
 from tapword.learners.base import LARGEST, Learner, Row
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
-from tapword.spotter import presets
 from tapword.spotter.header import MOST_LENGTH
 from tapword.spotter.lengths import Length
 from tapword.spotter.spotter import Spotter
@@ -43,7 +42,7 @@ FORMS = ("diagonal", "block", "full")
 def new(form: str) -> Spotter:
     """Make the ear that knows no word; it keeps as much of the covariance as `form` says."""
     learner = f"cosine:prior=shipped,covariance={form}"
-    return Spotter(list(presets.EAR.backbones), learner=learner)
+    return Spotter(learner=learner)
 
 
 def fingerprint(spotter: Spotter) -> int:

@@ -168,7 +168,7 @@ static void tapword_remove(tapword *t, size_t k)
     memmove(&t->sensitivities[k], &t->sensitivities[k + 1], rest * sizeof t->sensitivities[0]);
     memmove(t->lengths[k], t->lengths[k + 1], rest * sizeof t->lengths[0]);
 #if TAPWORD_WINDOWS
-    memmove(t->tails[k], t->tails[k + 1], rest * sizeof t->tails[0]);
+    memmove(&t->tails[k], &t->tails[k + 1], rest * sizeof t->tails[0]);
 #endif
     memmove(t->means[k], t->means[k + 1], rest * sizeof t->means[0]);
     /* What words share goes with the last of them, and no name or mean is left behind the rest. */

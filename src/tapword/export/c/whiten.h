@@ -1,7 +1,7 @@
 /* A vector -> one in which words vary alike in every direction. */
 
 #if TAPWORD_WHITENING
-/* Centre, whiten block by block, scale every group to one length. */
+/* Centre, whiten block by block, take signed roots where there are, scale every group to one length. */
 static void tapword_whiten(float *vector)
 {
     const uint16_t *map = tapword_maps;
@@ -24,6 +24,9 @@ static void tapword_whiten(float *vector)
             }
         }
         for (i = first; i < end; i++) {
+#if TAPWORD_WHITENING_ROOTS
+            vector[i] = copysignf(sqrtf(fabsf(vector[i])), vector[i]);
+#endif
             squares += (double)vector[i] * (double)vector[i];
         }
         scale = TAPWORD_WHITENING_WEIGHT / (float)(squares > 1e-12 ? sqrt(squares) : 1e-6);

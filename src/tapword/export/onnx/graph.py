@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tapword.backbones.sessions import onnx_package
+
 # The speech embedding's own version, which every runtime of the last years knows.
 OPSET, IR_VERSION = 13, 7
 
@@ -21,6 +23,7 @@ class Graph:
     """
 
     def __init__(self) -> None:
+        onnx_package("an ONNX file")
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._known: dict[tuple, str] = {}

@@ -13,7 +13,7 @@ from tapword.learners.cosine import Cosine
 from tapword.poolings import looks
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter.background import NEAREST, SHARE, Background, Windows
+from tapword.spotter.background import NEAREST, Background, Windows
 from tapword.spotter.whitening import Whitening
 
 
@@ -100,8 +100,15 @@ def _looks(graph: Graph, frames: str, pooling: Any) -> list[str]:
     deviation = graph.add("Sqrt", graph.add("Add", variance, graph.floats(looks.SMALLEST)))
     share = graph.add("Sub", graph.add("Add", at, half), first)
     share = graph.reshape(graph.add("Div", share, word), -1, 1)
-    far = graph.add("Sub", share, doubles(pooling.places))
-    far = graph.add("Div", far, doubles(pooling.reaches))
+    places, reaches = doubles(pooling.places), doubles(pooling.reaches)
+    if pooling.second is not None:
+        evenly = map(doubles, looks.evenly(k))
+        places, reaches = (
+            graph.add("Where", longer, even, own)
+            for even, own in zip(evenly, (places, reaches), strict=True)
+        )
+        draw = graph.add("Where", longer, graph.floats(0.0), draw)
+    far = graph.add("Div", graph.add("Sub", share, places), reaches)
     far = graph.cast(graph.add("Mul", far, far), np.float32)
     weights = graph.add("Sub", draw, graph.add("Mul", far, graph.floats(0.5)))
     weights = graph.add("Transpose", graph.add("Softmax", weights, axis=0), perm=[1, 0])
@@ -149,6 +156,9 @@ def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> st
         matrices = graph.cast(graph.constant(stacked, np.float16), np.float32)
         turned = graph.add("MatMul", graph.reshape(part, -1, 1, block), matrices)
         turned = graph.reshape(turned, 1, -1)
+        if whitening.roots:
+            root = graph.add("Sqrt", graph.add("Abs", turned))
+            turned = graph.add("Mul", graph.add("Sign", turned), root)
         size = graph.add("ReduceL2", turned, axes=[1])
         size = graph.add("Max", size, graph.floats(1e-6))
         scaled = graph.add("Mul", graph.add("Div", turned, size), graph.floats(weight))
@@ -197,7 +207,7 @@ def _level(graph: Graph, windows: Windows, turned: str) -> str:
     near = graph.add("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
     nearest = graph.add("TopK", near, graph.ints(NEAREST), unused=1)
     level = graph.add("ReduceMean", nearest, axes=[0, 1], keepdims=0)
-    return graph.add("Mul", level, graph.floats(SHARE))
+    return graph.add("Mul", level, graph.floats(windows.share))
 
 
 def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:
