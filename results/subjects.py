@@ -19,6 +19,16 @@ COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
 # The backbone on which learners and poolings are compared.
 ON = "--backbone speech_embedding"
 REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
+# Google's network with the parts that were the default before our own.
+EMBEDDING = (
+    "--backbone speech_embedding:layers=b64+emb+emb "
+    "--pooling blocks:poolings=tap:R=2+tap:R=2+middle "
+    "--learner cosine:prior=shipped,covariance=full"
+)
+NOISE = "--noise " + " ".join(
+    f"{{english}}/_background_noise_/{name}.wav"
+    for name in ("exercise_bike", "running_tap", "pink_noise")
+)
 FORMS = ("full", "block", "block,block=32", "lowrank,rank=16", "lowrank,rank=64", "diagonal")
 
 
@@ -63,13 +73,13 @@ SUBJECTS = {
         },
     ),
     "sizes": Subject(
-        "Sizes, our own ear, and memory",
+        "Sizes and memory",
         {
             "sizes": f"{ENGLISH} {options('size', 'small medium large')} {COUNTS} --shots 100",
-            "ear": f"{ENGLISH} --backbone tapword_ear {COUNTS} --shots 100",
-            "ear_arabic": f"{ARABIC} --backbone tapword_ear {COUNTS} --shots 30",
-            "memory": f"{ENGLISH} --no-augment --backbone speech_embedding:layers=b64+emb+emb "
-            "--pooling blocks:poolings=tap:R=2+tap:R=2+middle "
+            "embedding": f"{ENGLISH} {EMBEDDING} {COUNTS} --shots 100",
+            "arabic": f"{ARABIC} --size small {COUNTS} --shots 30",
+            "embedding_arabic": f"{ARABIC} {EMBEDDING} {COUNTS} --shots 30",
+            "memory": f"{ENGLISH} --no-augment --backbone tapword_ear --pooling looks "
             + " ".join(f"--learner cosine:prior=shipped,covariance={form}" for form in FORMS)
             + " --draws 5 --shots 1 --shots 5 --shots 20 --shots 100",
         },
@@ -78,10 +88,22 @@ SUBJECTS = {
         "Words that were never taught",
         {
             "english": f"{ENGLISH} --size small --open-set --voice others --shots 5",
-            "english_ear": f"{ENGLISH} --backbone tapword_ear --open-set --voice others --shots 5",
+            "english_embedding": f"{ENGLISH} {EMBEDDING} --open-set --voice others --shots 5",
             "arabic": f"{ARABIC} --size small --open-set --voice both --known 3 --shots 3",
-            "arabic_ear": f"{ARABIC} --backbone tapword_ear --open-set --voice both --known 3 "
-            "--shots 3",
+            "arabic_embedding": f"{ARABIC} {EMBEDDING} --open-set --voice both --known 3 --shots 3",
+        },
+    ),
+    "running_speech": Subject(
+        "Running speech",
+        {
+            "small": "python benchmarks/thresholds.py {english} {arabic} --size small "
+            "--negatives {negatives}",
+            "embedding": f"python benchmarks/thresholds.py {{english}} {{arabic}} {EMBEDDING} "
+            "--negatives {negatives}",
+            "streams": f"python benchmarks/streams.py {{english}} --size small {NOISE} "
+            "--negatives {negatives}",
+            "phrases": f"python benchmarks/wake_words.py {{phrases}} --size small {NOISE} "
+            "--negatives {negatives} --draws 3",
         },
     ),
     "paper": Subject(
