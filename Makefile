@@ -30,9 +30,9 @@ soak: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
-# Tables of docs/results, measured where they are missing: make results ENGLISH=DIR ARABIC=DIR
+# Everything in docs/results, measured where it is missing: make results ENGLISH=DIR ARABIC=DIR PHRASES=DIR NEGATIVES='FILE ...'
 results: $(VENV)/.dev
-	$(BIN)/python results/run.py $(if $(ENGLISH),--english $(ENGLISH)) $(if $(ARABIC),--arabic $(ARABIC))
+	$(BIN)/python results/run.py $(if $(ENGLISH),--english $(ENGLISH)) $(if $(ARABIC),--arabic $(ARABIC)) $(if $(PHRASES),--phrases $(PHRASES)) $(if $(NEGATIVES),--negatives $(NEGATIVES))
 
 # Faults put into formulas on purpose, one at a time, which the tests must notice; hours for all of
 # [tool.mutmut], so choose: make mutants MUTANTS='tapword.poolings.*'. It works in a copy, goes on where

@@ -44,10 +44,13 @@ def main() -> None:
     parser.add_argument("arabic")
     parser.add_argument("--negatives", nargs="+", required=True, metavar="FILE")
     parser.add_argument("--size", default="small")
-    parser.add_argument("--backbone", help="instead of a size; tapword_ear, say")
+    parser.add_argument("--backbone", help="parts instead of a size; tapword_ear, say")
+    parser.add_argument("--pooling")
+    parser.add_argument("--learner")
     parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
-    parts = {"backbone": options.backbone} if options.backbone else {"size": options.size}
+    named = {part: getattr(options, part) for part in ("backbone", "pooling", "learner")}
+    parts = {part: name for part, name in named.items() if name} or {"size": options.size}
     spotter = Spotter(**parts)
     english = encode(spotter, "speech_commands", options.speech_commands)
     arabic = encode(spotter, "mswc:language=ar", options.arabic)
@@ -89,7 +92,9 @@ def streams(parts, name, clips, known, count, draws, heard, hours) -> dict[str, 
         "language": name,
         "words": count,
         "models": draws,
+        "hours": hours,
         "missed": float(np.mean(missed)),
+        "missed_std": float(np.std(missed)),
         "alarms_an_hour": float(np.mean(alarms)),
         "median_alarms_an_hour": float(np.median(alarms)),
     }
@@ -105,7 +110,7 @@ def singles(parts, name, clips, count, samples, draws=5) -> dict[str, Any]:
         known, test = np.isin(clips.words, words), clips.split == "test"
         others = 100 * accepted(model, clips.asked[test & ~known]).mean()
         found.append((misses(model, clips, test & known), others))
-    missed, others = np.mean(found, axis=0)
+    (missed, others), (missed_std, others_std) = np.mean(found, axis=0), np.std(found, axis=0)
     print(
         f"{count} words of {samples} clips by other people: {missed:.1f}% of single clips missed, "
         f"{others:.1f}% of other words let in",
@@ -115,8 +120,11 @@ def singles(parts, name, clips, count, samples, draws=5) -> dict[str, Any]:
         "language": name,
         "words": count,
         "clips": samples,
+        "models": draws,
         "missed": float(missed),
+        "missed_std": float(missed_std),
         "others_let_in": float(others),
+        "others_let_in_std": float(others_std),
     }
 
 

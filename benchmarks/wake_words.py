@@ -1,7 +1,7 @@
 """Wake phrases in noise, in the form of Picovoice's wake-word benchmark.
 
     python benchmarks/wake_words.py PHRASES --noise FILE ... --negatives FILE ...
-        [--hours H] [--taught 5] [--draws 5] [--snr 10] [--size small] [--json FILE]
+        [--hours H] [--taught 5] [--draws 5] [--snr 10] [--size small] [--out FILE]
 
 PHRASES has a folder of recordings for each phrase. A model is taught one phrase from a few of its
 recordings, drawn by a seed, and asked all others; every draw is a model of its own.
@@ -306,6 +306,16 @@ def cell(draws: Sequence[Drawn], key: str, digits: int = 1) -> str:
     return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
+def record(phrase: str, draws: Sequence[Drawn], hours: float) -> dict[str, Any]:
+    """Give means and deviations over draws, at the threshold as it comes, and every draw."""
+    row: dict[str, Any] = {"phrase": phrase, "models": len(draws), "hours": hours}
+    keys = {"missed_clean": "clean", "missed_in_noise": "noisy", "alarms_an_hour": "per_hour"}
+    for key, name in keys.items():
+        values = [getattr(draw, name) for draw in draws]
+        row |= {key: float(np.mean(values)), f"{key}_std": float(np.std(values))}
+    return row | {"asked": draws[0].asked, "draws": [asdict(draw) for draw in draws]}
+
+
 def show(results: dict[str, list[Drawn]], hours: float, options: argparse.Namespace) -> None:
     print(
         f"\n{options.taught} recordings taught, {options.draws} draws, size {options.size}; noise "
@@ -346,13 +356,13 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--snr", type=float, default=10.0, help="dB, by loudest frames")
     parser.add_argument("--size", default="small")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the records there")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write them as JSON")
     options = parser.parse_args()
     results, hours = measure(options)
     show(results, hours, options)
-    if options.json:
-        draws = {phrase: [asdict(draw) for draw in found] for phrase, found in results.items()}
-        options.json.write_text(json.dumps({"hours": hours, "phrases": draws}, indent=2))
+    if options.out:
+        rows = [record(phrase, draws, hours) for phrase, draws in results.items()]
+        options.out.write_text(json.dumps(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

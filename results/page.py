@@ -4,8 +4,11 @@ In a page stand for
 
 - `{{table RUN COLUMN ...}}` a table of a run's results,
 - `{{counts RUN ...}}` one of accuracies by samples a word, of one or several runs,
+- `{{compare RUN}}` tables of `reproduce`, ours with the paper's in brackets,
+- `{{lines RUN COLUMN ...}}` a table of those plain records that have all of the columns,
 - `{{command RUN ...}}` the commands.
 
+A column may end in ":N", digits behind the point.
 """
 
 import re
@@ -33,6 +36,8 @@ TITLES = {
     "owner_1": "owner at 1%",
 }
 WIDTH = 100
+# What stands in a shown command for data; folders are DIR.
+FILES = {"negatives": "FILE ..."}
 
 Kept = dict[str, dict[str, Any]]
 
@@ -47,7 +52,7 @@ def render(name: str, subject: Subject, kept: Kept) -> str:
             commands = subject.runs | {run: one["command"] for run, one in kept.items()}
             shown = "\n".join(shown_command(commands[run]) for run in words)
             return f"```sh\n{shown}\n```"
-        runs = words[:1] if kind == "table" else words
+        runs = words[:1] if kind in ("table", "lines") else words
         missing = [run for run in runs if run not in kept]
         return f"Not measured yet: {', '.join(missing)}." if missing else KINDS[kind](kept, words)
 
@@ -95,15 +100,52 @@ def _named(one: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
     return str(one["backbone"])
 
 
+def _compare(kept: Kept, words: list[str]) -> str:
+    """Tables of `reproduce`: ours, behind it the paper's in brackets, and what is to be known."""
+    written = []
+    for reproduced in kept[words[0]]["found"]["tables"]:
+        for table in reproduced["tables"]:
+            head = [table["corner"], *(group["title"] for group in table["groups"])]
+            rows = [
+                [row["name"], *map(_beside, table["groups"], row["cells"])] for row in table["rows"]
+            ]
+            written.append(f"{table['title']}:\n\n{markdown(head, rows)}")
+        written += ["\n".join(f"- {note}" for note in reproduced["notes"])]
+    return "\n\n".join(filter(None, written))
+
+
+def _beside(group: dict[str, Any], cell: dict[str, Any]) -> str:
+    """Write our number of a table of `reproduce` and the paper's."""
+
+    def written(value: float | None) -> str:
+        if value is None:
+            return NONE
+        # Adding 0 takes the sign off a rounded -0.
+        digits = group["digits"]
+        return f"{round(value, digits) + 0.0:{'+' if group['signed'] else ''}.{digits}f}"
+
+    ours = cell["text"] or written(cell["ours"])
+    return ours if cell["paper"] is None else f"{ours} ({written(cell['paper'])})"
+
+
+def _lines(kept: Kept, words: list[str]) -> str:
+    """Plain records of a run that have all of these columns."""
+    name, *columns = words
+    keys = [one.partition(":")[0] for one in columns]
+    rows = [row for row in kept[name]["found"] if all(key in row for key in keys)]
+    head = [key.replace("_", " ") for key in keys]
+    return markdown(head, ([_cell(row, column) for column in columns] for row in rows))
+
+
 def shown_command(command: str) -> str:
-    """Write a command in lines of at most `WIDTH` letters, with data as DIR.
+    """Write a command in lines of at most `WIDTH` letters, with data as DIR and FILE.
 
     Examples
     --------
     >>> shown_command("tapword evaluate --data {english}")
     'tapword evaluate --data DIR'
     """
-    command = re.sub(r"\{\w+\}", "DIR", command)
+    command = re.sub(r"\{(\w+)\}", lambda found: FILES.get(found[1], "DIR"), command)
     # An option and its value stay together.
     command = re.sub(r"(--[\w-]+) (?!--)", "\\1\0", command)
     lines = textwrap.wrap(command, WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -113,11 +155,14 @@ def shown_command(command: str) -> str:
 KINDS: dict[str, Callable[[Kept, list[str]], str]] = {
     "table": _table,
     "counts": _counts,
+    "compare": _compare,
+    "lines": _lines,
 }
 
 
-def _cell(row: dict[str, Any], key: str) -> str:
+def _cell(row: dict[str, Any], column: str) -> str:
     """Write a value, with its deviation or interval where it has one."""
+    key, _, digits = column.partition(":")
     value = row.get(key)
     if value is None:
         return NONE
@@ -129,7 +174,7 @@ def _cell(row: dict[str, Any], key: str) -> str:
         return f"{value[0]:.1f} to {value[1]:.1f}"
     if not isinstance(value, float):
         return str(value)
-    text = f"{value:.1f}"
+    text = f"{value:.{digits or 1}f}"
     if row.get(f"{key}_std") is not None:
         text += f" ± {row[f'{key}_std']:.1f}"
     if row.get(f"{key}_ci") is not None:

@@ -1,6 +1,7 @@
 """Measure what `docs/results/` shows and write its pages: `make results`.
 
-    python results/run.py [SUBJECT ...] --english DIR --arabic DIR [--again]
+    python results/run.py [SUBJECT ...] --english DIR --arabic DIR --phrases DIR
+        --negatives FILE ... [--again]
 
 Commands stand in `subjects.py`, the words around their numbers in `pages/`. What was measured by
 the same command on the same data is not measured again, so a run that was stopped goes on where it
@@ -30,19 +31,24 @@ DOCS = ROOT / "docs" / "results"
 # Left out of what is kept: they take megabytes, and the command gives them again.
 LEFT_OUT = ("orderings", "matrix", "confusion", "records")
 
-Data = dict[str, Path]
+# What stands for data in a command, and what each of them is.
+KEY = r"\{(\w+)\}"
+FOLDERS = {"english": "speech_commands", "arabic": "mswc:language=ar", "phrases": "wake phrases"}
+
+Data = dict[str, tuple[Path, ...]]
 
 
 def main() -> None:
     """Run what is missing, and write every page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
-    parser.add_argument("--english", type=Path, metavar="DIR", help="speech_commands")
-    parser.add_argument("--arabic", type=Path, metavar="DIR", help="mswc:language=ar")
+    for name, what in FOLDERS.items():
+        parser.add_argument(f"--{name}", nargs=1, type=Path, metavar="DIR", help=what)
+    parser.add_argument("--negatives", nargs="+", type=Path, metavar="FILE", help="running speech")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     options = parser.parse_args()
-    named = {"english": options.english, "arabic": options.arabic}
-    data: Data = {name: path for name, path in named.items() if path}
+    named = {name: getattr(options, name) for name in (*FOLDERS, "negatives")}
+    data: Data = {name: tuple(paths) for name, paths in named.items() if paths}
     unknown = set(options.subjects) - set(SUBJECTS)
     if unknown:
         parser.error(f"no subject named {', '.join(unknown)}; known: {', '.join(SUBJECTS)}")
@@ -66,7 +72,7 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
     # What is no longer in the list goes, and the order is the list's.
     kept = {name: kept[name] for name in runs if name in kept}
     for name, command in runs.items():
-        needed = re.findall(r"\{(\w+)\}", command)
+        needed = list(dict.fromkeys(re.findall(KEY, command)))
         if not all(key in data for key in needed):
             print(f"{subject}, {name}: left as it is, its data were not given")
             continue
@@ -97,8 +103,12 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
 
 def run(command: str, data: Data) -> Any:
     """Run a command on data; give what it wrote, without what is left out."""
-    places = {f"{{{name}}}": str(path.resolve()) for name, path in data.items()}
-    words = [places.get(word, word) for word in shlex.split(command)]
+
+    def placed(word: str) -> list[str]:
+        key = re.search(KEY, word)
+        return [word.replace(key[0], str(one.resolve())) for one in data[key[1]]] if key else [word]
+
+    words = [one for word in shlex.split(command) for one in placed(word)]
     program = {"tapword": [sys.executable, "-m", "tapword"], "python": [sys.executable]}[words[0]]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "found.json")
@@ -115,21 +125,30 @@ def shortened(found: Any) -> Any:
 
 
 @functools.cache
-def digest(folder: Path) -> str:
-    """Hash of names and contents of all files below a folder."""
+def digest(paths: tuple[Path, ...]) -> str:
+    """Hash of names and contents of all files below folders, and of files."""
     total = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    for path in paths:
+        root = path if path.is_dir() else path.parent
+        for one in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if one.is_file():
+                content = hashlib.sha256(one.read_bytes()).hexdigest()
+                total.update(f"{one.relative_to(root).as_posix()} {content}\n".encode())
     return total.hexdigest()[:16]
 
 
 def commit() -> str:
-    """Say which state of the repository is run."""
-    asked = ["git", "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
-    found = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
+    """Say which state of the repository is run; what this program writes does not change it."""
+
+    def git(*words: str) -> str:
+        found = subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        return found.stdout.strip()
+
+    written = f":!{DOCS.relative_to(ROOT)}"
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", written)
+    return (git("rev-parse", "--short=10", "HEAD") or "unknown") + ("-dirty" if changed else "")
 
 
 def write(subject: str, docs: Path) -> None:

@@ -1,6 +1,8 @@
 """The list of everything that `docs/results/` shows, and the commands that measure it.
 
-In a command, {english} and {arabic} stand for folders of data sets.
+Every command names its parts or a size, so that another default changes no number but those of the
+size. In a command, {english} and {arabic} stand for folders of data sets and {negatives} for
+recordings of running speech in which the words are not said.
 """
 
 from typing import NamedTuple
@@ -14,6 +16,20 @@ OURS = "slda sqda snb cbcl icarl:unit_length=true,lr=1 ridge cosine"
 ENGLISH = "tapword evaluate --dataset speech_commands --data {english}"
 ARABIC = "tapword evaluate --dataset mswc:language=ar --data {arabic}"
 COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
+# The backbone on which learners and poolings are compared.
+ON = "--backbone speech_embedding"
+REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
+UNTRAINED = "--data {english} --weights random --backbones wav2vec2_base --orderings 1"
+# Google's network with the parts that were the default before our own.
+EMBEDDING = (
+    "--backbone speech_embedding:layers=b64+emb+emb "
+    "--pooling blocks:poolings=tap:R=2+tap:R=2+middle "
+    "--learner cosine:prior=shipped,covariance=full"
+)
+NOISE = "--noise " + " ".join(
+    f"{{english}}/_background_noise_/{name}.wav"
+    for name in ("exercise_bike", "running_tap", "pink_noise")
+)
 FORMS = ("full", "block", "block,block=32", "lowrank,rank=16", "lowrank,rank=64", "diagonal")
 
 
@@ -34,37 +50,37 @@ SUBJECTS = {
     "learners": Subject(
         "Learners",
         {
-            "english_paper": f"{ENGLISH} {BOTH} {options('learner', PAPER)}",
-            "english_ours": f"{ENGLISH} {BOTH} {options('learner', OURS)}",
-            "mixed": f"{ENGLISH} {BOTH} {options('learner', 'slda ncm finetune')} "
+            "english_paper": f"{ENGLISH} {ON} {BOTH} {options('learner', PAPER)}",
+            "english_ours": f"{ENGLISH} {ON} {BOTH} {options('learner', OURS)}",
+            "mixed": f"{ENGLISH} {ON} {BOTH} {options('learner', 'slda ncm finetune')} "
             "--order iid --upper-bound",
-            "arabic_paper": f"{ARABIC} {BOTH} {options('learner', PAPER)}",
-            "arabic_ours": f"{ARABIC} {BOTH} {options('learner', OURS)}",
+            "arabic_paper": f"{ARABIC} {ON} {BOTH} {options('learner', PAPER)}",
+            "arabic_ours": f"{ARABIC} {ON} {BOTH} {options('learner', OURS)}",
         },
     ),
     "few_samples": Subject(
         "Few samples a word",
         {
             "english": f"{ENGLISH} --size small {COUNTS} --shots 100",
-            "english_paper": f"{ENGLISH} --pooling tap {options('learner', PAPER)} {COUNTS} "
+            "english_paper": f"{ENGLISH} {ON} --pooling tap {options('learner', PAPER)} {COUNTS} "
             "--shots 100",
-            "english_ours": f"{ENGLISH} --pooling tap {options('learner', OURS)} "
+            "english_ours": f"{ENGLISH} {ON} --pooling tap {options('learner', OURS)} "
             f"--learner slda:prior=diagonal {COUNTS} --shots 100",
             "arabic": f"{ARABIC} --size small {COUNTS} --shots 30",
-            "arabic_paper": f"{ARABIC} --pooling tap {options('learner', PAPER)} {COUNTS} "
+            "arabic_paper": f"{ARABIC} {ON} --pooling tap {options('learner', PAPER)} {COUNTS} "
             "--shots 30",
-            "arabic_ours": f"{ARABIC} --pooling tap {options('learner', OURS)} "
+            "arabic_ours": f"{ARABIC} {ON} --pooling tap {options('learner', OURS)} "
             f"--learner slda:prior=diagonal {COUNTS} --shots 30",
         },
     ),
     "sizes": Subject(
-        "Sizes, our own ear, and memory",
+        "Sizes and memory",
         {
             "sizes": f"{ENGLISH} {options('size', 'small medium large')} {COUNTS} --shots 100",
-            "ear": f"{ENGLISH} --backbone tapword_ear {COUNTS} --shots 100",
-            "ear_arabic": f"{ARABIC} --backbone tapword_ear {COUNTS} --shots 30",
-            "memory": f"{ENGLISH} --no-augment --backbone speech_embedding:layers=b64+emb+emb "
-            "--pooling blocks:poolings=tap:R=2+tap:R=2+middle "
+            "embedding": f"{ENGLISH} {EMBEDDING} {COUNTS} --shots 100",
+            "arabic": f"{ARABIC} --size small {COUNTS} --shots 30",
+            "embedding_arabic": f"{ARABIC} {EMBEDDING} {COUNTS} --shots 30",
+            "memory": f"{ENGLISH} --no-augment --backbone tapword_ear --pooling looks "
             + " ".join(f"--learner cosine:prior=shipped,covariance={form}" for form in FORMS)
             + " --draws 5 --shots 1 --shots 5 --shots 20 --shots 100",
         },
@@ -73,10 +89,38 @@ SUBJECTS = {
         "Words that were never taught",
         {
             "english": f"{ENGLISH} --size small --open-set --voice others --shots 5",
-            "english_ear": f"{ENGLISH} --backbone tapword_ear --open-set --voice others --shots 5",
+            "english_embedding": f"{ENGLISH} {EMBEDDING} --open-set --voice others --shots 5",
             "arabic": f"{ARABIC} --size small --open-set --voice both --known 3 --shots 3",
-            "arabic_ear": f"{ARABIC} --backbone tapword_ear --open-set --voice both --known 3 "
-            "--shots 3",
+            "arabic_embedding": f"{ARABIC} {EMBEDDING} --open-set --voice both --known 3 --shots 3",
+        },
+    ),
+    "running_speech": Subject(
+        "Running speech",
+        {
+            "small": "python benchmarks/thresholds.py {english} {arabic} --size small "
+            "--negatives {negatives}",
+            "embedding": f"python benchmarks/thresholds.py {{english}} {{arabic}} {EMBEDDING} "
+            "--negatives {negatives}",
+            "streams": f"python benchmarks/streams.py {{english}} --size small {NOISE} "
+            "--negatives {negatives}",
+            "phrases": f"python benchmarks/wake_words.py {{phrases}} --size small {NOISE} "
+            "--negatives {negatives} --draws 3",
+        },
+    ),
+    "paper": Subject(
+        "The paper's tables",
+        {
+            **{
+                name: f"tapword reproduce {name} {REPRODUCED}"
+                for name in ("table1", "table2", "table3", "table4", "table6")
+            },
+            "table7": "tapword reproduce table7 --data {english} --backbones speech_embedding",
+            "figure3": "tapword reproduce figure3 --data {english} --mswc {arabic} "
+            "--n-words 10,25,40 --backbones speech_embedding",
+            "overhead": f"tapword reproduce overhead {REPRODUCED}",
+            "wasserstein": f"tapword reproduce wasserstein {REPRODUCED}",
+            "table5": f"tapword reproduce table5 {UNTRAINED}",
+            "table5_exact": f"tapword reproduce table5 {UNTRAINED} --exact",
         },
     ),
 }

@@ -1,7 +1,10 @@
 """`docs/results/` is what `make results` writes, and a small run of it works from end to end."""
 
 import json
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import soundfile
@@ -59,11 +62,11 @@ def test_a_small_run(results, words, tmp_path, monkeypatch):
     (tmp_path / "small.md").write_text(
         "{{command few}}\n\n{{counts few}}\n\n{{table all learner acc}}\n\n{{counts elsewhere}}\n"
     )
-    data = {"english": words}
+    data = {"english": (words,)}
     run.measure("small", data, tmp_path)
     kept = json.loads((tmp_path / "small.json").read_text("utf-8"))
     assert list(kept) == ["few", "all"]
-    assert kept["few"]["data"] == {"english": run.digest(words)}
+    assert kept["few"]["data"] == {"english": run.digest((words,))}
     assert str(words) not in json.dumps(kept)
     assert "orderings" not in kept["few"]["found"]["results"][0]
     written = page.render("small", subject, kept)
@@ -87,7 +90,94 @@ def test_a_small_run(results, words, tmp_path, monkeypatch):
 def test_a_number_is_written_with_its_spread(results):
     _, page, _ = results
     row = {"acc": 91.26, "acc_std": 0.44, "frr_1": 10.0, "frr_1_ci": [8.1, 12.0], "bwt": None}
-    row |= {"state_bytes": 984_900, "acc_speakers_ci": [90.0, 92.5]}
+    row |= {"state_bytes": 984_900, "acc_speakers_ci": [90.0, 92.5], "alarms": 0.375}
     written = [page._cell(row, key) for key in ("acc", "frr_1", "bwt", "state_bytes")]
     assert written == ["91.3 ± 0.4", "10.0 (8.1 to 12.0)", "—", "985 kB"]
     assert page._cell(row, "acc_speakers_ci") == "90.0 to 92.5"
+    assert page._cell(row, "alarms:2") == "0.38"
+
+
+def test_files_are_given_one_by_one_and_hashed(results, tmp_path, monkeypatch):
+    run, page, _ = results
+    heard = tmp_path / "a.flac", tmp_path / "b.flac"
+    for path in heard:
+        path.write_bytes(path.name.encode())
+    command = "python some.py {english}/noise.wav --negatives {negatives}"
+    given = []
+
+    def answer(words, **_):
+        given.extend(words)
+        Path(words[-1]).write_text('[{"missed": 1.0}]', encoding="utf-8")
+
+    monkeypatch.setattr(run.subprocess, "run", answer)
+    data = {"english": (tmp_path,), "negatives": heard}
+    assert run.run(command, data) == [{"missed": 1.0}]
+    assert given[2:-1] == [f"{tmp_path}/noise.wav", "--negatives", *map(str, heard), "--out"]
+    assert page.shown_command(command).endswith("some.py DIR/noise.wav --negatives FILE ...")
+    before = run.digest(heard)
+    heard[1].write_bytes(b"other")
+    run.digest.cache_clear()
+    assert run.digest(heard) != before
+
+
+def test_tables_of_reproduce_have_the_papers_number_in_brackets(results):
+    _, page, _ = results
+    groups = [
+        {"title": "ours", "digits": 1, "signed": False},
+        {"title": "gain", "digits": 1, "signed": True},
+    ]
+    rows = [
+        {
+            "name": "SLDA",
+            "cells": [
+                {"ours": 94.04, "paper": 76.7, "text": ""},
+                {"ours": -0.04, "paper": None, "text": ""},
+            ],
+        },
+        {
+            "name": "FLAT",
+            "cells": [
+                {"ours": None, "paper": 78.2, "text": "too large"},
+                {"ours": 2.0, "paper": -1.0, "text": ""},
+            ],
+        },
+    ]
+    table = {"title": "Acc", "corner": "learner", "groups": groups, "rows": rows}
+    found = {"tables": [{"tables": [table], "notes": ["Ours is small.", "Theirs is not."]}]}
+    assert page._compare({"table1": {"found": found}}, ["table1"]) == (
+        "Acc:\n\n"
+        "| learner | ours | gain |\n"
+        "|---|---|---|\n"
+        "| SLDA | 94.0 (76.7) | +0.0 |\n"
+        "| FLAT | too large (78.2) | +2.0 (-1.0) |\n\n"
+        "- Ours is small.\n- Theirs is not."
+    )
+
+
+def test_lines_are_the_records_that_have_all_columns(results):
+    _, page, _ = results
+    rows = [{"words": 1, "alarms_an_hour": 0.7321}, {"takes": 3, "missed": 0.5}]
+    assert page._lines({"small": {"found": rows}}, ["small", "words", "alarms_an_hour:2"]) == (
+        "| words | alarms an hour |\n|---|---|\n| 1 | 0.73 |"
+    )
+
+
+def test_the_commit_is_dirty_by_what_is_run_and_not_by_what_is_written(
+    results, tmp_path, monkeypatch
+):
+    run, *_ = results
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setattr(run, "DOCS", tmp_path / "docs" / "results")
+    assert run.commit() == "unknown"
+    code, written = tmp_path / "code.py", tmp_path / "docs" / "results" / "small.json"
+    written.parent.mkdir(parents=True)
+    for path in (code, written):
+        path.write_text("1")
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    written.write_text("2")
+    clean = run.commit()
+    assert re.fullmatch("[0-9a-f]{10}", clean)
+    code.write_text("2")
+    assert run.commit() == f"{clean}-dirty"
