@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 import threadpoolctl
+from rich.console import Console
 
 from tapword import registry
 from tapword.backbones.base import Unavailable
@@ -491,6 +492,12 @@ def test_figure3_means_by_hand():
             accuracy=lambda backbone, need, results=results: results[need].acc,
         )
     [shown] = figure3.figure3(Context(None, [Logmel()], {}, sets, [])).comparisons
+    assert [(group.title, group.paper) for group in shown.groups] == [
+        ("SLDA", ""),
+        ("TAP-SLDA", ""),
+        ("FT", "paper"),
+        ("relative gain %", "paper"),
+    ]
     rows = {name: [cell.ours for cell in cells] for name, cells in shown.rows}
     assert rows == {
         "ar, 25": [90, 92, 0.25, 20],
@@ -625,6 +632,28 @@ def test_errors_are_one_line(data, run, tmp_path):
         code, output, error = run("reproduce", *arguments)
         assert code == 2 and not output
         assert said in error and error.count("\n") == 1
+
+
+def test_a_console_shows_every_cell_below_its_heading():
+    shown = Comparison("Acc", "row", [Group("alone", ""), Group("both", "paper mean of 6")])
+    shown.add("a", [Cell(1.0), Cell(2.0, 3.5)])
+    shown.add("b", [Cell(4.0), Cell(None, 5.0, "too large")])
+    console = Console(width=100)
+
+    def lines(width):
+        with console.capture() as capture:
+            console.print(*console_tables(shown, width))
+        return [line.split() for line in capture.get().splitlines() if line.strip(" ─")]
+
+    assert lines(100) == [
+        ["Acc"],
+        ["alone", "both", "paper"],
+        ["row", "ours", "ours", "mean", "of", "6", "diff"],
+        ["a", "1.0", "2.0", "3.5", "-1.5"],
+        ["b", "4.0", "too", "large", "5.0", "—"],
+    ]
+    assert lines(20)[:5] == [["Acc"], ["alone"], ["row", "ours"], ["a", "1.0"], ["b", "4.0"]]
+    assert lines(20)[5] == ["Acc", "(continued)"]
 
 
 def test_wide_tables_are_cut_into_groups():

@@ -1,5 +1,6 @@
 """Distances between words and the time that TAP adds, on made-up numbers and by a made-up clock."""
 
+import contextlib
 import itertools
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ from tapword.research import metrics
 from tapword.research.datasets.base import Clip
 from tapword.research.paper import overhead, wasserstein
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell
+from tapword.research.paper.comparison import Cell, Group
 from tapword.research.paper.context import Context
 from tapword.research.runner import Split
 
@@ -169,7 +170,7 @@ def timed(monkeypatch):
         dataset=SimpleNamespace(
             read=lambda clip: np.full(4, clip.path, dtype=np.float32), clips=lambda split: clips
         ),
-        pooling=lambda spec, backbone: spec,
+        pooling=lambda spec, backbone: spec if backbone else None,
         learner=lambda name: {"SLDA": "slda"}[name],
         settings=SimpleNamespace(timed_clips=4),
     )
@@ -217,6 +218,32 @@ def test_overhead_counts_backbone_pooling_and_the_last_step(timed):
     # Every other clip of ten: four that come from all over the data set, for each backbone.
     words = [word for vector, word in timed.calls if vector == "tap"]
     assert words == [f"word{index % 3}" for index in range(0, 8, 2)] * 2
+
+
+def test_one_core_is_timed_as_on_a_device(timed, monkeypatch):
+    limits = []
+
+    def threadpool_limits(n):
+        limits.append(n)
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(overhead.threadpoolctl, "threadpool_limits", threadpool_limits)
+    overhead.measure(timed.bench, timed.backbone, timed.clips[:1])
+    assert limits == [1]
+
+
+def test_all_clips_are_timed_where_there_are_few(timed):
+    for count, wanted in ((8, range(8)), (96, range(10))):
+        timed.calls.clear()
+        timed.bench.settings.timed_clips = count
+        shares, steps = overhead.overhead(
+            Context(timed.bench, [timed.backbone], {}, {}, [])
+        ).comparisons
+        words = [word for vector, word in timed.calls if vector == "tap"]
+        assert words == [f"word{index % 3}" for index in wanted]
+    assert shares.groups == [Group(f"{kind} +%", digits=2) for kind in ("training", "inference")]
+    titles = ("backbone", "pooling", "learning", "predicting")
+    assert steps.groups == [Group(title, "", digits=3) for title in titles]
 
 
 def test_one_backbone_has_no_mean(timed):
