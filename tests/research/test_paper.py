@@ -604,6 +604,14 @@ def test_the_papers_figures_are_its_tables():
     assert list(map(list, paper.WASSERSTEIN.values())) == moments
 
 
+def test_the_papers_gains_are_differences_of_its_tables():
+    first, *_ = paper.COLUMNS
+    assert (paper.TABLE2.at("SLDA", first), paper.TABLE1["acc"].at("SLDA", first)) == (89.9, 82.4)
+    assert paper.TABLE2_GAIN.at("SLDA", first) == pytest.approx(7.5)
+    mixed, by_class = paper.TABLE6.at("TAP-FT", first), paper.TABLE2.at("FT", first)
+    assert paper.TABLE6_CHANGE.at("TAP-FT", first) == pytest.approx(mixed - by_class) != 0
+
+
 def test_command_prints_and_writes(data, run, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     target = tmp_path / "t.json", tmp_path / "t.html"
