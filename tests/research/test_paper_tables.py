@@ -159,7 +159,9 @@ def test_claims_on_what_was_not_measured():
 
 def test_table1_stands_beside_each_backbones_own():
     bench = Made()
-    shown, stranger = tables.table1(Context(bench, BOTH, {}, {}, [])).comparisons
+    made = tables.table1(Context(bench, BOTH, {}, {}, []))
+    shown, stranger = made.comparisons
+    assert [note.partition(":")[0] for note in made.notes] == ["other"]
     assert shown.title == "emformer_base beside the paper's Emf-B"
     assert stranger.title == "other:x=1 beside the paper's mean of 6"
     assert [group.title for group in shown.groups] == ["Acc", "BwT", "Forg", "Pla", "± Acc"]
