@@ -467,6 +467,9 @@ def test_pooling_on_the_device_equals_numpy(pooling):
     part = registry.build("poolings", pooling)
     frames = np.random.default_rng(0).normal(3, 2, (4, 20, 7)).astype(np.float32)
     frames[:, :, 3] = 0.1
+    frames[:, :, 4] = 0
+    # So near to each other, beside their size, that they count as constant.
+    frames[:, :, 5] = 1000 + 2**-12 * (np.arange(20) % 2)
     pooled = part.reduce_tensor(torch.from_numpy(frames)).numpy()
     np.testing.assert_allclose(pooled, part.pool(frames), rtol=1e-4, atol=1e-5)
 

@@ -164,8 +164,10 @@ def test_constant_features(spec, t, value):
 
 def test_tap_by_hand():
     # Mean 2, deviations -1 -1 2, variance 2, third moment (-1 - 1 + 8) / 3 / 2 ** 1.5.
-    vector = pooling("tap:R=4").pool(np.array([[1.0], [1.0], [4.0]]))
-    np.testing.assert_allclose(vector, [2, 2**0.5, 2 / 2**1.5, 1.5], rtol=1e-6)
+    wanted = [2, 2**0.5, 2 / 2**1.5, 1.5]
+    for order in range(1, 5):
+        vector = pooling(f"tap:R={order}").pool(np.array([[1.0], [1.0], [4.0]]))
+        np.testing.assert_allclose(vector, wanted[:order], rtol=1e-6)
 
 
 def test_tap_names_of_moments(real):
@@ -188,9 +190,14 @@ def test_tap_takes_rounding_for_constant():
     clip = np.tile(np.float32(0.1), (49, 1))
     clip[::2] = np.nextafter(clip[0], np.float32(1))
     assert not pooling("tap").pool(clip)[1:].any()
+    # At most 8 roundings of the mean.
+    for roundings in (8, 9):
+        spread = roundings * np.finfo(np.float32).eps
+        std = 0 if roundings == 8 else spread
+        assert pooling("tap:R=2").pool(np.array([[1 - spread], [1 + spread]]))[1] == std
 
 
-@pytest.mark.parametrize("scale", [1e-40, 1e-25, 1e25, 1e37])
+@pytest.mark.parametrize("scale", [1e-40, 1e-25, 1e-21, 1e25, 1e37])
 def test_tap_at_the_ends_of_float32(scale):
     frames = made_up(scale)
     frames[:, :, 0] = 0
@@ -202,6 +209,11 @@ def test_tap_at_the_ends_of_float32(scale):
     rounding = 1e-3 if scale == 1e-40 else 1e-4  # denormal numbers have fewer digits
     np.testing.assert_allclose(got[:, 2:, 1:], wanted[:, 2:, 1:], rtol=rounding, atol=rounding)
     np.testing.assert_allclose(got[:, 1, 2:], scale * wanted[:, 1, 2:], rtol=rounding)
+
+
+def test_tap_of_deviations_that_float32_cannot_hold():
+    vector = pooling("tap").pool(np.array([[3e38], [-3e38]]))
+    np.testing.assert_allclose(vector, [0, 3e38, 0, 1, 0], rtol=1e-6)
 
 
 def test_tstp_is_tap_2_and_tsdp_its_half():
@@ -302,6 +314,37 @@ def test_stochastic_draw_hangs_on_seed_and_clip():
     assert (first != pooling("stochastic").pool(shifted, learning=True)).any()
 
 
+def drawn_by_hand(clip: np.ndarray, seed: int) -> np.ndarray:
+    """Each feature's place goes round 100 times for each frame that its activity lies later."""
+    places = np.random.default_rng(seed).random(clip.shape[1])
+    chosen = []
+    for place, column in zip(places, clip.astype(np.float64).T, strict=True):
+        centre = np.average(np.arange(len(column)), weights=np.abs(column))
+        reached = np.cumsum(rectified(column[:, None])[:, 0])
+        draw = (place + 100 * centre) % 1
+        chosen.append(np.searchsorted(reached, draw * reached[-1], side="right"))
+    return clip[chosen, np.arange(clip.shape[1])]
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_stochastic_draw_by_hand(seed):
+    # Vectors are kept, so that another draw would need another revision.
+    frames = made_up()
+    wanted = np.stack([drawn_by_hand(clip, seed) for clip in frames])
+    part = pooling(f"stochastic:seed={seed}")
+    # A feature's draw hangs on that feature, and on no unit.
+    for unit in (1, 2.0**-100, 2.0**123):
+        np.testing.assert_array_equal(part.pool(unit * frames, learning=True), unit * wanted)
+    frames[:, :, 0] *= 64
+    np.testing.assert_array_equal(part.pool(frames, learning=True)[:, 1:], wanted[:, 1:])
+
+
+def test_stochastic_never_draws_a_frame_without_weight():
+    # All activity is in frame 1, so that the draw is 100 % 1.
+    frames = np.array([[0.0], [1.0], [0.0]])
+    assert pooling("stochastic")._pool_clip(frames, np.zeros(1)) == 1
+
+
 def test_stochastic_draws_anew_for_every_clip():
     # Clips that differ as much as two takes of a word do; one feature fires in no frame.
     rng = np.random.default_rng(0)
@@ -374,6 +417,23 @@ def test_one_name_stands_for_all_blocks():
     assert list(plain.each(3)) == [plain] * 3
 
 
+def test_blocks_say_that_a_vector_is_learned_from():
+    frames = made_up()
+    drawn = pooling("stochastic").pool(frames, learning=True)
+    part = pooling("blocks:poolings=stochastic")
+    np.testing.assert_array_equal(part.pool(frames, learning=True), drawn)
+    assert (part.pool(frames) != drawn).any()
+
+
+def test_blocks_hold_up_to_16_poolings_and_none_of_their_own_kind():
+    assert len(registry.build("poolings", "blocks", poolings=["avg"] * 16).each(16)) == 16
+    with pytest.raises(InputError, match="1 to 16 names of poolings"):
+        registry.build("poolings", "blocks", poolings=["avg"] * 17)
+    for inner in ("blocks", "blocks:poolings=avg"):
+        with pytest.raises(InputError, match="a block's pooling cannot be blocks again"):
+            registry.build("poolings", "blocks", poolings=["avg", inner])
+
+
 def test_every_block_needs_its_pooling():
     for n in (1, 2, 4):
         with pytest.raises(InputError, match=f"got 3 poolings for {n} blocks: give one for all"):
@@ -423,6 +483,9 @@ def test_no_overflow(spec, scale):
         ("flat:n_frames=-1", "-1"),
         ("maxw:l=-1", "-1"),
         ("middle:n=0", "0"),
+        ("middle:n=100001", "100001"),
+        ("middle:second=0", "0"),
+        ("middle:second=100001", "100001"),
         ("looks:places=0.5+nan,reaches=1+1", r"\(0.5, nan\)"),
         ("looks:places=0.5,reaches=0", r"\(0.0,\)"),
         ("looks:places=0.5,reaches=1000", r"\(1000.0,\)"),
@@ -491,6 +554,7 @@ def test_middle_frames_of_a_clip_longer_than_a_second_are_spread():
     np.testing.assert_array_equal(part.pool(frames[:9]), [3, 4, 5])
     np.testing.assert_array_equal(pooling("middle:n=3").pool(frames), [3, 4, 5])
     assert part.stretched(20) is part and part.second == 9
+    np.testing.assert_array_equal(pooling("middle:n=2,second=1").pool(frames[:2]), [0, 1])
 
 
 def test_looks_refuse_frames_that_do_not_say_where():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 import threadpoolctl
+from rich.console import Console
 
 from tapword import registry
 from tapword.backbones.base import Unavailable
@@ -491,6 +492,12 @@ def test_figure3_means_by_hand():
             accuracy=lambda backbone, need, results=results: results[need].acc,
         )
     [shown] = figure3.figure3(Context(None, [Logmel()], {}, sets, [])).comparisons
+    assert [(group.title, group.paper) for group in shown.groups] == [
+        ("SLDA", ""),
+        ("TAP-SLDA", ""),
+        ("FT", "paper"),
+        ("relative gain %", "paper"),
+    ]
     rows = {name: [cell.ours for cell in cells] for name, cells in shown.rows}
     assert rows == {
         "ar, 25": [90, 92, 0.25, 20],
@@ -597,6 +604,14 @@ def test_the_papers_figures_are_its_tables():
     assert list(map(list, paper.WASSERSTEIN.values())) == moments
 
 
+def test_the_papers_gains_are_differences_of_its_tables():
+    first, *_ = paper.COLUMNS
+    assert (paper.TABLE2.at("SLDA", first), paper.TABLE1["acc"].at("SLDA", first)) == (89.9, 82.4)
+    assert paper.TABLE2_GAIN.at("SLDA", first) == pytest.approx(7.5)
+    mixed, by_class = paper.TABLE6.at("TAP-FT", first), paper.TABLE2.at("FT", first)
+    assert paper.TABLE6_CHANGE.at("TAP-FT", first) == pytest.approx(mixed - by_class) != 0
+
+
 def test_command_prints_and_writes(data, run, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     target = tmp_path / "t.json", tmp_path / "t.html"
@@ -625,6 +640,28 @@ def test_errors_are_one_line(data, run, tmp_path):
         code, output, error = run("reproduce", *arguments)
         assert code == 2 and not output
         assert said in error and error.count("\n") == 1
+
+
+def test_a_console_shows_every_cell_below_its_heading():
+    shown = Comparison("Acc", "row", [Group("alone", ""), Group("both", "paper mean of 6")])
+    shown.add("a", [Cell(1.0), Cell(2.0, 3.5)])
+    shown.add("b", [Cell(4.0), Cell(None, 5.0, "too large")])
+    console = Console(width=100)
+
+    def lines(width):
+        with console.capture() as capture:
+            console.print(*console_tables(shown, width))
+        return [line.split() for line in capture.get().splitlines() if line.strip(" ─")]
+
+    assert lines(100) == [
+        ["Acc"],
+        ["alone", "both", "paper"],
+        ["row", "ours", "ours", "mean", "of", "6", "diff"],
+        ["a", "1.0", "2.0", "3.5", "-1.5"],
+        ["b", "4.0", "too", "large", "5.0", "—"],
+    ]
+    assert lines(20)[:5] == [["Acc"], ["alone"], ["row", "ours"], ["a", "1.0"], ["b", "4.0"]]
+    assert lines(20)[5] == ["Acc", "(continued)"]
 
 
 def test_wide_tables_are_cut_into_groups():

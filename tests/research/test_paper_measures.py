@@ -1,16 +1,18 @@
 """Distances between words and the time that TAP adds, on made-up numbers and by a made-up clock."""
 
+import contextlib
 import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from tapword.research import metrics
 from tapword.research.datasets.base import Clip
 from tapword.research.paper import overhead, wasserstein
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell
+from tapword.research.paper.comparison import Cell, Group
 from tapword.research.paper.context import Context
 from tapword.research.runner import Split
 
@@ -29,9 +31,9 @@ def moments_of(words, rng):
 class Vectors:
     """A bench that has vectors of `tap` at hand: block after block, in each moment by moment."""
 
-    def __init__(self, moments, words):
-        first, second = moments[:, :, : DIMS[0]], moments[:, :, DIMS[0] :]
-        vectors = np.hstack([block.reshape(len(words), -1) for block in (first, second)])
+    def __init__(self, moments, words, dims):
+        blocks = np.split(moments, list(itertools.accumulate(dims))[:-1], axis=2)
+        vectors = np.hstack([block.reshape(len(words), -1) for block in blocks])
         self.split = Split(vectors, list(words), vectors[:0], [])
         self.trimmed = 0
         self.settings = SimpleNamespace(cache=SimpleNamespace(trim=self.trim))
@@ -40,26 +42,28 @@ class Vectors:
         self.trimmed += 1
 
     def pooling(self, spec, backbone):
-        return spec
+        return spec if backbone else None
 
     def splits(self, backbone, poolings):
         assert poolings == {"tap": "tap"}
         yield "tap", self.split
 
 
-def reproduced(moments, words):
-    bench = Vectors(moments, words)
-    backbone = SimpleNamespace(spec="two blocks", dims=DIMS)
+def reproduced(moments, words, dims=DIMS):
+    bench = Vectors(moments, words, dims)
+    backbone = SimpleNamespace(spec="two blocks", dims=dims)
     made = wasserstein.wasserstein(Context(bench, [backbone], {}, {}, []))
     assert bench.trimmed == 1
     return made
 
 
-def test_distances_of_each_moment_and_of_the_higher_ones(rng):
+@pytest.mark.parametrize("dims", [DIMS, (5,), (1, 2, 2)])
+def test_distances_of_each_moment_and_of_the_higher_ones(rng, dims):
     words = ["a", "b", "c"] * 6
     moments = moments_of(words, rng)
-    made = reproduced(moments, words)
+    made = reproduced(moments, words, dims)
     [shown] = made.comparisons
+    assert all(group.digits == 3 for group in shown.groups)
     assert [name for name, _ in shown.rows] == ["1", "2", "3", "4", "5", "2 to 5"]
     parts = {str(r + 1): moments[:, r] for r in range(5)} | {"2 to 5": moments[:, 1:]}
     for row, part in parts.items():
@@ -105,6 +109,38 @@ def test_histograms_show_words_and_a_feature_of_median_distance():
     assert "two blocks, feature 0: two words of median distance" in drawing
     assert "</i>b<" in drawing and "</i>c<" in drawing and "</i>a<" not in drawing
     assert [f"moment {r}" in drawing for r in range(7)] == [False, *[True] * 5, False]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_histograms_are_of_the_median_pair_and_feature(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    words = np.repeat(["a", "b", "c", "d"], [5, 9, 7, 12])
+    units = 10 ** rng.uniform(-3, 3, (5, 6))
+    places = np.repeat(rng.normal(size=(4, 5, 6)), [5, 9, 7, 12], axis=0)
+    moments = units * (places + rng.normal(size=(33, 5, 6)))
+    drawn = []
+    monkeypatch.setattr(wasserstein.charts, "histograms", lambda *given: drawn.append(given))
+    wasserstein._histograms(SimpleNamespace(spec="b"), moments, words)
+    scaled = moments / moments.std(axis=0)
+    parts = {word: scaled[words == word] for word in "abcd"}
+    pairs = sorted(
+        itertools.combinations("abcd", 2),
+        key=lambda pair: np.abs(np.subtract(*(parts[w].mean(axis=0) for w in pair))).mean(),
+    )
+    one, two = pairs[3]
+
+    def apart(feature):
+        """Sum over all moments but the mean."""
+        both = [(parts[one][:, r, feature], parts[two][:, r, feature]) for r in range(1, 5)]
+        return sum(scipy.stats.wasserstein_distance(*columns) for columns in both)
+
+    feature = sorted(range(6), key=apart)[3]
+    [(title, names, panels)] = drawn
+    assert title.startswith(f"b, feature {feature}: ") and names == [one, two]
+    for r, (caption, *columns) in enumerate(panels):
+        assert caption == f"moment {r + 1}"
+        for word, column in zip(names, columns, strict=True):
+            np.testing.assert_array_equal(column, moments[words == word][:, r, feature])
 
 
 class Clock:
@@ -169,7 +205,7 @@ def timed(monkeypatch):
         dataset=SimpleNamespace(
             read=lambda clip: np.full(4, clip.path, dtype=np.float32), clips=lambda split: clips
         ),
-        pooling=lambda spec, backbone: spec,
+        pooling=lambda spec, backbone: spec if backbone else None,
         learner=lambda name: {"SLDA": "slda"}[name],
         settings=SimpleNamespace(timed_clips=4),
     )
@@ -217,6 +253,32 @@ def test_overhead_counts_backbone_pooling_and_the_last_step(timed):
     # Every other clip of ten: four that come from all over the data set, for each backbone.
     words = [word for vector, word in timed.calls if vector == "tap"]
     assert words == [f"word{index % 3}" for index in range(0, 8, 2)] * 2
+
+
+def test_one_core_is_timed_as_on_a_device(timed, monkeypatch):
+    limits = []
+
+    def threadpool_limits(n):
+        limits.append(n)
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(overhead.threadpoolctl, "threadpool_limits", threadpool_limits)
+    overhead.measure(timed.bench, timed.backbone, timed.clips[:1])
+    assert limits == [1]
+
+
+def test_all_clips_are_timed_where_there_are_few(timed):
+    for count, wanted in ((8, range(8)), (96, range(10))):
+        timed.calls.clear()
+        timed.bench.settings.timed_clips = count
+        shares, steps = overhead.overhead(
+            Context(timed.bench, [timed.backbone], {}, {}, [])
+        ).comparisons
+        words = [word for vector, word in timed.calls if vector == "tap"]
+        assert words == [f"word{index % 3}" for index in wanted]
+    assert shares.groups == [Group(f"{kind} +%", digits=2) for kind in ("training", "inference")]
+    titles = ("backbone", "pooling", "learning", "predicting")
+    assert steps.groups == [Group(title, "", digits=3) for title in titles]
 
 
 def test_one_backbone_has_no_mean(timed):
