@@ -301,7 +301,7 @@ class Pupil:
         if not spotter.has_thresholds:
             out.print(
                 "With these parts predict names the nearest word, whatever is said, and listen "
-                "needs --threshold WORD=SCORE; the sizes and speech_embedding know their thresholds.",
+                "needs --threshold WORD=SCORE; the sizes and speech_embedding know thresholds.",
                 soft_wrap=True,
             )
 
