@@ -15,9 +15,9 @@ FALSE_ALARMS_PER_HOUR = 0.5
 # A word's scores in running speech: between which shares of the highest its tail is placed.
 PLACED = (0.005, 0.02)
 # How far the tail reaches beyond its place: for one false alarm an hour, and more for e times
-# fewer. Fitted by training/background.py, size small, to English words in the phone calls that the
-# background was taken from; docs/listening.md has how it does elsewhere. A whitening may bring
-# others.
+# fewer. Fitted by training/background.py, size small, to English words in phone calls of which the
+# background held no window; docs/results/running_speech.md has how it does elsewhere. A whitening
+# may bring others.
 REACH = (0.172, 0.037)
 # A low score would have a rate without limit.
 MOST_ALARMS = 20.0
