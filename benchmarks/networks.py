@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from tapword.backbones import speech_embedding
+from tapword.assets import CLIPS
+from tapword.backbones import tapword_ear
 from tapword.backbones.base import Backbone
-from tapword.backbones.logmel import log_mel
 from tapword.backbones.pip_encoders import PipEncoder
-from tapword.backbones.sessions import package_file
+from tapword.backbones.sessions import open_session, package_file
 from tapword.spotter.encoder import Encoder
 
 MEASURE_MEMORY = """
@@ -85,28 +85,28 @@ def _path(backbone: Backbone) -> Path:
     if isinstance(backbone, PipEncoder):
         place = (backbone.package, backbone.version, backbone.file, backbone.extra)
         return package_file(backbone.name, *place)
-    return Path(speech_embedding.weights_path(None))
+    return CLIPS.parent / "tapword_ear.safetensors"
 
 
-def _model(backbone: Backbone) -> bytes:
-    content = _path(backbone).read_bytes()
+def _model(backbone: Any) -> bytes:
     if isinstance(backbone, PipEncoder):
-        return content
-    import onnx
-
-    model = onnx.load_model_from_string(content)
-    speech_embedding.free_time_axis(model)
-    return model.SerializeToString()
+        return _path(backbone).read_bytes()
+    return backbone.network.graph()
 
 
 def _session(backbone: Any) -> Any:
-    return backbone.session if isinstance(backbone, PipEncoder) else backbone.network.session
+    if isinstance(backbone, PipEncoder):
+        return backbone.session
+    return open_session(backbone.network.graph(), backbone.threads)
 
 
-def _feed(backbone: Backbone, clips: np.ndarray) -> dict[str, np.ndarray]:
+def _feed(backbone: Any, clips: np.ndarray) -> dict[str, np.ndarray]:
     if isinstance(backbone, PipEncoder):
         first, *rest = _session(backbone).get_inputs()
         masks = {one.name: np.ones(clips.shape, dtype=np.int64) for one in rest}
         return {first.name: clips} | masks
-    pad = speech_embedding.PAD
-    return {"input_1": log_mel(np.pad(clips, ((0, 0), (pad, pad))))[..., None]}
+    late = tapword_ear.LATE * tapword_ear.HOP
+    sound = np.pad(clips, ((0, 0), (tapword_ear.OVERLAP, late)))
+    mel = np.ascontiguousarray(tapword_ear.hear(sound).transpose(0, 2, 1)[:, None])
+    kept = backbone.network.nothing(len(clips))
+    return {"mel": mel} | {f"before_{index}": one for index, one in enumerate(kept)}
