@@ -78,7 +78,7 @@ def noise_cosines(clips: dict[str, list[np.ndarray]], noises: dict[str, list[np.
 
 def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
     """Print how many clips are right where the diagonal counts so often, words by few clips."""
-    plain = Spotter(*Spotter().encoder.parts[0], "ncm", align=True)
+    plain = Spotter(*Spotter("speech_embedding").encoder.parts[0], "ncm", align=True)
     others = list(itertools.islice(tokens(Path(speechocean)), TOKENS))
     X = encode(plain, [token.alone for token in others])
     groups = group_lengths(*plain.encoder.parts[0])

@@ -137,7 +137,8 @@ def test_a_word_waits_for_a_phrase_that_may_hold_it():
     word, other = Event("b", 1.1, 1.5, 0.9), Event("c", 3.0, 3.4, 0.9)
     overlaps.take(word, phrase=False)
     assert overlaps.given(2.0, 1.5) == []
-    assert overlaps.given(2.7, 1.5) == [word]
+    # A phrase may begin with the word's last sound.
+    assert overlaps.given(2.9, 1.5) == [] and overlaps.given(3.0, 1.5) == [word]
     overlaps.take(other, phrase=False)
     phrase = Event("a", 2.9, 4.2, 0.5)
     overlaps.take(phrase, phrase=True)
@@ -145,6 +146,32 @@ def test_a_word_waits_for_a_phrase_that_may_hold_it():
     # More of the phrase was heard since.
     overlaps.cover(phrase._replace(end_s=4.4))
     assert overlaps.given() == [phrase] and word not in overlaps.given()
+
+
+def test_a_word_that_shares_sound_with_a_phrase_is_part_of_it():
+    phrase = Event("a", 1.0, 2.5, 0.5)
+    for start_s, end_s, part in (
+        (0.2, 1.25, True),
+        (0.2, 1.15, False),
+        (2.25, 3.3, True),
+        (2.35, 3.3, False),
+        (2.38, 2.6, True),
+        (2.42, 2.62, False),
+        (2.6, 2.9, False),
+        (1.4, 1.5, True),
+    ):
+        overlaps = Overlaps()
+        overlaps.take(word := Event("b", start_s, end_s, 0.9), phrase=False)
+        overlaps.take(phrase, phrase=True)
+        assert (word not in overlaps.given()) == part, word
+
+
+@pytest.mark.parametrize("voice", ASKED[:3])
+def test_a_word_after_a_phrase_and_a_pause_is_heard(spotter, voice):
+    said_s = [noise(1.0), said(PHRASE, voice), noise(0.4), said("window", voice), noise(1.5)]
+    sound = np.concatenate(said_s)
+    events, _ = hear(Detector(spotter), sound + noise(len(sound) / SAMPLE_RATE, 0.001, seed=1))
+    assert [event.word for event in events] == [PHRASE, "window"]
 
 
 def test_a_word_that_comes_late_is_still_inside_the_phrase():

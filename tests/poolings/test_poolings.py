@@ -544,6 +544,7 @@ def test_looks_at_a_phrase_lie_evenly_and_nothing_draws_them():
         weights = np.exp(-np.square((share - place) / 0.25) / 2)
         wanted.append(weights @ frames[:, 0] / weights.sum())
     np.testing.assert_allclose(part.pool(frames)[2:], wanted, rtol=1e-5)
+    assert part.revision == 1, "vectors that were kept before are computed anew"
 
 
 def test_middle_frames_of_a_clip_longer_than_a_second_are_spread():

@@ -21,7 +21,7 @@ OTHERS = {"tensor(int64)": "i8", "tensor(int32)": "i4", "tensor(bool)": "?"}
 
 
 class Onnx(Backbone):
-    """Any ONNX file that takes a waveform or log-mel frames.
+    """Any ONNX file that takes a waveform or log-mel frames (extra `onnx`).
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class Network:
 
 
 class SpeechEmbedding(Backbone):
-    """Google's speech embedding, 0.33M parameters: 96 numbers every 80 ms.
+    """Google's network, 0.33M parameters: 96 numbers every 80 ms (extra `speech_embedding`).
 
     Parameters
     ----------

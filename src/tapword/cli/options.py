@@ -15,7 +15,7 @@ from tapword.spotter.presets import DEFAULT, POOLING, PRESETS
 SIZES = ", ".join(PRESETS)
 HOME = Path("home.tap")
 # What is meant where parts are not named, as `presets.fill_in` has it.
-POOLING_DEFAULT = f"as size {DEFAULT}; {POOLING} for another backbone"
+POOLING_DEFAULT = f"as size {DEFAULT}; {POOLING} for most other backbones"
 LEARNER_DEFAULT = f"as size {DEFAULT}; beside other parts cosine, not whitened"
 CACHE_GB = 4.0
 

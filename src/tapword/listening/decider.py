@@ -20,9 +20,9 @@ RISE_SCORE = 0.15
 # A phrase that goes on for so long after one that it holds is one of its own: a choice, about a
 # word.
 BEYOND_S = 0.3
-# Where a phrase among other speech begins and ends is known to so much of its length: words there
-# belong to it.
-UNSURE = 0.25
+# A word that shares so much sound with a phrase, or half of its own, is part of it: among other
+# speech it is not known where exactly either begins and ends. A choice.
+SHARED_S = 0.2
 
 
 class Event(NamedTuple):
@@ -194,15 +194,15 @@ class Overlaps:
 
     def given(self, now_s: float = math.inf, longest_s: float = 0.0) -> list[Event]:
         """Give the events that no phrase of this length can hold any more, in order."""
-        ready = [word for word in self._words if now_s >= word.start_s + longest_s]
+        ready = [word for word in self._words if now_s >= word.end_s + longest_s]
         self._words = [word for word in self._words if word not in ready]
         ready, self._phrases = self._phrases + ready, []
         return sorted(ready, key=lambda event: event.start_s)
 
 
 def _holds(phrase: Event, word: Event) -> bool:
-    unsure_s = UNSURE * (phrase.end_s - phrase.start_s)
-    return phrase.start_s - unsure_s <= _middle_s(word) <= phrase.end_s + unsure_s
+    shared_s = min(phrase.end_s, word.end_s) - max(phrase.start_s, word.start_s)
+    return shared_s >= min(SHARED_S, (word.end_s - word.start_s) / 2)
 
 
 def replay(

@@ -45,6 +45,9 @@ class Looks(Pooling):
     array([2., 1., 1.], dtype=float32)
     """
 
+    # Looks at a phrase lie evenly since.
+    revision = 1
+
     places: tuple[float, ...] = (-0.02, -0.03, 0.28, 0.63, 0.83)
     reaches: tuple[float, ...] = (0.21, 0.29, 0.23, 0.17, 0.23)
     second: int | None = None

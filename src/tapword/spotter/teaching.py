@@ -25,8 +25,8 @@ STILL_SHARE = 0.2
 # So many recent clips of a lesson, and clips of a word, are compared at most: more change nothing.
 LATEST, MOST = 5, 10
 # A take whose score lacks more than this to its word's threshold is unlike the word's other takes.
-# By this and the other doubts, of 200 takes each 4.5 % are doubted by the voice that taught one
-# before, 6.5 % by other voices, and 93 % of other words (benchmarks/takes.py, Speech Commands).
+# By this and the other doubts, of 200 takes each 3.5 % are doubted by the voice that taught one
+# before, 9 % by other voices, and 92.5 % of other words (benchmarks/takes.py, Speech Commands).
 UNLIKE_SCORE = 0.2
 # A lesson of many words is looked at in so many parts.
 FOLDS = 3

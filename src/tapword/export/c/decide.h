@@ -60,19 +60,15 @@ static void tapword_name(const tapword *t, int word, int64_t start, int64_t end,
     memcpy(said->word, t->names[word], sizeof said->word);
 }
 
-static double tapword_middle(const tapword_said *said) { return (said->start + said->end) / 2.0; }
-
-/* Whether an event, or a share of its length to either side, holds the middle of another. */
-static int tapword_holds(const tapword_said *one, const tapword_said *other, double share)
-{
-    double middle = tapword_middle(other), more = share * (one->end - one->start);
-    return one->word[0] != 0 && one->start - more <= middle && middle <= one->end + more;
-}
-
-/* Whether a word lies inside the last phrase, as far as that may reach. */
+/* Whether a word is part of the last phrase: it shares much sound with it, or half of its own. */
 static int tapword_in_phrase(const tapword_listener *l, const tapword_said *word)
 {
-    return tapword_holds(&l->phrase, word, TAPWORD_PHRASE_UNSURE);
+    const tapword_said *phrase = &l->phrase;
+    double first = phrase->start > word->start ? phrase->start : word->start;
+    double last = phrase->end < word->end ? phrase->end : word->end;
+    double half = (word->end - word->start) / 2.0;
+    double least = half < TAPWORD_PHRASE_SHARED_S ? half : TAPWORD_PHRASE_SHARED_S;
+    return phrase->word[0] != 0 && last - first >= least;
 }
 
 /* Whether a sound comes too soon after the last word to be one. */
@@ -158,7 +154,7 @@ static void tapword_make_due(tapword_listener *l, double now, double longest)
         size_t i, next = l->waits;
         for (i = 0; i < l->waits; i++) {
             const tapword_said *said = &l->waiting[i];
-            if ((said->phrase || now >= said->start + longest) &&
+            if ((said->phrase || now >= said->end + longest) &&
                 (next == l->waits || said->start < l->waiting[next].start)) {
                 next = i;
             }

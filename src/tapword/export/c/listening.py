@@ -8,7 +8,7 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.tapword_ear import HOP
 from tapword.export.c.ear import ear_floats
 from tapword.export.c.tables import Tables
-from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE, UNSURE
+from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE, SHARED_S
 from tapword.listening.detector import CLOSE_SCORE, LATE_S, SILENCE_S, STRETCH_SCORE
 from tapword.listening.phrases import STEP_S, Grid
 from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
@@ -65,7 +65,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S),
         "PHRASE_LATE_S": LATE_S,
         "PHRASE_BEYOND_S": BEYOND_S,
-        "PHRASE_UNSURE": UNSURE,
+        "PHRASE_SHARED_S": SHARED_S,
         "STRETCHES": len(grid.lengths),
         "STRETCH_STEP": grid.step,
         "STRETCH_APART": grid.apart,

@@ -156,10 +156,19 @@ static size_t tapword_best_stretch(tapword *t, tapword_listener *l, int64_t *sta
     return most < -TAPWORD_STRETCH_SCORE ? 0 : best;
 }
 
+static double tapword_middle(const tapword_said *said) { return (said->start + said->end) / 2.0; }
+
+/* Whether one phrase holds the middle of another. */
+static int tapword_holds(const tapword_said *one, const tapword_said *other)
+{
+    double middle = tapword_middle(other);
+    return one->word[0] != 0 && one->start <= middle && middle <= one->end;
+}
+
 /* Whether two phrases are one utterance: one holds the other's middle, or it comes too soon. */
 static int tapword_is_same(const tapword_said *a, const tapword_said *b, double refractory)
 {
-    return tapword_holds(a, b, 0.0) || tapword_holds(b, a, 0.0) ||
+    return tapword_holds(a, b) || tapword_holds(b, a) ||
            fabs(tapword_middle(a) - tapword_middle(b)) < refractory;
 }
 

@@ -205,7 +205,7 @@ def _like(wanted: int, models: Sequence[Spotter]) -> Spotter:
         for made in _empty(spotter):
             if fingerprint(made) == wanted:
                 return made
-    reason = "it was saved by a model of other parts"
+    reason = "it was saved by a model of other parts, or by an earlier tapword"
     if not models:
         reason += ": give a copy of the model file that its header was exported from, and --replace"
     raise ModelFileError(reason)
