@@ -514,6 +514,41 @@ def test_figure3_means_by_hand():
     assert beside["mean, 100 words"] == [None, None, None, 12.6]
 
 
+def test_figure3_takes_each_language_the_papers_first(tmp_path, monkeypatch):
+    theirs = next(iter(paper.FIGURE3_FT))
+    for language in ("aa", theirs, "zz"):
+        (tmp_path / language).mkdir()
+        (tmp_path / language / f"{language}_splits.csv").touch()
+    assert figure3.languages(tmp_path) == [theirs, "aa", "zz"]
+    assert figure3.languages(tmp_path / "aa") == ["aa"]
+
+    def mswc(root, language, n_words, n_clips):
+        assert root == str(tmp_path)
+        return SimpleNamespace(of=(language, n_words, n_clips), clips=lambda split: [])
+
+    monkeypatch.setattr(figure3, "Mswc", mswc)
+    chosen = SimpleNamespace(n_words=(25, 50), pad_to_s=None)
+    micro, absent = figure3.micro_sets(tmp_path, chosen)
+    keys = [(language, size) for language in (theirs, "aa", "zz") for size in (25, 50)]
+    assert {key: one.dataset.of for key, one in micro.items()} == {
+        (language, size): (language, size, 1000) for language, size in keys
+    }
+    assert list(micro) == keys and not absent
+
+
+def test_figure3_says_whose_languages_are_shown():
+    clips = {"train": [None] * 1200, "test": [None] * 30}
+    bench = SimpleNamespace(dataset=SimpleNamespace(clips=clips.get))
+    every = {(language, 25): bench for language in paper.FIGURE3_FT}
+    first, second, *_ = paper.FIGURE3_FT
+    ours = " with 25 words, 1,200 training and 30 test clips"
+    said = f"Micro-sets, ours: {first}{ours}; {second}{ours}; "
+    assert figure3.banner(every).startswith(said)
+    assert figure3.banner(every | {("aa", 25): bench}).startswith(said)
+    del every[list(every)[-1]]
+    assert figure3.banner(every).startswith(f"NOT THE PAPER'S LANGUAGES. {said}")
+
+
 def test_figure3_of_mswc_alone_needs_no_other_data(data, settings):
     outcome = reproduce("figure3", replace(settings(orderings=1, mswc=None), data=data / "mswc"))
     rows = [name for name, _ in outcome.tables[0].comparisons[0].rows]
@@ -676,5 +711,6 @@ def test_wide_tables_are_cut_into_groups():
     assert [html.count(f">backbone {i}<") for i in range(6)] == [1] * 6
     assert shown.groups[0].cells(Cell(0.0, 0.04)) == ["0.0", "0.0", "+0.0"]
     assert shown.groups[0].cells(Cell(-0.01, 0.3)) == ["0.0", "0.3", "-0.3"]
+    assert Group("gain", signed=True).cells(Cell(1.0, 2.5)) == ["+1.0", "+2.5", "-1.5"]
     with pytest.raises(ValueError, match="1 cells for 6 groups"):
         shown.add("b", [Cell(1.0)])

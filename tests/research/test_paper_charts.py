@@ -56,7 +56,7 @@ def test_bars_are_as_high_as_their_numbers():
     assert edges == sorted(edges)
     left, top, width, height = map(float, svg.get("viewBox").split())
     assert (left, top) == (0, 0) and svg.get("style") == f"width:{width:g}px"
-    assert edges[-1] == pytest.approx(width, abs=0.1) and ceiling > 0 and floor < height
+    assert edges[-1] == pytest.approx(width, abs=0.1) and 0 < ceiling < floor < height
     names = [text for text in svg.findall("text") if text.text not in ticks]
     assert [text.text for text in names] == ["de, 25", "a<b"]
     assert all(floor < float(text.get("y")) < height for text in names)
