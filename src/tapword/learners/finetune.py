@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import blas
 
 from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateBytes, StateReader
@@ -134,9 +133,9 @@ class Finetune(Learner):
         for row, label in enumerate(labels):
             errors[row, label] -= 1
         errors /= len(inputs)
-        # In place: these transposes are views that lie as BLAS wants them.
-        factors = 1.0, inputs.T, errors.T, self.momentum, self._velocity.T
-        self._velocity = blas.sgemm(*factors, trans_b=1, overwrite_c=1).T
+        self._velocity *= self.momentum
+        # Unlike `matmul`, `dot` multiplies one row by one column as fast as BLAS does.
+        self._velocity += np.dot(errors.T, inputs, out=self._scratch)
         self._velocity += np.multiply(self._layer, self.weight_decay, out=self._scratch)
         self._layer -= np.multiply(self._velocity, self.lr, out=self._scratch)
 

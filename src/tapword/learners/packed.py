@@ -6,7 +6,6 @@ Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`).
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
 from tapword.errors import InputError
 
@@ -28,6 +27,8 @@ def packed_diagonal(dim: int) -> np.ndarray:
 
 def gram(rows: np.ndarray) -> np.ndarray:
     """Packed rows^T rows: (n, D) float32 -> (D (D + 1) / 2,)."""
+    from scipy.linalg import blas, lapack
+
     return lapack.strttp(blas.ssyrk(1.0, rows.T, lower=1), uplo="L")[0]
 
 
@@ -38,6 +39,8 @@ def factor(packed: np.ndarray) -> np.ndarray:
     then each diagonal entry is raised by a share of itself, the smallest of `RAISES` that will do.
     The factor is the lower triangle; the upper one is not cleared.
     """
+    from scipy.linalg import lapack
+
     dim = (int(np.sqrt(8 * len(packed) + 1)) - 1) // 2
     diagonal = packed[packed_diagonal(dim)]
     for share in RAISES:
@@ -51,11 +54,15 @@ def factor(packed: np.ndarray) -> np.ndarray:
 
 def solve(lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Solve with a factor of `factor`: rhs (K, D) -> (K, D), float64."""
+    from scipy.linalg import lapack
+
     return lapack.dpotrs(lower, np.asfortranarray(rhs.T, dtype=np.float64), lower=1)[0].T
 
 
 def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve with the factor alone: rows (n, D) -> (n, D), whose squared lengths are Mahalanobis."""
+    from scipy.linalg import lapack
+
     return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T
 
 
@@ -105,6 +112,8 @@ class Blocks(NamedTuple):
         if self.size == 1:
             packed += np.float32(weight) * e * e
             return
+        from scipy.linalg import blas
+
         for rows, kept in self.parts():
             part = e[rows]
             blas.sspr(len(part), weight, part, packed[kept], lower=1, overwrite_ap=1)
