@@ -1,6 +1,7 @@
 """Symmetric matrices as packed lower triangles: half the memory, and how to solve with them.
 
-Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`).
+Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`). scipy is imported
+where it is needed first, for it takes longer than all of `import tapword`.
 """
 
 from typing import NamedTuple

@@ -366,10 +366,11 @@ def _add_mel(tables: Tables, backbone: Backbone) -> None:
     angles = 2 * np.pi * np.arange(logmel.FFT // 2) / logmel.FFT
     tables.add("tapword_window", window)
     tables.add("tapword_turn", [np.cos(angles), np.sin(angles)])
-    rows = [np.flatnonzero(row) for row in bands]
+    dense = bands.toarray()
+    rows = [np.flatnonzero(row) for row in dense]
     tables.add("tapword_band_starts", [row[0] for row in rows], np.uint16)
     tables.add("tapword_band_lengths", [row[-1] - row[0] + 1 for row in rows], np.uint16)
-    used = [row[at[0] : at[-1] + 1] for row, at in zip(bands, rows, strict=True)]
+    used = [row[at[0] : at[-1] + 1] for row, at in zip(dense, rows, strict=True)]
     tables.add("tapword_band_weights", np.concatenate(used))
 
 

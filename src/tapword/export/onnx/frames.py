@@ -199,7 +199,8 @@ def log_mel(graph: Graph, audio: str, written: ExportedBackbone) -> str:
     A convolution with windowed sines and cosines is the Fourier transform at the frequencies that
     the bands use; every runtime has it and runs it fast.
     """
-    window, weights = logmel.tables(*written.mel)
+    window, bands = logmel.tables(*written.mel)
+    weights = bands.toarray()
     used = np.flatnonzero(weights.any(axis=0))
     # 2 * 512 numbers and where each kernel finds its own take less room than all kernels.
     turn = 2 * np.pi * np.arange(logmel.FFT) / logmel.FFT
