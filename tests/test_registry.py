@@ -64,7 +64,7 @@ def test_every_class_says_what_it_is():
 def test_importing_and_listing_stay_light():
     code = (
         "import sys, tapword\n"
-        "late = {'filelock', 'importlib.metadata', 'onnxruntime', 'urllib.request'}\n"
+        "late = {'importlib.metadata', 'onnxruntime', 'urllib.request'}\n"
         "assert not late & set(sys.modules), late & set(sys.modules)\n"
         "from tapword import registry\n"
         "[registry.classes(room) for room in registry.ROOMS]\n"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.random import default_rng
 
 from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateBytes, StateReader
@@ -91,7 +92,9 @@ class Finetune(Learner):
         self._set_rows(layer, np.zeros_like(layer))
 
     def _start_empty(self, dim: int) -> None:
-        self._generator = np.random.default_rng(self.seed)
+        # By its name: numpy loads its generators when first asked, and loading a model opens no
+        # other file.
+        self._generator = default_rng(self.seed)
         self._begun, self._waiting = 0, []
         self._set_rows(*np.zeros((2, 0, dim + 1), dtype=np.float32))
 

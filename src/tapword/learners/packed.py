@@ -4,6 +4,7 @@ Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`). scipy
 where it is needed first, for it takes longer than all of `import tapword`.
 """
 
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,17 @@ def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
     from scipy.linalg import lapack
 
     return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T
+
+
+def one_thread(user_api: str | None = None) -> AbstractContextManager[object]:
+    """Let BLAS, and whatever else of `user_api`, take one thread, from now on or in a context.
+
+    scipy brings a BLAS of its own, which must be loaded to be limited.
+    """
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, user_api)
 
 
 class Blocks(NamedTuple):

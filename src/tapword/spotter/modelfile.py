@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import filelock
 import numpy as np
 import safetensors.numpy
 
@@ -65,9 +66,6 @@ def locked(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     The lock is a file beside it (`.NAME.lock`), because the model itself is replaced by each
     write. The system releases it when a process dies.
     """
-    # Here, since `import tapword` would take a fifth longer.
-    import filelock
-
     path = resolve(path)
     if not os.path.isdir(path.parent):
         raise ModelFileError(f"cannot write {path}: the folder {path.parent} does not exist")
