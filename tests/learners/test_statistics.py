@@ -1,5 +1,8 @@
 """The shared statistic against batch arithmetic in float64."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import linalg
@@ -272,3 +275,15 @@ def test_variances_are_those_of_all_samples(rng):
         made.add_word()
     made.update_many(X, np.arange(60) % 3)
     np.testing.assert_allclose(made.variances(), X.var(axis=0, dtype=float), rtol=1e-4)
+
+
+def test_one_thread_holds_for_the_blas_that_learners_load_later():
+    code = (
+        "import sys, threadpoolctl\n"
+        "from tapword.learners.packed import one_thread\n"
+        "assert 'scipy' not in sys.modules\n"
+        "with one_thread():\n"
+        "    import scipy.linalg\n"
+        "    assert {pool['num_threads'] for pool in threadpoolctl.threadpool_info()} == {1}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

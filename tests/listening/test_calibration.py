@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from tapword import Spotter
 from tapword.errors import InputError
 from tapword.listening import calibration
-from tapword.listening.calibration import calibrate, poisson_interval
+from tapword.listening.calibration import calibrate
 from tapword.listening.detector import Detector
 from tapword.spotter.thresholds import Scores, Tail
 from tests.conftest import tone
@@ -155,19 +154,6 @@ def test_events_are_those_that_a_detector_gives(monkeypatch):
     before = calibrate(spotter, [[sound]]).alarms_before
     spotter.reject(clip("lamp", TAUGHT[5]))
     assert before["lamp"] == 1 and calibrate(spotter, [[sound]]).alarms_before["lamp"] == 0
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 40])
-def test_the_interval_of_a_rate_is_exact(count):
-    hours = 0.5
-    low, high = poisson_interval(count, hours)
-    assert scipy.stats.poisson.cdf(count, high * hours) == pytest.approx(0.025)
-    if count:
-        assert scipy.stats.poisson.sf(count - 1, low * hours) == pytest.approx(0.025)
-    else:
-        assert low == 0
-    with pytest.raises(InputError, match="hours above 0"):
-        poisson_interval(count, 0.0)
 
 
 def test_a_word_whose_sounds_are_all_rejected_stays_as_it_was(spotter, rng):

@@ -208,21 +208,6 @@ def test_the_threshold_lets_no_more_in_than_was_allowed(rng):
         metrics.auroc([NAN], [0.0])
 
 
-@pytest.mark.parametrize(("count", "of"), [(0, 7), (1, 7), (4, 7), (7, 7), (3, 400)])
-def test_the_interval_of_a_share_is_exact(count, of):
-    from scipy.stats import binomtest
-
-    wanted = binomtest(count, of).proportion_ci(0.95, method="exact")
-    found = metrics.binomial_interval(count, of)
-    assert found == pytest.approx((100 * wanted.low, 100 * wanted.high))
-
-
-@pytest.mark.parametrize(("count", "of"), [(0, 0), (-1, 3), (4, 3)])
-def test_a_share_of_nothing_has_no_interval(count, of):
-    with pytest.raises(InputError, match="wanted a count"):
-        metrics.binomial_interval(count, of)
-
-
 def test_an_interval_over_speakers_is_wider_than_one_over_clips(rng):
     """Twenty people, each understood wholly or not at all: clips tell less than they seem to."""
     speakers = [f"p{number}" for number in range(20) for _ in range(50)]

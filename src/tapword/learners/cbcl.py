@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateReader
@@ -101,7 +100,7 @@ class Cbcl(Learner):
     def _scores(self, X: np.ndarray) -> np.ndarray:
         table = np.concatenate([one.vectors for one in self._centroids])
         owners = np.repeat(np.arange(len(self._centroids)), [one.size for one in self._centroids])
-        distances = cdist(X, table)
+        distances = np.sqrt([_squared_distances(table, x) for x in X])
         nearest = np.argsort(distances, axis=1, kind="stable")[:, : self.topk]
         votes = 1 / np.maximum(np.take_along_axis(distances, nearest, axis=1), 1e-12)
         scores = np.zeros((len(X), len(self._centroids)))
@@ -164,7 +163,7 @@ class Centroids:
 
     def squared_distances(self, x: np.ndarray) -> np.ndarray:
         """From x (D,) to each centroid: (m,) float64."""
-        return cdist(x[None], self.vectors, "sqeuclidean")[0]
+        return _squared_distances(self.vectors, x)
 
     def add(self, x: np.ndarray) -> None:
         """Make x (D,) a centroid of its own."""
@@ -221,3 +220,9 @@ class Centroids:
             self._squares[i, :m] = self._squares[:m, i] = squares
         self._changed.clear()
         return self._squares[:m, :m]
+
+
+def _squared_distances(table: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Euclidean distances of x (D,) from rows of a table (m, D), squared: (m,) float64."""
+    gaps = table - x.astype(np.float64)
+    return np.einsum("md,md->m", gaps, gaps)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import blas
+from numpy.random import default_rng
 
 from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateBytes, StateReader
@@ -92,7 +92,9 @@ class Finetune(Learner):
         self._set_rows(layer, np.zeros_like(layer))
 
     def _start_empty(self, dim: int) -> None:
-        self._generator = np.random.default_rng(self.seed)
+        # By its name: numpy loads its generators when first asked, and loading a model opens no
+        # other file.
+        self._generator = default_rng(self.seed)
         self._begun, self._waiting = 0, []
         self._set_rows(*np.zeros((2, 0, dim + 1), dtype=np.float32))
 
@@ -134,9 +136,9 @@ class Finetune(Learner):
         for row, label in enumerate(labels):
             errors[row, label] -= 1
         errors /= len(inputs)
-        # In place: these transposes are views that lie as BLAS wants them.
-        factors = 1.0, inputs.T, errors.T, self.momentum, self._velocity.T
-        self._velocity = blas.sgemm(*factors, trans_b=1, overwrite_c=1).T
+        self._velocity *= self.momentum
+        # Unlike `matmul`, `dot` multiplies one row by one column as fast as BLAS does.
+        self._velocity += np.dot(errors.T, inputs, out=self._scratch)
         self._velocity += np.multiply(self._layer, self.weight_decay, out=self._scratch)
         self._layer -= np.multiply(self._velocity, self.lr, out=self._scratch)
 

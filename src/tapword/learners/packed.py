@@ -1,12 +1,13 @@
 """Symmetric matrices as packed lower triangles: half the memory, and how to solve with them.
 
-Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`).
+Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`). scipy is imported
+where it is needed first, for it takes longer than all of `import tapword`.
 """
 
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
 from tapword.errors import InputError
 
@@ -28,6 +29,8 @@ def packed_diagonal(dim: int) -> np.ndarray:
 
 def gram(rows: np.ndarray) -> np.ndarray:
     """Packed rows^T rows: (n, D) float32 -> (D (D + 1) / 2,)."""
+    from scipy.linalg import blas, lapack
+
     return lapack.strttp(blas.ssyrk(1.0, rows.T, lower=1), uplo="L")[0]
 
 
@@ -38,6 +41,8 @@ def factor(packed: np.ndarray) -> np.ndarray:
     then each diagonal entry is raised by a share of itself, the smallest of `RAISES` that will do.
     The factor is the lower triangle; the upper one is not cleared.
     """
+    from scipy.linalg import lapack
+
     dim = (int(np.sqrt(8 * len(packed) + 1)) - 1) // 2
     diagonal = packed[packed_diagonal(dim)]
     for share in RAISES:
@@ -51,12 +56,27 @@ def factor(packed: np.ndarray) -> np.ndarray:
 
 def solve(lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Solve with a factor of `factor`: rhs (K, D) -> (K, D), float64."""
+    from scipy.linalg import lapack
+
     return lapack.dpotrs(lower, np.asfortranarray(rhs.T, dtype=np.float64), lower=1)[0].T
 
 
 def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve with the factor alone: rows (n, D) -> (n, D), whose squared lengths are Mahalanobis."""
+    from scipy.linalg import lapack
+
     return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T
+
+
+def one_thread(user_api: str | None = None) -> AbstractContextManager[object]:
+    """Let BLAS, and whatever else of `user_api`, take one thread, from now on or in a context.
+
+    scipy brings a BLAS of its own, which must be loaded to be limited.
+    """
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, user_api)
 
 
 class Blocks(NamedTuple):
@@ -105,6 +125,8 @@ class Blocks(NamedTuple):
         if self.size == 1:
             packed += np.float32(weight) * e * e
             return
+        from scipy.linalg import blas
+
         for rows, kept in self.parts():
             part = e[rows]
             blas.sspr(len(part), weight, part, packed[kept], lower=1, overwrite_ap=1)

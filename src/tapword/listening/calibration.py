@@ -7,6 +7,7 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
+from tapword.intervals import poisson_interval
 from tapword.listening.decider import REFRACTORY_S, Candidate, Event, replay
 from tapword.listening.detector import Detector
 from tapword.spotter.spotter import Spotter
@@ -147,26 +148,6 @@ def _scores(candidates: Iterable[Candidate], words: Iterable[str]) -> dict[str, 
         first.setdefault(candidate.centre, candidate)
     taken = [candidate.scores.taken() for candidate in first.values()]
     return {word: np.array([one[word] for one in taken if word in one]) for word in words}
-
-
-def poisson_interval(count: int, hours: float) -> tuple[float, float]:
-    """Exact 95% interval of a rate, in events an hour, of which `count` were seen in `hours`.
-
-    Notes
-    -----
-    Garwood's: the rates under which so many or more, or so few or fewer, have a chance of 2.5%.
-
-    Examples
-    --------
-    >>> [round(limit, 2) for limit in poisson_interval(0, hours=1 / 3)]
-    [0.0, 11.07]
-    """
-    from scipy.special import gammaincinv
-
-    if count < 0 or not hours > 0:
-        raise InputError(f"wanted a count from 0 and hours above 0, got {count} in {hours}")
-    low = gammaincinv(count, 0.025) if count else 0.0
-    return float(low) / hours, float(gammaincinv(count + 1, 0.975)) / hours
 
 
 def _count(events: Iterable[Event], words: Iterable[str]) -> dict[str, int]:

@@ -9,7 +9,6 @@ gives the same answer each time.
 
 import contextlib
 import functools
-import importlib
 import itertools
 import json
 import logging
@@ -22,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-import threadpoolctl
 
 from tapword import registry
 from tapword.audio import files as audio
@@ -30,6 +28,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError, MissingExtra, TapwordError
 from tapword.files import PathLike
 from tapword.learners.base import Learner
+from tapword.learners.packed import one_thread
 from tapword.poolings.base import Pooling
 from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, ShardVectors, Stored, shard_vectors
@@ -436,9 +435,7 @@ def settled(parcel: Parcel) -> Iterator[dict[str, list[Any]]]:
     # Where that folder is missing, paths must be absolute; a clip that is not found says so.
     with contextlib.suppress(OSError):
         os.chdir(parcel.folder)
-    # scipy brings a BLAS of its own, which must be loaded to be limited.
-    importlib.import_module("scipy.linalg")
-    threadpoolctl.threadpool_limits(1)
+    one_thread()
     try:
         yield unpack(parcel)
     except TapwordError as error:

@@ -221,28 +221,6 @@ def threshold_at(unknown: Sequence[float] | np.ndarray, false_accepts: float) ->
     return float(unknown[int(len(unknown) * false_accepts / 100 + 1e-9)])
 
 
-def binomial_interval(count: int, of: int) -> tuple[float, float]:
-    """Exact 95% interval of a share, in percent, of which `count` were seen among `of`.
-
-    Notes
-    -----
-    Clopper and Pearson's: the shares under which so many or more, or so few or fewer, have a chance
-    of 2.5%.
-
-    Examples
-    --------
-    >>> [round(limit, 1) for limit in binomial_interval(0, of=10)]
-    [0.0, 30.8]
-    """
-    from scipy.special import betaincinv
-
-    if not 0 <= count <= of or not of:
-        raise InputError(f"wanted a count from 0 to as many as were asked, got {count} of {of}")
-    low = betaincinv(count, of - count + 1, 0.025) if count else 0.0
-    high = betaincinv(count + 1, of - count, 0.975) if count < of else 1.0
-    return 100 * float(low), 100 * float(high)
-
-
 def speaker_interval(
     right: np.ndarray, speakers: Sequence[str | None], seed: int = 0
 ) -> tuple[float, float]:

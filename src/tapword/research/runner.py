@@ -1,7 +1,6 @@
 """Learners over seeded orderings of a stream of vectors, spread over processes."""
 
 import copy
-import importlib
 import itertools
 import multiprocessing
 import tempfile
@@ -14,11 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import threadpoolctl
 
 from tapword import registry
 from tapword.errors import InputError
 from tapword.learners.base import Learner
+from tapword.learners.packed import one_thread
 from tapword.research import foreign, metrics, orders
 from tapword.research.foreign import Foreign
 from tapword.research.records import Config, Ordering, Result, as_json
@@ -363,9 +362,7 @@ _shared: Split
 def _attach(folder: str, train_words: list[str], test_words: list[str]) -> None:
     global _shared
     # One process per core is the parallelism; BLAS threads on top would fight for the same cores.
-    # scipy brings a BLAS of its own, which must be loaded to be limited.
-    importlib.import_module("scipy.linalg")
-    threadpoolctl.threadpool_limits(1)
+    one_thread()
     train, test = (np.load(Path(folder, name), mmap_mode="r") for name in ("train.npy", "test.npy"))
     _shared = Split(train, train_words, test, test_words)
 

@@ -19,10 +19,9 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.audio.microphone import CHUNK_S
 from tapword.errors import InputError
 from tapword.files import PathLike, obstacle
-from tapword.listening.calibration import poisson_interval
+from tapword.intervals import binomial_interval, poisson_interval
 from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
 from tapword.listening.detector import Detector
-from tapword.research import metrics
 from tapword.research.datasets.base import word_folders
 from tapword.research.records import Environment
 from tapword.research.stream_mix import Placed, Source, StreamMix
@@ -297,14 +296,14 @@ class Listening:
                 positives=count,
                 misses=missed,
                 miss_rate=100 * missed / count if count else None,
-                miss_rate_ci=metrics.binomial_interval(missed, count) if count else None,
+                miss_rate_ci=binomial_interval(missed, count) if count else None,
                 false_alarms=mine["false alarm"],
                 confusions=mine["confusion"],
                 repeats=mine["repeat"],
             )
         return StreamReport(
             miss_rate=100 * (1 - kinds["hit"] / len(placed)),
-            miss_rate_ci=metrics.binomial_interval(len(placed) - kinds["hit"], len(placed)),
+            miss_rate_ci=binomial_interval(len(placed) - kinds["hit"], len(placed)),
             false_alarms=kinds["false alarm"],
             false_alarms_per_hour=kinds["false alarm"] / self.hours,
             false_alarms_ci=poisson_interval(kinds["false alarm"], self.hours),

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import threadpoolctl
 
 from tapword import registry
 from tapword.audio.align import fill
 from tapword.backbones.base import Backbone
+from tapword.learners.packed import one_thread
 from tapword.research.datasets.base import Clip
 from tapword.research.paper import published as paper
 from tapword.research.paper.bench import Bench
@@ -49,7 +49,7 @@ def measure(bench: Bench, backbone: Backbone, clips: list[Clip]) -> dict[tuple[s
         return result
 
     # One clip at a time on one core, as on a device.
-    with threadpoolctl.threadpool_limits(1):
+    with one_thread():
         backbone.frames(sounds[0])
         for sound, clip in zip(sounds, clips, strict=True):
             frames = timed("both", "backbone", REPEATS, backbone.frames, sound)

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from tapword.learners.base import Row
 from tapword.learners.statistics import Statistics
@@ -67,7 +66,8 @@ def distances(means: np.ndarray, counts: np.ndarray, variances: np.ndarray | Non
         variances, noise = means.var(axis=0) * 2, np.zeros(len(means))
     told = variances > 0
     scaled = means[:, told] / np.sqrt(variances[told])
-    squares = cdist(scaled, scaled, "sqeuclidean") / (2 * max(int(told.sum()), 1))
+    squares = np.array([np.square(scaled - one).sum(axis=1) for one in scaled])
+    squares /= 2 * max(int(told.sum()), 1)
     # A mean of few takes lies off its place: what that adds to every distance is taken out.
     squares -= (noise[:, None] + noise[None, :]) / 2
     np.fill_diagonal(squares, 0)

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from threadpoolctl import threadpool_limits
 from wyoming.client import AsyncTcpClient
 from wyoming.info import Attribution, Describe, Info, WakeModel, WakeProgram
 
 from tapword.errors import InputError
+from tapword.learners.packed import one_thread
 from tapword.serve.watching import watching
 from tapword.serve.wyoming.announce import announced
 from tapword.serve.wyoming.client import LIMITS, Client, Limits, log
@@ -257,7 +257,7 @@ def serve(
             await stop.wait()
 
     # The threads are busy with clients; BLAS's own would only fight them for the cores.
-    with threadpool_limits(1, user_api="blas"), _quick_switches():
+    with one_thread("blas"), _quick_switches():
         asyncio.run(main())
 
 

@@ -1,0 +1,85 @@
+"""Exact 95% intervals of what was counted: within them, neither end is too unlikely to be so."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tapword.errors import InputError
+
+# Chance of seeing so many or more, and so few or fewer, at the lower and at the upper end.
+TAIL = 0.025
+
+
+def poisson_interval(count: int, hours: float) -> tuple[float, float]:
+    """Exact 95% interval of a rate, in events an hour, of which `count` were seen in `hours`.
+
+    Notes
+    -----
+    Garwood's: the rates under which so many or more, or so few or fewer, have a chance of 2.5%.
+
+    Examples
+    --------
+    >>> [round(limit, 2) for limit in poisson_interval(0, hours=1 / 3)]
+    [0.0, 11.07]
+    """
+    if count < 0 or not hours > 0:
+        raise InputError(f"wanted a count from 0 and hours above 0, got {count} in {hours}")
+    so_many = np.arange(count + 1)
+    ways = -_log_factorials(count)
+
+    def or_fewer(most: int, events: float) -> float:
+        return _sum((ways + so_many * np.log(events) - events)[: most + 1])
+
+    low, high = _ends(or_fewer, count, 2.0 * count + 20)
+    return low / hours, high / hours
+
+
+def binomial_interval(count: int, of: int) -> tuple[float, float]:
+    """Exact 95% interval of a share, in percent, of which `count` were seen among `of`.
+
+    Notes
+    -----
+    Clopper and Pearson's: the shares under which so many or more, or so few or fewer, have a chance
+    of 2.5%.
+
+    Examples
+    --------
+    >>> [round(limit, 1) for limit in binomial_interval(0, of=10)]
+    [0.0, 30.8]
+    """
+    if not 0 <= count <= of or not of:
+        raise InputError(f"wanted a count from 0 to as many as were asked, got {count} of {of}")
+    so_many = np.arange(of + 1)
+    factorials = _log_factorials(of)
+    ways = factorials[-1] - factorials - factorials[::-1]
+
+    def or_fewer(most: int, share: float) -> float:
+        logs = ways + so_many * np.log(share) + (of - so_many) * np.log1p(-share)
+        return _sum(logs[: most + 1])
+
+    low, high = _ends(or_fewer, count, 1.0)
+    return 100 * low, 100 * high
+
+
+def _ends(or_fewer: Callable[[int, float], float], count: int, most: float) -> tuple[float, float]:
+    """Where the chance of `count` or more, and of so many or fewer, is `TAIL`, from 0 to `most`.
+
+    `or_fewer` gives the chance of so many or fewer, which falls from 1 to 0.
+    """
+
+    def where(limit: int, chance: float) -> float:
+        low, high = 0.0, most
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if or_fewer(limit, middle) > chance else (low, middle)
+        return high
+
+    return where(count - 1, 1 - TAIL) if count else 0.0, where(count, TAIL)
+
+
+def _log_factorials(most: int) -> np.ndarray:
+    """Logarithms of 0! to `most`!."""
+    return np.append(0.0, np.cumsum(np.log(np.arange(1, most + 1))))
+
+
+def _sum(logarithms: np.ndarray) -> float:
+    return float(np.exp(logarithms).sum())
