@@ -98,9 +98,11 @@ class Cbcl(Learner):
                 self._total -= 1
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
+        from scipy.spatial.distance import cdist
+
         table = np.concatenate([one.vectors for one in self._centroids])
         owners = np.repeat(np.arange(len(self._centroids)), [one.size for one in self._centroids])
-        distances = np.sqrt([_squared_distances(table, x) for x in X])
+        distances = cdist(X, table)
         nearest = np.argsort(distances, axis=1, kind="stable")[:, : self.topk]
         votes = 1 / np.maximum(np.take_along_axis(distances, nearest, axis=1), 1e-12)
         scores = np.zeros((len(X), len(self._centroids)))
@@ -163,7 +165,9 @@ class Centroids:
 
     def squared_distances(self, x: np.ndarray) -> np.ndarray:
         """From x (D,) to each centroid: (m,) float64."""
-        return _squared_distances(self.vectors, x)
+        from scipy.spatial.distance import cdist
+
+        return cdist(x[None], self.vectors, "sqeuclidean")[0]
 
     def add(self, x: np.ndarray) -> None:
         """Make x (D,) a centroid of its own."""
@@ -220,9 +224,3 @@ class Centroids:
             self._squares[i, :m] = self._squares[:m, i] = squares
         self._changed.clear()
         return self._squares[:m, :m]
-
-
-def _squared_distances(table: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Euclidean distances of x (D,) from rows of a table (m, D), squared: (m,) float64."""
-    gaps = table - x.astype(np.float64)
-    return np.einsum("md,md->m", gaps, gaps)
