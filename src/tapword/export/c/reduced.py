@@ -18,7 +18,7 @@ from tapword.spotter.whitening import Whitening, shipped
 FORMS = ("block", "diagonal")
 # In how many directions a device compares sounds with running speech, and how far scores of our own
 # ear then reach (training/directions.py); docs/export.md has what other numbers give.
-DIRECTIONS, REACH = 24, (-0.05, 0.0442)
+DIRECTIONS, REACH = 24, (-0.038, 0.0384)
 
 
 def reduced(learner: Learner, form: str) -> Learner:
