@@ -19,7 +19,6 @@ COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
 # The backbone on which learners and poolings are compared.
 ON = "--backbone speech_embedding"
 REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
-UNTRAINED = "--data {english} --weights random --backbones wav2vec2_base --orderings 1"
 # Google's network with the parts that were the default before our own.
 EMBEDDING = (
     "--backbone speech_embedding:layers=b64+emb+emb "
@@ -119,8 +118,6 @@ SUBJECTS = {
             "--n-words 10,25,40 --backbones speech_embedding",
             "overhead": f"tapword reproduce overhead {REPRODUCED}",
             "wasserstein": f"tapword reproduce wasserstein {REPRODUCED}",
-            "table5": f"tapword reproduce table5 {UNTRAINED}",
-            "table5_exact": f"tapword reproduce table5 {UNTRAINED} --exact",
         },
     ),
 }
