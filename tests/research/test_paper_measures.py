@@ -258,11 +258,11 @@ def test_overhead_counts_backbone_pooling_and_the_last_step(timed):
 def test_one_core_is_timed_as_on_a_device(timed, monkeypatch):
     limits = []
 
-    def threadpool_limits(n):
-        limits.append(n)
+    def one_thread():
+        limits.append(1)
         return contextlib.nullcontext()
 
-    monkeypatch.setattr(overhead.threadpoolctl, "threadpool_limits", threadpool_limits)
+    monkeypatch.setattr(overhead, "one_thread", one_thread)
     overhead.measure(timed.bench, timed.backbone, timed.clips[:1])
     assert limits == [1]
 
