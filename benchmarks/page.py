@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 HEAD = """
-Written by `make bench`, which runs everything in `benchmarks/`; nothing here is typed in. What is
+Written by `make bench`, which runs everything in `benchmarks/`; nothing below is typed in. What is
 compared took turns in every round of one run, and medians are shown. Unless it says otherwise a
 time is the process's own on one core, in milliseconds. A floor is what the machine needs for the
 same work with everything else left out, timed right beside it in every round; a ratio is how many
