@@ -1,7 +1,8 @@
 /* A vector -> one in which words vary alike in every direction. */
 
 #if TAPWORD_WHITENING
-/* Centre, whiten block by block, take signed roots where there are, scale every group to one length. */
+/* Centre, whiten block by block, take signed roots where the whitening does, scale every group to
+   one length. */
 static void tapword_whiten(float *vector)
 {
     const uint16_t *map = tapword_maps;
