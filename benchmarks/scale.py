@@ -32,7 +32,7 @@ from tapword.spotter import presets
 from tapword.spotter.spotter import Spotter
 
 TASK, WORDS = 2048, 10
-SIZES, DIMS = ("small", "medium"), (480, 1344)
+SIZES, DIMS = ("small", "medium"), (672, 1248)
 PARCEL = engine.pack(learners=[registry.build("learners", "ridge")])
 
 
@@ -61,14 +61,15 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
     }
     for size in SIZES:
         chosen = presets.preset(size)
-        spotter = Spotter(chosen.backbones, chosen.poolings, "ridge", align=chosen.align)
+        prepared = {"align": chosen.align, "augment": chosen.augment}
+        spotter = Spotter(chosen.backbones, chosen.poolings, "ridge", **prepared)
         dim = spotter.vectors(sounds[:1]).shape[1]
 
         def extract(spotter: Spotter = spotter) -> None:
             for start in range(0, len(sounds), engine.CLIPS_AT_ONCE):
                 spotter.vectors(sounds[start : start + engine.CLIPS_AT_ONCE], learning=True)
 
-        found[f"extract, size {size} (D = {dim})"] = (len(sounds), extract)
+        found[f"extract to learn, size {size} (D = {dim})"] = (len(sounds), extract)
     for dim in DIMS:
         vectors, words = samples(dim, 0)
         states = [statistic(*samples(dim, seed)) for seed in range(2)]
@@ -97,8 +98,8 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
     """Time the process that gives out clips, with the workers' part left out."""
     ready = statistic(*samples(DIMS[-1], 0))
 
-    def answer(parcel: engine.Parcel, whitenings: list, clips: list, skip_bad: bool) -> tuple:
-        return engine.Outcome([word for _, word in clips], []), ready
+    def answer(parcel: engine.Parcel, whitenings: list, clips: list, *leave_out: bool) -> tuple:
+        return engine.Outcome([word for _, word in clips], [], [], {}), ready
 
     engine.learn = answer
 

@@ -5,8 +5,10 @@
 
 Models of five words are taught by a training clip of each of five speakers, or by all training
 clips, and listen at the thresholds as they come to all test clips of their words in the first of
-the negatives: `tapword evaluate-stream`, for several models. `--out` writes the figures as JSON,
-too.
+the negatives: `tapword evaluate-stream`, for several models. The models of five clips listen in its
+second half as well, with other sensitivities and with those that `tapword calibrate` finds in its
+first half; and to test clips that are said twice, with little silence between. `--out` writes the
+figures as JSON, too.
 """
 
 import argparse
@@ -16,7 +18,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tapword import Spotter, registry
+import numpy as np
+import soundfile
+
+from tapword import Detector, Spotter, registry
+from tapword.audio import align, files
+from tapword.listening.calibration import calibrate
 from tapword.research.datasets.base import Dataset
 from tapword.research.stream_eval import evaluate_stream
 
@@ -27,6 +34,9 @@ SETS = (
     "left up six cat house",
 )
 FEW = 5
+SENSITIVITIES = (0.4, 0.5, 0.6)
+# Silence between a word and the same word again, in seconds.
+GAPS_S = (0.1, 0.2, 0.3)
 
 
 def main() -> None:
@@ -46,6 +56,8 @@ def main() -> None:
         noisy = {"noise": options.noise, "snr_db": options.snr}
         for spotter, around in ((few, {}), (few, noisy), (all_clips, {})):
             rows.append(listen(spotter, dataset, options.negatives[0], around))
+        rows += sensitivities(few, dataset, options.negatives[0])
+        rows += twice(few, dataset)
     if options.out:
         options.out.write_text(json.dumps(rows), encoding="utf-8")
 
@@ -86,6 +98,64 @@ def listen(spotter: Spotter, dataset: Dataset, negative: str, around: Any) -> di
     }
     print(row, flush=True)
     return row
+
+
+def sensitivities(spotter: Spotter, dataset: Dataset, negative: str) -> list[dict[str, Any]]:
+    """Listen in the second half of a recording; its first half is what calibrates."""
+    sound = files.load(negative)
+    first, second = np.array_split(sound, 2)
+    found = calibrate(spotter, [[first]])
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        half = str(Path(folder, "second_half.wav"))
+        soundfile.write(half, second, files.SAMPLE_RATE)
+        for value in (*SENSITIVITIES, None):
+            for word in spotter.words:
+                spotter.set_sensitivity(found.after[word] if value is None else value, word)
+            row = listen(spotter, dataset, half, {})
+            kept = ("spoken", "missed", "missed_ci", "false_alarms")
+            rows.append({"sensitivity": value or "calibrated"} | {key: row[key] for key in kept})
+    spotter.set_sensitivity(0.5)
+    return rows
+
+
+def twice(spotter: Spotter, dataset: Dataset) -> list[dict[str, Any]]:
+    """Hear those test clips that are heard once when said once, said twice."""
+    sounds = []
+    for clip in dataset.clips("test"):
+        if clip.word in spotter.words:
+            audio = files.load(clip.path)
+            begin, end = align.extent(audio)
+            if events(spotter, audio[begin:end]) == [clip.word]:
+                sounds.append((clip.word, audio[begin:end]))
+    rows = []
+    for gap_s in GAPS_S:
+        gap = silence(gap_s)
+        heard = [
+            events(spotter, np.concatenate([sound, gap, sound])) == [word, word]
+            for word, sound in sounds
+        ]
+        row = {
+            "spoken": " ".join(spotter.words),
+            "seconds_between": gap_s,
+            "pairs": len(heard),
+            "heard_as_two": sum(heard),
+        }
+        print(row, flush=True)
+        rows.append(row)
+    return rows
+
+
+def events(spotter: Spotter, sound: np.ndarray) -> list[str]:
+    """Words that are heard in a sound with a second of silence around it."""
+    detector = Detector(spotter)
+    stream = np.concatenate([silence(1.0), sound, silence(1.0)])
+    return [event.word for event in [*detector(stream), *detector.flush()]]
+
+
+def silence(seconds: float) -> np.ndarray:
+    """Nothing, as long as this."""
+    return np.zeros(round(seconds * files.SAMPLE_RATE), dtype=np.float32)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Would words get better by the sounds they are heard in? Taught words after half an hour of use.
 
-    python benchmarks/use.py SPEECH_COMMANDS ARABIC --heard FILE --counted FILE... [--out FILE]
+    python benchmarks/use.py SPEECH_COMMANDS ARABIC --negatives FILE FILE... [--out FILE]
 
 SPEECH_COMMANDS and ARABIC are folders of these data sets (`speech_commands`, `mswc:language=ar`);
-the files are recordings in which nobody says the words: one that is heard while the words are used,
-and others in which alarms are counted afterwards. `--out` writes all figures as JSON, too.
+the files are recordings in which nobody says the words: the first is heard while the words are
+used, in the others alarms are counted afterwards. `--out` writes all figures as JSON, too.
 
 The rule that is tried: a sound that would count as a word even at sensitivity 0, by what was taught
 alone, is a confident one. The mean of a word's confident sounds joins its taught samples and weighs
@@ -41,7 +41,7 @@ WORDS, DRAWS, TAUGHT = 3, 20, 10
 USES, NEAR, OTHERS, NOISE_DB = 15, 45, 200, 10.0
 # Takes of a word by one person, of which one is taught, the last asked and the others used.
 OWN = 4
-FIGURES = ("missed", "near_let_in", "others_let_in", "alarms_an_hour")
+FIGURES = ("missed", "likest_let_in", "others_let_in", "alarms_an_hour")
 
 
 class Sounds(NamedTuple):
@@ -93,10 +93,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("speech_commands")
     parser.add_argument("arabic")
-    parser.add_argument("--heard", required=True, metavar="FILE")
-    parser.add_argument("--counted", nargs="+", required=True, metavar="FILE")
+    parser.add_argument("--negatives", nargs="+", required=True, metavar="FILE")
     parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
+    first, *others = options.negatives
+    if not others:
+        parser.error("give two recordings or more: the first is heard, in the others are counted")
     spotter = Spotter()
     noise = [
         soundfile.read(path, dtype="float32")[0]
@@ -104,9 +106,9 @@ def main() -> None:
     ]
     english = encode(spotter, "speech_commands", options.speech_commands, noise, RARE)
     arabic = encode(spotter, "mswc:language=ar", options.arabic, noise)
-    heard = as_sounds(spotter, windows(spotter, options.heard))
-    counted = as_sounds(spotter, np.concatenate([windows(spotter, x) for x in options.counted]))
-    hours = sum(files.length_s(path) for path in options.counted) / 3600
+    heard = as_sounds(spotter, windows(spotter, first))
+    counted = as_sounds(spotter, np.concatenate([windows(spotter, x) for x in others]))
+    hours = sum(files.length_s(path) for path in others) / 3600
     rows = []
     for taught in (1, 2, 3, 5):
         for name, clips, known in (
@@ -229,22 +231,19 @@ def _figures(spotter: Spotter, one: Plan, sounds: Sounds, counted: Sounds, hours
 
 def show(label: str, found: np.ndarray) -> dict[str, Any]:
     """Print and give the means over words, and for how many words use made them worse."""
-    means = found.mean(axis=0)
     row: dict[str, Any] = {"what": label, "words": len(found)}
+    print(f"{label}, {len(found)} words")
     for figure, name in enumerate(FIGURES):
-        row[name] = dict(zip(("taught", "used", "twice"), means[:, figure].tolist(), strict=True))
+        taught, used, twice = found.mean(axis=0)[:, figure].tolist()
+        row |= {name: taught, f"{name}_after_use": used, f"{name}_taught_twice": twice}
         change = found[:, 1, figure] - found[:, 0, figure]
         worse, better = int((change > 0).sum()), int((change < 0).sum())
-        chance = binomtest(worse, worse + better).pvalue if worse + better else 1.0
-        row[name] |= {"worse": worse, "better": better, "p": float(chance)}
-        row[name] |= {"most_worse": float(change.max())}
-    print(f"{label}, {len(found)} words")
-    for name in FIGURES:
-        x = row[name]
+        chance = float(binomtest(worse, worse + better).pvalue) if worse + better else 1.0
+        row |= {f"{name}_worse": worse, f"{name}_better": better, f"{name}_p": chance}
         print(
-            f"  {name}: {x['taught']:.2f}, after use {x['used']:.2f} (taught twice as many "
-            f"{x['twice']:.2f}); worse for {x['worse']} words, by {x['most_worse']:.1f} at most, "
-            f"better for {x['better']}, p = {x['p']:.2g}",
+            f"  {name}: {taught:.2f}, after use {used:.2f} (taught twice as many {twice:.2f}); "
+            f"worse for {worse} words, by {change.max():.1f} at most, better for {better}, "
+            f"p = {chance:.2g}",
             flush=True,
         )
     return row

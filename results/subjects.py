@@ -102,6 +102,7 @@ SUBJECTS = {
             "--negatives {negatives}",
             "streams": f"python benchmarks/streams.py {{english}} --size small {NOISE} "
             "--negatives {negatives}",
+            "use": "python benchmarks/use.py {english} {arabic} --negatives {negatives}",
             "phrases": f"python benchmarks/wake_words.py {{phrases}} --size small {NOISE} "
             "--negatives {negatives} --draws 3",
         },

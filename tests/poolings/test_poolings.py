@@ -89,6 +89,7 @@ REFERENCE = {
     "tap:R=8": lambda g: moments(g, 8),
     "isqrt_cov": lambda g: covariance_root(g, 64, 5),
     "isqrt_cov:channels=4,iterations=3": lambda g: covariance_root(g, 4, 3),
+    "isqrt_cov:channels=1": lambda g: covariance_root(g, 1, 5),
     "maxw": lambda g: around_maximum(g, 2),
     "maxw:l=5": lambda g: around_maximum(g, 5),
     "flat": lambda g: g.ravel(),
