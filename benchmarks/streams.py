@@ -102,7 +102,7 @@ def listen(spotter: Spotter, dataset: Dataset, negative: str, around: Any) -> di
 
 def sensitivities(spotter: Spotter, dataset: Dataset, negative: str) -> list[dict[str, Any]]:
     """Listen in the second half of a recording; its first half is what calibrates."""
-    sound = files.load(negative)
+    sound = np.concatenate(list(files.blocks(negative)))
     first, second = np.array_split(sound, 2)
     found = calibrate(spotter, [[first]])
     rows = []
