@@ -13,7 +13,7 @@ from tapword.research.records import AnyResult, Result
 from tapword.spotter import presets
 from tapword.spotter.encoder import Encoder, Preparation, group_lengths
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.whitening import Whitening, vector_kind
+from tapword.spotter.whitening import Whitening, choose, shipped, vector_kind
 
 # Leaves the choice of a part to the preset.
 UNNAMED: tuple[None] = (None,)
@@ -104,6 +104,8 @@ def fit_whitenings(
 ) -> list[Whitening]:
     """Learn a whitening for each backbone of a spotter from a data set's training clips.
 
+    It is of the kind that is shipped for the same vectors; for others it whitens in blocks.
+
     Parameters
     ----------
     dataset
@@ -125,5 +127,8 @@ def fit_whitenings(
         about = vector_kind(backbone, pooling, preparation.align)
         about |= {"source": source, "dataset": describe(dataset)}
         groups = group_lengths(backbone, pooling)
-        whitenings.append(Whitening.fit(found.vectors, found.words, groups, about))
+        known = filter(None, [shipped(backbone.name)])
+        like = choose(list(known), backbone, pooling, preparation.align)
+        make = Whitening.scale if like is not None and like.roots else Whitening.fit
+        whitenings.append(make(found.vectors, found.words, groups, about))
     return whitenings

@@ -548,11 +548,11 @@ class Spotter:
         `sensitivities` are by word, and by None for all others, instead of the spotter's own.
         """
         check_rate(false_alarms_per_hour)
-        given = sensitivities or {}
+        given, tails = sensitivities or {}, self.tails()
         result = {}
-        for word, tail in self.tails().items():
+        for word, tail in tails.items():
             own = given.get(word, given.get(None, self.sensitivity_of(word)))
-            allowed = false_alarms_per_hour / len(self.words) * rate_factor(own)
+            allowed = false_alarms_per_hour / len(tails) * rate_factor(own)
             result[word] = tail.threshold(allowed)
         return result
 
