@@ -106,6 +106,39 @@ def test_sqda_leans_on_pooled_variances_until_there_are_enough(rng):
         close(scores[:, k], -0.5 * (distances + np.linalg.slogdet(blend)[1]))
 
 
+@pytest.mark.parametrize(
+    ("enough", "weights"), [(0, [1, 0, 0]), (2, [1, 0.5, 0]), (8, [1, 0.875, 0.75])]
+)
+def test_sqda_leans_less_with_every_sample(rng, enough, weights):
+    X, labels = rng.normal(size=(6, 3)).astype(np.float32), np.array([0, 1, 1, 2, 2, 2])
+    centred = [X[labels == k] - X[labels == k].mean(axis=0, dtype=float) for k in range(3)]
+    variances = sum(np.square(e).sum(axis=0) for e in centred) / 3
+    scores = taught(Sqda(eps=0.01, enough=enough), X, labels).scores(X)
+    for k, (e, weight) in enumerate(zip(centred, weights, strict=True)):
+        blend = (1 - weight) * e.T @ e / len(e) + weight * np.diag(variances)
+        blend = 0.99 * blend + 0.01 * np.eye(3)
+        d = X - X[labels == k].mean(axis=0, dtype=float)
+        distances = np.einsum("nd,de,ne->n", d, np.linalg.inv(blend), d)
+        close(scores[:, k], -0.5 * (distances + np.linalg.slogdet(blend)[1]))
+
+
+def test_the_smallest_model_that_varies_by_hand():
+    """Two samples of one word, one of another: no sum that is divided by is rounded up from 1."""
+    X, words = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 3.0]]), ["off", "off", "on"]
+    means = np.array([[1.0, 0.5], [1.0, 3.0]])
+    scatter = np.array([[2.0, -1.0], [-1.0, 0.5]])
+    slda, sqda = Slda(eps=0.1), Sqda(eps=0.1, enough=100)
+    for learner in (slda, sqda):
+        learner.learn_many(X, words)
+    inverse = np.linalg.inv(0.9 * scatter / 3 + 0.1 * np.eye(2))
+    halves = 0.5 * np.einsum("kd,de,ke->k", means, inverse, means)
+    close(slda.scores(X), X @ inverse @ means.T - halves, 1e-5)
+    blend = 0.9 * np.diag(np.diag(scatter)) + 0.1 * np.eye(2)
+    e = X - means[1]
+    distances = np.einsum("nd,de,ne->n", e, np.linalg.inv(blend), e)
+    close(sqda.scores(X)[:, 1], -0.5 * (distances + np.linalg.slogdet(blend)[1]), 1e-5)
+
+
 def test_sqda_reference_is_each_words_covariance_alone(rng):
     X, labels = draw(rng, n=30, dim=12)
     X, labels = np.vstack([X, X[:1]]), np.append(labels, 3)
@@ -151,6 +184,29 @@ def test_snb_leans_on_pooled_variances_until_there_are_enough(rng):
         variances = (1 - weight) * own[k] + weight * pooled + smoothing
         distances = np.square(X - X[labels == k].mean(axis=0)) / variances
         close(scores[:, k], -0.5 * (np.log(2 * np.pi * variances) + distances).sum(axis=1))
+
+
+def test_snb_with_few_samples_by_hand(rng):
+    X = rng.normal(size=(3, 4)).astype(np.float32) + np.arange(4)
+    own = X[1:].astype(float)
+    pooled = np.square(own - own.mean(axis=0)).sum(axis=0)
+    everything = X.astype(float).var(axis=0).max()
+    # A word of one sample has the pooled variances alone; one of two, where one is enough, its own.
+    variances = pooled + 0.5 * everything, pooled / 2 + 0.5 * everything
+    scores = taught(Snb(var_smoothing=0.5, enough=1), X, np.array([0, 1, 1])).scores(X)
+    for k, mean in enumerate((X[0], own.mean(axis=0))):
+        distances = (np.square(X - mean) / variances[k]).sum(axis=1)
+        close(scores[:, k], -0.5 * (distances + np.log(2 * np.pi * variances[k]).sum()), 1e-5)
+
+
+def test_snb_reference_shrinks_each_words_variances_to_one(rng):
+    X, labels = rng.normal(size=(6, 4)).astype(np.float32), np.array([0, 1, 1, 2, 2, 2])
+    scores = taught(Snb(eps=0.2, variant="reference"), X, labels).scores(X)
+    for k in range(3):
+        own = X[labels == k].astype(float)
+        squares = np.square(own - own.mean(axis=0)).sum(axis=0)
+        weights = own.mean(axis=0) / (0.8 * squares / max(len(own) - 1, 1) + 0.2)
+        close(scores[:, k], X @ weights - 0.5 * weights @ own.mean(axis=0), 1e-5)
 
 
 def test_ncm_is_nearest_centroid(rng):
@@ -372,6 +428,24 @@ def test_cbcl_votes():
     reference.learn_many(np.array([[0], [4], [10], [10], [30]]), ["a", "a", "b", "b", "b"])
     np.testing.assert_allclose(reference.scores([[2]]), [[2 * (1 / 2 + 1 / 2), 3 / 8]])
     assert learner.predict([[4], [10]]) == ["a", "b"]
+    # Of centroids equally near, the first one taught votes; one at hand votes most of all.
+    tied = Cbcl(distance_threshold=0, max_centroids=40)
+    tied.learn_many(np.tile([[1.0], [-1.0]], (20, 1)), ["a", "b"] * 20)
+    assert tied.predict([[0.0]]) == ["a"]
+    np.testing.assert_allclose(tied.scores([[0.75]]), [[4 / 20, 0]])
+    # As far as the threshold is too far to join.
+    apart = Cbcl(distance_threshold=2)
+    apart.learn_many(np.array([[0.0], [2.0], [3.5]]), ["a", "a", "a"])
+    np.testing.assert_array_equal(apart.state()["centroids"].ravel(), [0, 2.75])
+
+
+def test_cbcl_shares_are_the_votes():
+    learner = Cbcl()
+    np.testing.assert_allclose(learner.probabilities(np.array([3.0, 1.0])), [0.75, 0.25])
+    shares = learner.probabilities(np.array([[[2.0, 2.0, 4.0], [0.0, 0.0, 0.0]]]))
+    np.testing.assert_allclose(shares, [[[0.25, 0.25, 0.5], [1 / 3, 1 / 3, 1 / 3]]])
+    assert learner.probabilities(np.zeros((2, 1))).tolist() == [[1], [1]]
+    assert learner.probabilities(np.zeros((2, 0))).shape == (2, 0)
 
 
 def test_centroids_know_their_closest_pair_through_any_history(rng):
@@ -421,6 +495,52 @@ def test_finetune_words_of_the_vocabulary_take_their_own_outputs():
     close(learner.state()["weights"][1:], rows[[0, 1]])
 
 
+def test_finetune_begins_near_zero():
+    learner = Finetune(vocabulary=("a", "b"), lr=1e-9)
+    learner.learn_one(np.zeros(5000), "new")
+    weights, biases = learner.state()["weights"], learner.state()["biases"]
+    np.testing.assert_allclose(weights.mean(axis=1), 0, atol=1e-3)
+    np.testing.assert_allclose(weights.std(axis=1), 0.01, rtol=0.05)
+    np.testing.assert_allclose(biases, 0, atol=1e-6)
+
+
+def test_finetune_negatives_of_a_vocabulary_word_have_an_output_of_their_own():
+    learner = Finetune(vocabulary=("a", "b"), lr=1e-9)
+    learner.learn_one(np.ones(2), "b")
+    learner.learn_one(np.ones(2), "b", negative=True)
+    assert len(learner.state()["weights"]) == 3 and learner.state()["waiting"].tolist() == [0]
+
+
+def test_icarl_descends_along_the_mean_of_a_sample_and_its_replays(rng):
+    X = rng.normal(size=(5, 4)).astype(np.float32)
+    learner = Icarl(replay=3, lr=0.05, momentum=0, weight_decay=0)
+    learner.learn_one(X[0], "a")
+    # One item is held: it is what is replayed, three times.
+    before = np.column_stack([learner.state()["weights"], learner.state()["biases"]]).astype(float)
+    learner.learn_one(X[1], "a")
+    inputs = np.column_stack([X[[1, 0, 0, 0]], np.ones(4)])
+    shares = np.exp(inputs @ before.T)
+    shares /= shares.sum(axis=1, keepdims=True)
+    after = before - 0.05 * (shares - 1).T @ inputs / 4
+    close(np.column_stack([learner.state()["weights"], learner.state()["biases"]]), after)
+    learner.learn_one(X[2], "b")
+    weights = np.column_stack([learner.state()["weights"], learner.state()["biases"]])
+    shares = np.exp(np.column_stack([X, np.ones(5)]) @ weights.T.astype(float))
+    assert np.isfinite(shares).all() and learner.state()["buffer_words"].tolist() == [0, 0, 1]
+
+
+def test_icarl_replaces_any_item_of_the_largest_word():
+    learner = Icarl(buffer=8)
+    learner.learn_many(np.arange(200.0)[:, None] + 1, ["a"] * 200)
+    kept = learner.state()["buffer"].ravel()
+    # Always the same place would keep seven of the first eight.
+    assert (kept > 8).sum() > 5
+
+
+def test_the_papers_settings_are_the_defaults():
+    assert (Icarl().buffer, Icarl().replay, Icarl().lr, Icarl().seed) == (1000, 1, 0.1, 0)
+
+
 def test_icarl_keeps_a_balanced_buffer_and_forgets_its_vectors(rng):
     X, labels = draw(rng, n=60, words=3)
     order = np.argsort(labels, kind="stable")
@@ -448,7 +568,7 @@ def test_icarl_forgets_less_than_finetune(rng):
 
 def test_icarl_of_unit_length_takes_directions_alone(rng):
     X, labels = draw(rng, n=60, words=3)
-    lengths = rng.uniform(0.1, 100, size=(60, 1)).astype(np.float32)
+    lengths = rng.uniform(0.01, 100, size=(60, 1)).astype(np.float32)
     learner, other = (taught("icarl:unit_length=true", one, labels) for one in (X, X * lengths))
     close(other.scores(X), learner.scores(X * lengths))
     plain = taught("icarl", X / np.linalg.norm(X, axis=1, keepdims=True), labels)
@@ -466,6 +586,28 @@ def test_sovr_and_perceptron_shares_follow_their_scores():
     shares = Perceptron().probabilities(scores)
     np.testing.assert_allclose(Perceptron().probabilities(1e9 * scores), shares)
     np.testing.assert_allclose(Perceptron().probabilities(np.zeros((1, 4))), 0.25)
+    # Each row has a size of its own, however small.
+    both = Perceptron().probabilities(np.vstack([scores, 1e-3 * scores]))
+    np.testing.assert_allclose(both, np.vstack([shares, shares]))
+    np.testing.assert_allclose(Perceptron().probabilities(scores[0]), shares[0])
+    assert Perceptron().probabilities(np.zeros((2, 0))).shape == (2, 0)
+
+
+def test_sovr_by_hand():
+    learner = Sovr()
+    learner.learn_many(np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 4.0]]), ["a", "b", "b"])
+    np.testing.assert_allclose(learner.scores([[1.0, 1.0]]), [[1 / (1 + 3), 3 / (3 + 1)]])
+    # Where neither a word nor the others say anything, both are as likely.
+    np.testing.assert_allclose(learner.scores([[0.0, 0.0]]), [[0.5, 0.5]])
+
+
+def test_shares_of_any_stack_of_scores():
+    scores = np.arange(12.0).reshape(2, 2, 3) / 20
+    shares = Slda().probabilities(scores)
+    np.testing.assert_allclose(shares.sum(axis=-1), 1)
+    np.testing.assert_allclose(shares[1, 0], Slda().probabilities(scores[1, 0]))
+    assert Slda().probabilities(np.zeros((3, 0))).shape == (3, 0)
+    assert Slda().probabilities(np.zeros((0, 3))).shape == (0, 3)
 
 
 @pytest.mark.parametrize(
