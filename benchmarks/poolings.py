@@ -10,6 +10,7 @@ ratios the median and the middle half.
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +30,8 @@ def measure(shape: tuple[int, int, int], rounds: int) -> list[dict]:
     poolings: dict[str, Callable[[], np.ndarray]] = {BARE_MEAN: lambda: frames.mean(axis=1)}
     for name, cls in registry.classes("poolings").items():
         pooling = cls().fixed(shape[1])  # type: ignore[attr-defined]
-        poolings[name] = lambda pooling=pooling: pooling.pool(frames, learning=True)
-    calls = {}
+        poolings[name] = partial(pooling.pool, frames, learning=True)
+    calls: dict[str, Callable[[], np.ndarray]] = {}
     for name, call in poolings.items():
         calls |= {name: call, f"{name} floor": poolings[BARE_MEAN]}
     # A clip takes microseconds where the batch takes milliseconds: repeat within a round.

@@ -95,8 +95,8 @@ def other_python() -> Path:
         subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
     installed = subprocess.run([python, "-c", "import openwakeword"], capture_output=True)
     if installed.returncode:
-        command = [python, "-m", "pip", "install", "--quiet", "openwakeword==0.4.0"]
-        subprocess.run(command, check=True)
+        install = ["-m", "pip", "install", "--quiet", "openwakeword==0.4.0"]
+        subprocess.run([python, *install], check=True)
     return python
 
 
