@@ -16,7 +16,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
-	$(BIN)/mypy training results web
+	$(BIN)/mypy training results web contrib .ci
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev

@@ -116,7 +116,7 @@ class Inverted(nn.Module):
 
 
 class Ear(nn.Module):
-    """Frames (b, t, 96) from log-mel frames (b, 40, 4 t), and vectors (b, 192) of extents."""
+    """Frames (b, t, 96) from log-mel frames (b, 40, 4 t), and the numbers (b, 672) of an extent."""
 
     def __init__(self) -> None:
         super().__init__()
