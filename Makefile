@@ -10,10 +10,13 @@ demo: $(VENV)/.core
 
 test: lint unit wheel
 
+# Programs beside the package are read in two runs: some in benchmarks/ are called like others.
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks
+	$(BIN)/mypy training results web contrib .ci
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev

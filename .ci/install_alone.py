@@ -33,10 +33,10 @@ def collect(requirements: Iterable[str], extras: Iterable[str], found: Found) ->
 def link(name: str, site: Path) -> None:
     """Link the files of a package; scripts, which lie elsewhere, are not needed."""
     for file in metadata.files(name) or []:
-        target = site / file
-        if ".." not in file.parts and file.locate().exists() and not target.exists():
+        source, target = Path(file.locate()), site / file
+        if ".." not in file.parts and source.exists() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            os.link(file.locate(), target)
+            os.link(source, target)
 
 
 def main(wheel: str, folder: str) -> None:

@@ -6,8 +6,10 @@ Both in turns, on one thread; printed are milliseconds of the processor, medians
 their ratio.
 """
 
+import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -20,12 +22,13 @@ PIECE = 5120
 
 def main() -> None:
     """Print all rounds."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     ear, other = TapwordEar(), SpeechEmbedding(layers=("b64", "emb", "emb"))
     clip = np.random.default_rng(0).standard_normal(16_000, dtype=np.float32) * np.float32(0.05)
     for _ in range(ROUNDS):
-        whole = [milliseconds(lambda one=one: one.frames(clip)) for one in (ear, other)]
+        whole = [milliseconds(partial(one.frames, clip)) for one in (ear, other)]
         streams = [one.stream() for one in (ear, other)]
-        pieces = [milliseconds(lambda one=one: one.hear(clip[:PIECE])) for one in streams]
+        pieces = [milliseconds(partial(one.hear, clip[:PIECE])) for one in streams]
         for name, (a, b) in (("a clip of 1 s", whole), ("0.32 s of a stream", pieces)):
             print(f"{name}: tapword_ear {a:.2f}, speech_embedding {b:.2f}, ratio {a / b:.2f}")
 

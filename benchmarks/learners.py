@@ -12,7 +12,6 @@ import argparse
 import json
 import time
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import threadpoolctl
@@ -90,7 +89,7 @@ def every_learner(dim: int, rounds: int) -> list[dict]:
         except InputError as error:
             records.append({"dim": dim, "learner": name, "refused": str(error)})
             continue
-        updates, first, later = [], [], []
+        taken = []
         for index in range(rounds):
             times = [time.process_time()]
             learner.learn_one(X[index], words[index])
@@ -98,15 +97,15 @@ def every_learner(dim: int, rounds: int) -> list[dict]:
             for _ in range(2):
                 learner.predict(X[:1])
                 times.append(time.process_time())
-            for into, taken in zip((updates, first, later), np.diff(times), strict=True):
-                into.append(1000 * taken)
+            taken.append(1000 * np.diff(times))
+        update, first, later = np.median(taken, axis=0).tolist()
         records.append(
             {
                 "dim": dim,
                 "learner": name,
-                "learn_one_ms": median(updates),
-                "first_predict_ms": median(first),
-                "predict_ms": median(later),
+                "learn_one_ms": update,
+                "first_predict_ms": first,
+                "predict_ms": later,
                 "bytes": learner.state_bytes.total,
                 "bytes_per_word": learner.state_bytes.per_word,
             }

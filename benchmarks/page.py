@@ -100,15 +100,9 @@ class Page:
         head = ("D", "what", "ms", "floor ms", "ratio")
         self.table(head, ([*(one[key] for key in keys), _ratio(one)] for one in floors))
         self.text("All of them, 35 words, D = 480, default arguments.")
-        keys = (
-            "learner",
-            "learn_one_ms",
-            "first_predict_ms",
-            "predict_ms",
-            "bytes",
-            "bytes_per_word",
-        )
-        rows = [[one.get(key, one.get("refused", "")) for key in keys] for one in records]
+        times = ("learn_one_ms", "first_predict_ms", "predict_ms")
+        columns = ("learner", *times, "bytes", "bytes_per_word")
+        rows = [[one.get(key, one.get("refused", "")) for key in columns] for one in records]
         self.table(("learner", "learn", "first predict", "later", "bytes", "more a word"), rows)
 
     def poolings(self, records: list[dict]) -> None:
@@ -179,15 +173,9 @@ class Page:
             "(`tests/test_platforms.py`)."
         )
         states = {one["size"]: one["state_bytes"] for one in sizes if "dim" in one}
-        head = (
-            "size",
-            "multiply-adds for 1 s",
-            "weights",
-            "state, 30 words",
-            "process at its peak",
-        )
+        head = ("multiply-adds for 1 s", "weights", "state, 30 words", "process at its peak")
         self.table(
-            (*head, "ms here"),
+            ("size", *head, "ms here"),
             (
                 (
                     one["size"],
@@ -200,9 +188,9 @@ class Page:
                 for one in counts
             ),
         )
-        head = tuple(f"{name}: {ghz:g} GHz x {each}" for name, (ghz, each, _) in boards.items())
+        names = [f"{name}: {ghz:g} GHz x {each}" for name, (ghz, each, _) in boards.items()]
         self.table(
-            ("ms for a decision", "share of the best", *head),
+            ("ms for a decision", "share of the best", *names),
             (
                 (
                     one["size"],

@@ -10,6 +10,7 @@ ratios the median and the middle half.
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from rich.table import Table
 from timing import compared, turns
 
 from tapword import registry
+from tapword.poolings.base import Pooling
 
 SHAPES = ((64, 49, 768), (1, 16, 96))
 BARE_MEAN = "bare mean"
@@ -27,10 +29,10 @@ def measure(shape: tuple[int, int, int], rounds: int) -> list[dict]:
     """One record for each pooling on frames of `shape`, the bare mean first."""
     frames = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
     poolings: dict[str, Callable[[], np.ndarray]] = {BARE_MEAN: lambda: frames.mean(axis=1)}
-    for name, cls in registry.classes("poolings").items():
-        pooling = cls().fixed(shape[1])  # type: ignore[attr-defined]
-        poolings[name] = lambda pooling=pooling: pooling.pool(frames, learning=True)
-    calls = {}
+    for name in registry.classes("poolings"):
+        pooling: Pooling = registry.build("poolings", name).fixed(shape[1])
+        poolings[name] = partial(pooling.pool, frames, learning=True)
+    calls: dict[str, Callable[[], np.ndarray]] = {}
     for name, call in poolings.items():
         calls |= {name: call, f"{name} floor": poolings[BARE_MEAN]}
     # A clip takes microseconds where the batch takes milliseconds: repeat within a round.

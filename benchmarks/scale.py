@@ -15,7 +15,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -30,6 +30,7 @@ from tapword.research import cache as features
 from tapword.research import cluster as engine
 from tapword.spotter import presets
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.whitening import Whitening
 
 TASK, WORDS = 2048, 10
 SIZES, DIMS = ("small", "medium"), (672, 1248)
@@ -61,8 +62,8 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
     }
     for size in SIZES:
         chosen = presets.preset(size)
-        prepared = {"align": chosen.align, "augment": chosen.augment}
-        spotter = Spotter(chosen.backbones, chosen.poolings, "ridge", **prepared)
+        parts = chosen.backbones, chosen.poolings, "ridge"
+        spotter = Spotter(*parts, align=chosen.align, augment=chosen.augment)
         dim = spotter.vectors(sounds[:1]).shape[1]
 
         def extract(spotter: Spotter = spotter) -> None:
@@ -98,7 +99,13 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
     """Time the process that gives out clips, with the workers' part left out."""
     ready = statistic(*samples(DIMS[-1], 0))
 
-    def answer(parcel: engine.Parcel, whitenings: list, clips: list, *leave_out: bool) -> tuple:
+    def answer(
+        parcel: engine.Parcel,
+        whitenings: Sequence[Whitening],
+        clips: list[engine.LabelledClip],
+        skip_bad: bool,
+        skip_noise: bool,
+    ) -> tuple[engine.Outcome, engine.State]:
         return engine.Outcome([word for _, word in clips], [], [], {}), ready
 
     engine.learn = answer

@@ -5,7 +5,6 @@ import numpy as np
 from timing import alternate
 
 from tapword.errors import InputError
-from tapword.spotter import presets
 from tapword.spotter.spotter import Spotter
 
 # One core: clock in GHz, and float32 multiply-adds in a cycle of its vector unit; memory in MB.
@@ -49,8 +48,3 @@ def count(times: dict[str, float]) -> list[dict]:
             }
         )
     return rows
-
-
-if __name__ == "__main__":
-    for row in count(dict.fromkeys(presets.PRESETS, 10.0)):
-        print(row)

@@ -30,7 +30,11 @@ RATE, CHUNK = 16_000, 1_280
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def open_tapword() -> Callable[[np.ndarray], object]:
+# What hears a chunk, and what is done before each sound: it is a room that was entered just now.
+Listener = tuple[Callable[[np.ndarray], object], Callable[[], object]]
+
+
+def open_tapword() -> Listener:
     """Detector of five words, each taught from five of the demo's voices."""
     from tapword import Detector, Spotter
     from tapword.assets import CLIPS
@@ -38,26 +42,26 @@ def open_tapword() -> Callable[[np.ndarray], object]:
     spotter = Spotter()
     for word in WORDS:
         spotter.learn_many(sorted((CLIPS / word).glob("*_0.ogg"))[:5], [word] * 5)
-    return Detector(spotter)
+    detector = Detector(spotter)
+    return detector, detector.reset
 
 
-def open_openwakeword() -> Callable[[np.ndarray], object]:
+def open_openwakeword() -> Listener:
     import openwakeword
     from openwakeword.model import Model
 
     models = Path(openwakeword.__file__).parent / "resources" / "models"
-    return Model(wakeword_model_paths=[str(models / OTHER_MODEL)]).predict
+    model = Model(wakeword_model_paths=[str(models / OTHER_MODEL)])
+    return model.predict, lambda: None
 
 
 def work(name: str) -> None:
     """Hear the file named by each line of standard input; answer with a line of JSON."""
-    hear = {"tapword": open_tapword, "openwakeword": open_openwakeword}[name]()
+    hear, enter = {"tapword": open_tapword, "openwakeword": open_openwakeword}[name]()
     for line in sys.stdin:
         sound = np.load(line.strip())
         times = []
-        # Each sound is a room that was entered just now.
-        if name == "tapword":
-            hear.reset()  # type: ignore[attr-defined]
+        enter()
         for start in range(0, len(sound) - CHUNK + 1, CHUNK):
             chunk = sound[start : start + CHUNK]
             before = time.process_time()
@@ -95,8 +99,8 @@ def other_python() -> Path:
         subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
     installed = subprocess.run([python, "-c", "import openwakeword"], capture_output=True)
     if installed.returncode:
-        command = [python, "-m", "pip", "install", "--quiet", "openwakeword==0.4.0"]
-        subprocess.run(command, check=True)
+        install = ["-m", "pip", "install", "--quiet", "openwakeword==0.4.0"]
+        subprocess.run([python, *install], check=True)
     return python
 
 

@@ -5,9 +5,9 @@
 FOLDER is Speech Commands, or holds a folder of clips a word, named SPEAKER_nohash_N.wav as there.
 """
 
-import collections
+import argparse
 import copy
-import sys
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,12 @@ from tapword.spotter.teaching import doubts
 PAIRS, BESIDE = 200, 5
 
 
-def main(folder: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
     rng = np.random.default_rng(0)
-    takes = collections.defaultdict(lambda: collections.defaultdict(list))
+    takes: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.glob("[!_]*/*_nohash_*.wav")):
         takes[path.name.partition("_")[0]][path.parent.name].append(path)
     pairs = [
@@ -32,7 +35,7 @@ def main(folder: Path) -> None:
     ]
     rng.shuffle(pairs)
     empty = Spotter()
-    doubted = collections.defaultdict(list)
+    doubted: dict[str, list[bool]] = defaultdict(list)
     for voice, word in pairs[:PAIRS]:
         others = [name for name in takes[voice] if name != word][: BESIDE + 1]
         strangers = [name for name in takes if name != voice and word in takes[name]]
@@ -54,4 +57,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

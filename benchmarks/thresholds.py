@@ -11,6 +11,8 @@ as they come: five clips a word unless said, and 0.5 alarms an hour of all words
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +21,16 @@ import numpy as np
 from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.listening.segmenter import Segmenter
+from tapword.research.datasets.base import Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE
 from tapword.spotter.thresholds import said
 
 # Words of Speech Commands that are not said in calls and orders every minute.
 RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
 DRAWS, CLIPS = 12, 5
+
+# Makes a model that knows no word yet.
+Empty = Callable[[], Spotter]
 
 
 class Clips(NamedTuple):
@@ -49,9 +55,9 @@ def main() -> None:
     parser.add_argument("--learner")
     parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
-    named = {part: getattr(options, part) for part in ("backbone", "pooling", "learner")}
-    parts = {part: name for part, name in named.items() if name} or {"size": options.size}
-    spotter = Spotter(**parts)
+    parts = options.backbone, options.pooling, options.learner
+    empty = partial(Spotter, *parts) if any(parts) else partial(Spotter, size=options.size)
+    spotter = empty()
     english = encode(spotter, "speech_commands", options.speech_commands)
     arabic = encode(spotter, "mswc:language=ar", options.arabic)
     heard = [windows(spotter, path) for path in options.negatives]
@@ -64,23 +70,32 @@ def main() -> None:
             ("Arabic", arabic, np.unique(arabic.words)),
         ):
             if count <= len(known):
-                rows.append(streams(parts, name, clips, known, count, draws, heard, hours))
+                rows.append(streams(empty, name, clips, known, count, draws, heard, hours))
     for count, samples in ((5, 5), (5, 100), (20, 5), (20, 100)):
-        rows.append(singles(parts, "English", english, count, samples))
-    rows.append(own_voices(parts, arabic))
+        rows.append(singles(empty, "English", english, count, samples))
+    rows.append(own_voices(empty, arabic))
     for samples in (3, 5, 10):
-        rows.append(singles(parts, "Arabic", arabic, 3, samples, draws=10))
+        rows.append(singles(empty, "Arabic", arabic, 3, samples, draws=10))
     if options.out:
         options.out.write_text(json.dumps(rows), encoding="utf-8")
 
 
-def streams(parts, name, clips, known, count, draws, heard, hours) -> dict[str, Any]:
+def streams(
+    empty: Empty,
+    name: str,
+    clips: Clips,
+    known: Sequence[str] | np.ndarray,
+    count: int,
+    draws: int,
+    heard: Sequence[np.ndarray],
+    hours: float,
+) -> dict[str, Any]:
     """Print and give misses and alarms of models of so many words."""
     missed, alarms = [], []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
         words = rng.permutation(known)[:count]
-        model = taught(parts, clips, words, CLIPS, rng)
+        model = taught(empty, clips, words, CLIPS, rng)
         missed.append(misses(model, clips, np.isin(clips.words, words) & (clips.split == "test")))
         alarms.append(sum(accepted(model, X).sum() for X in heard) / hours)
     print(
@@ -100,13 +115,15 @@ def streams(parts, name, clips, known, count, draws, heard, hours) -> dict[str, 
     }
 
 
-def singles(parts, name, clips, count, samples, draws=5) -> dict[str, Any]:
+def singles(
+    empty: Empty, name: str, clips: Clips, count: int, samples: int, draws: int = 5
+) -> dict[str, Any]:
     """Print and give misses and other words let in, as single clips."""
     found = []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
         words = rng.permutation(np.unique(clips.words))[:count]
-        model = taught(parts, clips, words, samples, rng)
+        model = taught(empty, clips, words, samples, rng)
         known, test = np.isin(clips.words, words), clips.split == "test"
         others = 100 * accepted(model, clips.asked[test & ~known]).mean()
         found.append((misses(model, clips, test & known), others))
@@ -128,7 +145,7 @@ def singles(parts, name, clips, count, samples, draws=5) -> dict[str, Any]:
     }
 
 
-def own_voices(parts, clips, count=3, takes=3) -> dict[str, Any]:
+def own_voices(empty: Empty, clips: Clips, count: int = 3, takes: int = 3) -> dict[str, Any]:
     """Print and give the same for words taught by the person who is asked, and for their others."""
     missed, own, others = [], [], []
     for seed in range(3):
@@ -139,7 +156,7 @@ def own_voices(parts, clips, count=3, takes=3) -> dict[str, Any]:
             words = rng.permutation(said_by[often > takes])[:count]
             if len(words) < count:
                 continue
-            model, asked = Spotter(**parts), []
+            model, asked = empty(), []
             for word in words:
                 rows = rng.permutation(np.flatnonzero(mine & (clips.words == word)))
                 model.learn_vectors(clips.taught[rows[:takes]], [word] * takes)
@@ -164,9 +181,11 @@ def own_voices(parts, clips, count=3, takes=3) -> dict[str, Any]:
     }
 
 
-def taught(parts, clips, words, samples, rng) -> Spotter:
+def taught(
+    empty: Empty, clips: Clips, words: np.ndarray, samples: int, rng: np.random.Generator
+) -> Spotter:
     """Teach a model some training clips of some words."""
-    model = Spotter(**parts)
+    model = empty()
     for word in words:
         fit = np.flatnonzero((clips.words == word) & (clips.split == "train"))
         rows = rng.permutation(fit)[:samples]
@@ -174,7 +193,7 @@ def taught(parts, clips, words, samples, rng) -> Spotter:
     return model
 
 
-def misses(model: Spotter, clips: Clips, rows) -> float:
+def misses(model: Spotter, clips: Clips, rows: np.ndarray | list[int]) -> float:
     """Percent of clips that are not taken for their word."""
     answers = model.predict_vectors(clips.asked[rows])
     wanted = clips.words[rows]
@@ -189,7 +208,7 @@ def accepted(model: Spotter, X: np.ndarray) -> np.ndarray:
 
 def encode(spotter: Spotter, name: str, root: str) -> Clips:
     """Vectors of all training and test clips of a data set."""
-    dataset = registry.build("datasets", name, root=root)
+    dataset: Dataset = registry.build("datasets", name, root=root)
     both = [(clip, split) for split in ("train", "test") for clip in dataset.clips(split)]
     paths = [clip.path for clip, _ in both]
     return Clips(

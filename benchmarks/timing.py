@@ -113,7 +113,7 @@ def _environment(name: str, packages: Sequence[str]) -> Path:
     python, complete = folder / "bin" / "python", folder / "complete"
     if complete.exists():
         return python
-    commands = [[sys.executable, "-m", "venv", folder]]
+    commands: list[list[str | Path]] = [[sys.executable, "-m", "venv", folder]]
     commands += [[python, "-m", "pip", "install", "--quiet", package] for package in packages]
     for command in commands:
         try:

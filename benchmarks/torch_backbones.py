@@ -68,34 +68,36 @@ def measure(name: str, device: str, half: bool, seconds: float, jobs: int) -> di
         made = registry.build("learners", learner) if learner else None
         words = [f"word{index % WORDS}" for index in range(BATCHES * BATCH)]
 
-        def batch(_: int) -> np.ndarray | None:
+        def batch(_: int) -> list[np.ndarray]:
             if pool is None:
                 backbone.frames_many(audios)
-                return None
-            return pool_audio(backbone, [[pool]], audios, learning=True)[0]
+                return []
+            return pool_audio(backbone, [[pool]], audios, learning=True)
 
         def call() -> int:
             with ThreadPoolExecutor(jobs) as threads:
-                vectors = list(threads.map(batch, range(BATCHES)))
+                vectors = [one for found in threads.map(batch, range(BATCHES)) for one in found]
             if made is not None:
                 made.learn_many(np.concatenate(vectors), words)
             return BATCHES * BATCH
 
         return call
 
-    record = {
-        "backbone": name,
-        "device": torch.cuda.get_device_name() if device != "cpu" else "cpu",
-        "precision": "fp16" if half and device != "cpu" else "fp32",
+    rates = {
         "network": rate(alone, seconds),
         "frames": rate(road(None, None), seconds),
         "avg": rate(road("avg", None), seconds),
         "tap": rate(road("tap", None), seconds),
         "tap_slda": rate(road("tap", "slda"), seconds),
     }
-    record["tap_share"] = 100 * (1 - record["tap"] / record["frames"])
-    record["slda_share"] = 100 * (1 - record["tap_slda"] / record["tap"])
-    return record
+    return {
+        "backbone": name,
+        "device": torch.cuda.get_device_name() if device != "cpu" else "cpu",
+        "precision": "fp16" if half and device != "cpu" else "fp32",
+        **rates,
+        "tap_share": 100 * (1 - rates["tap"] / rates["frames"]),
+        "slda_share": 100 * (1 - rates["tap_slda"] / rates["tap"]),
+    }
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ said by a sign test; draws share clips, so its p are too small rather than too l
 import argparse
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from thresholds import RARE, windows
 
 from tapword import Spotter, registry
 from tapword.audio import files
+from tapword.research.datasets.base import Dataset
 from tapword.spotter.background import measured, shift
 
 # Words a model, models drawn of each kind, clips a word that are there to be taught.
@@ -51,12 +53,18 @@ class Sounds(NamedTuple):
     level: np.ndarray
     noise: np.ndarray
 
-    def taken(self, spotter: Spotter, rows: Any = slice(None), **rate: Any) -> np.ndarray:
+    def taken(
+        self,
+        spotter: Spotter,
+        rows: np.ndarray | slice = slice(None),
+        sensitivities: Mapping[str | None, float] | None = None,
+    ) -> np.ndarray:
         """Words that a spotter takes them for, (n,); "" where it is none."""
         X, learner = self.vectors[rows], measured(spotter.learner)
+        assert learner is not None
         scores = learner.scores(X)
         scores += shift(learner, X, scores, self.level[rows])[:, None]
-        thresholds = spotter.thresholds(**rate)
+        thresholds = spotter.thresholds(sensitivities=sensitivities)
         scores[scores < list(thresholds.values())] = -np.inf
         scores[self.noise[rows]] = -np.inf
         found = np.array([*thresholds])[scores.argmax(axis=1)]
@@ -159,7 +167,15 @@ def own(clips: Clips) -> list[Plan]:
     return plans
 
 
-def _planned(clips, rng, words, taught, more, used, asked) -> Plan:
+def _planned(
+    clips: Clips,
+    rng: np.random.Generator,
+    words: list[str],
+    taught: list[np.ndarray],
+    more: list[np.ndarray],
+    used: list[np.ndarray],
+    asked: list[np.ndarray],
+) -> Plan:
     near, near_asked = [], []
     likest = [nearest(clips, word, words) for word in words]
     for word in likest:
@@ -184,9 +200,12 @@ def nearest(clips: Clips, word: str, taught: list[str]) -> str:
     return str(names[cosines.argmax()])
 
 
-def trials(label: str, plans: list[Plan], clips: Clips, heard, counted, hours) -> list[dict]:
+def trials(
+    label: str, plans: list[Plan], clips: Clips, heard: Sounds, counted: Sounds, hours: float
+) -> list[dict[str, Any]]:
     """Print and give the figures of words that are used in quiet, and in noise."""
-    quiet, noisy = [], []
+    quiet: list[np.ndarray] = []
+    noisy: list[np.ndarray] = []
     for one in plans:
         before = model(one.words, [clips.taught[rows] for rows in one.taught])
         both = zip(one.taught, one.more, strict=True)
@@ -205,7 +224,7 @@ def after_use(before: Spotter, one: Plan, clips: Clips, sounds: Sounds, heard: S
     """Give the words as they are once their confident sounds have joined what was taught."""
     rows = np.concatenate([*one.used, *one.near, one.others])
     sure: dict[str | None, float] = {None: 0.0}
-    taken = [x.taken(before, y, sensitivities=sure) for x, y in ((sounds, rows), (heard, ...))]
+    taken = [sounds.taken(before, rows, sure), heard.taken(before, sensitivities=sure)]
     X = np.concatenate([sounds.vectors[rows], heard.vectors])
     samples = []
     for word, taught in zip(one.words, one.taught, strict=True):
@@ -216,7 +235,9 @@ def after_use(before: Spotter, one: Plan, clips: Clips, sounds: Sounds, heard: S
     return model(one.words, samples)
 
 
-def _figures(spotter: Spotter, one: Plan, sounds: Sounds, counted: Sounds, hours) -> np.ndarray:
+def _figures(
+    spotter: Spotter, one: Plan, sounds: Sounds, counted: Sounds, hours: float
+) -> np.ndarray:
     """Percent missed and let in, and alarms an hour, (words, figures)."""
     alarms = Counter(counted.taken(spotter).tolist())
     found = []
@@ -257,9 +278,15 @@ def model(words: list[str], samples: list[np.ndarray]) -> Spotter:
     return spotter
 
 
-def encode(spotter, name, root, noise, known=None) -> Clips:
+def encode(
+    spotter: Spotter,
+    name: str,
+    root: str,
+    noise: list[np.ndarray],
+    known: Sequence[str] | None = None,
+) -> Clips:
     """Vectors of the clips that plans may draw: of `known` words to teach, and of all to ask."""
-    dataset = registry.build("datasets", name, root=root)
+    dataset: Dataset = registry.build("datasets", name, root=root)
     clips = [(clip, split) for split in ("train", "test") for clip in dataset.clips(split)]
     takes = Counter((clip.speaker, clip.word) for clip, _ in clips)
     rng, often = np.random.default_rng(0), Counter[str]()
@@ -279,18 +306,20 @@ def encode(spotter, name, root, noise, known=None) -> Clips:
     learned = np.full((len(rows), vectors.shape[1]), np.nan, dtype=np.float32)
     learned[list(taught)] = vectors
     mixed = [add_noise(sound, noise, rng) for sound in sounds]
-    asked = [as_sounds(spotter, spotter.vectors(every)) for every in (sounds, mixed)]
-    return Clips(learned, *asked, np.array(words), np.array(speakers), np.array(splits))
+    quiet, noisy = (as_sounds(spotter, spotter.vectors(every)) for every in (sounds, mixed))
+    return Clips(learned, quiet, noisy, np.array(words), np.array(speakers), np.array(splits))
 
 
 def as_sounds(spotter: Spotter, encoded: np.ndarray) -> Sounds:
     """Measure vectors against the background, once for all models."""
     vectors, seconds = spotter.encoder.split(encoded)
-    level = spotter.encoder.background.level(vectors, seconds)
+    background = spotter.encoder.background
+    assert background is not None
+    level = background.level(vectors, seconds)
     return Sounds(vectors, level, spotter.encoder.is_noise(vectors))
 
 
-def add_noise(sound: np.ndarray, noise: list[np.ndarray], rng) -> np.ndarray:
+def add_noise(sound: np.ndarray, noise: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """Mix a clip with a stretch of a recording of noise, 10 dB below it."""
     recording = noise[rng.integers(len(noise))]
     start = rng.integers(len(recording) - len(sound))
@@ -300,7 +329,7 @@ def add_noise(sound: np.ndarray, noise: list[np.ndarray], rng) -> np.ndarray:
     return np.clip(sound + gain * stretch, -1, 1).astype(np.float32)
 
 
-def _rows(clips: Clips, rng, word: str, split: str) -> np.ndarray:
+def _rows(clips: Clips, rng: np.random.Generator, word: str, split: str) -> np.ndarray:
     return rng.permutation(np.flatnonzero((clips.words == word) & (clips.split == split)))
 
 

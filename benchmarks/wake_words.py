@@ -115,7 +115,7 @@ def mix(
     length = round(STRETCH_S * SAMPLE_RATE)
 
     def stretch() -> np.ndarray:
-        source = negatives[rng.integers(len(negatives))]
+        source = negatives[int(rng.integers(len(negatives)))]
         start = rng.integers(max(1, len(source) - length))
         speech = audio.as_float(source[start : start + length])
         return to_peak(speech) if rng.uniform() < BACKGROUND_CHANCE else np.zeros_like(speech)
@@ -227,10 +227,8 @@ def judge(
     heard = [listen(spotter, [stream.sound]) for stream in streams]
     asked = {clip.file for clip in streams[0].placed} - taught
 
-    def missed(threshold: float | None) -> list[float | None]:
-        if threshold is None:
-            return [None, None]
-        shares: list[float | None] = []
+    def missed(threshold: float) -> list[float]:
+        shares = []
         for stream, candidates in zip(streams, heard, strict=True):
             events = replay(candidates, {phrase: threshold})
             middles = np.array([(event.start_s + event.end_s) / 2 for event in events])
@@ -240,16 +238,22 @@ def judge(
 
     default = spotter.thresholds()[phrase]
     strict, tail = alarms.threshold(), alarms.tail_threshold()
+    clean, noisy = missed(default)
+    strict_clean, strict_noisy = missed(strict)
+    tail_clean, tail_noisy = (None, None) if tail is None else missed(tail)
     return Drawn(
-        seed,
-        len(asked),
-        default,
-        *missed(default),
-        alarms.count(default) / alarms.hours,
-        strict,
-        *missed(strict),
-        tail,
-        *missed(tail),
+        seed=seed,
+        asked=len(asked),
+        threshold=default,
+        clean=clean,
+        noisy=noisy,
+        per_hour=alarms.count(default) / alarms.hours,
+        strict_threshold=strict,
+        strict_clean=strict_clean,
+        strict_noisy=strict_noisy,
+        tail_threshold=tail,
+        tail_clean=tail_clean,
+        tail_noisy=tail_noisy,
     )
 
 

@@ -4,9 +4,9 @@ make wasm
 python benchmarks/web.py build/web/core
 """
 
+import argparse
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -38,14 +38,17 @@ console.log(JSON.stringify({teach, predict, speech, quiet}));
 """
 
 
-def main(core: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("core", type=Path)
+    core = parser.parse_args().core
     clip = files.read(sorted((CLIPS / "lamp").glob("flite-*.ogg"))[0])
     clip = np.pad(clip, (0, max(0, 16_000 - len(clip))))[:16_000]
     with tempfile.TemporaryDirectory() as folder:
         sound, script = Path(folder, "clip.f32"), Path(folder, "speed.mjs")
         clip.astype("<f4").tofile(sound)
         script.write_text(SCRIPT)
-        command = ["node", script, core.resolve(), sound, str(REPEATS)]
+        command: list[str | Path] = ["node", script, core.resolve(), sound, str(REPEATS)]
         found = json.loads(subprocess.check_output(command))
     print(f"tapword.wasm: {(core / 'tapword.wasm').stat().st_size:,} bytes")
     for name, text in {
@@ -58,6 +61,4 @@ def main(core: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    main(Path(sys.argv[1]))
+    main()

@@ -12,7 +12,7 @@ training clips of Speech Commands are missed, of words taught by five others, at
 alarm in ten hours by that line.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -35,18 +35,25 @@ SHARES = 0.0, 0.25, 0.5, 0.75, 1.0
 TAUGHT, ASKED = 5, 20
 
 
-def main(size: str, speechocean: str, speech_commands: str, *calls: str) -> None:
+def main() -> None:
     """Print all of it."""
-    parts = {"size": size} if size in presets.PRESETS else {"backbone": size}
-    spotter = Spotter(**parts, augment=False)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("size")
+    parser.add_argument("speechocean")
+    parser.add_argument("speech_commands")
+    parser.add_argument("calls", nargs="+", metavar="call")
+    options = parser.parse_args()
+    size, calls = options.size, options.calls
+    preset = size in presets.PRESETS
+    spotter = Spotter(size=size, augment=False) if preset else Spotter(size, augment=False)
     hours = sum(files.length_s(call) for call in calls) / 3600
     heard = [encode(spotter, windows(call)) for call in calls]
     heard = [one[~spotter.encoder.is_noise(one)] for one in heard]
-    said = encode_words(spotter, speechocean)
+    said = encode_words(spotter, options.speechocean)
     assert spotter.background is not None
     background = spotter.background.words
     print(f"{len(said)} words in {hours:.2f} hours, {sum(map(len, heard))} windows")
-    clips = encode_clips(spotter, speech_commands)
+    clips = encode_clips(spotter, options.speech_commands)
     for share in SHARES:
         changed = Windows(background.vectors, share=share)
         base, slope = fit(changed, strangers(background.vectors, heard), said, hours)
@@ -128,4 +135,4 @@ def encode_clips(spotter: Spotter, folder: str) -> dict[str, np.ndarray]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -10,8 +10,8 @@ accuracy of a few clips a word for several factors on the diagonal of the whiten
 than by the first alone (`encoder.REST_SCORE`).
 """
 
+import argparse
 import itertools
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.audio.align import align
 from tapword.audio.files import SAMPLE_RATE
+from tapword.learners.cosine import Cosine
 from tapword.spotter.background import unit
 from tapword.spotter.encoder import group_lengths
 from tapword.spotter.whitening import Whitening, join, vector_kind
@@ -32,18 +33,22 @@ DIAGONALS, SHOTS = (1.0, 1.5, 2.0, 3.0, 4.0), (1, 5)
 TOKENS = 4000
 
 
-def main(root: str, speechocean: str) -> None:
+def main() -> None:
     """Print all of them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("speechocean")
+    options = parser.parse_args()
     clips: dict[str, list[np.ndarray]] = {}
-    for clip in registry.build("datasets", "speech_commands", root=root).clips("train"):
+    for clip in registry.build("datasets", "speech_commands", root=options.folder).clips("train"):
         if len(clips.setdefault(clip.word, [])) < SAMPLES + ASKED:
             clips[clip.word].append(files.read(clip.path))
     noises = {
-        path.stem: [sound for sound in _seconds(path)]
-        for path in sorted(Path(root, "_background_noise_").glob("*.wav"))
+        path.stem: _seconds(path)
+        for path in sorted(Path(options.folder, "_background_noise_").glob("*.wav"))
     }
     noise_cosines(clips, noises)
-    diagonals(clips, speechocean)
+    diagonals(clips, options.speechocean)
     for size in ("medium", "large"):
         rest_scores(size, clips)
 
@@ -112,7 +117,7 @@ def rest_scores(size: str, clips: dict[str, list[np.ndarray]]) -> None:
     for word in words:
         spotter.learn_many(clips[word][:SAMPLES], [word] * SAMPLES)
     first, whole = spotter.encoder.first_background, spotter.encoder.background
-    assert first is not None and whole is not None
+    assert first is not None and whole is not None and isinstance(spotter.learner, Cosine)
     numbers = first.words.vectors.shape[1]
     more: list[float] = []
     for direction, word in zip(spotter.learner.directions(), words, strict=True):
@@ -130,4 +135,4 @@ def _seconds(path: Path) -> list[np.ndarray]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -12,9 +12,10 @@ out for festival's kal, and festival's slt for flite's slt. The espeak-ng voices
 synthesiser with other accents and formants. The takes of a voice differ in rate, and in pitch
 where the voice lets it be set (not flite's rms).
 
-Usage: ``python training/demo_clips.py [output folder]``.
+Usage: ``python training/demo_clips.py [FOLDER]``.
 """
 
+import argparse
 import io
 import shutil
 import subprocess
@@ -51,14 +52,14 @@ FESTIVAL = ("kal", "ked")
 TAKES = ((1.0, 1.0), (0.87, 1.15))
 
 
-def espeak(voice, stretch, shift, folder):
+def espeak(voice: str, stretch: float, shift: float, folder: Path) -> None:
     """Write every word as ``folder/<word>.wav`` with espeak-ng."""
     options = ["-v", voice, "-s", f"{165 / stretch:.0f}", "-p", f"{50 * shift:.0f}"]
     for word in WORDS:
         subprocess.run(["espeak-ng", *options, "-w", folder / f"{word}.wav", word], check=True)
 
 
-def flite(voice, stretch, shift, folder):
+def flite(voice: str, stretch: float, shift: float, folder: Path) -> None:
     """Write every word as ``folder/<word>.wav`` with flite."""
     settings = [f"duration_stretch={FLITE[voice] * stretch:.3f}", f"f0_shift={shift}"]
     options = ["-voice", voice, "--setf", settings[0], "--setf", settings[1]]
@@ -66,7 +67,7 @@ def flite(voice, stretch, shift, folder):
         subprocess.run(["flite", *options, "-t", word, folder / f"{word}.wav"], check=True)
 
 
-def festival(voice, stretch, shift, folder):
+def festival(voice: str, stretch: float, shift: float, folder: Path) -> None:
     """Write every word as ``folder/<word>.wav`` with one festival process."""
     lines = [f"(voice_{voice}_diphone)", f"(Parameter.set 'Duration_Stretch {stretch})"]
     lines += [f"(set! int_lr_params (cons '(target_f0_mean {105 * shift:.1f}) int_lr_params))"]
@@ -76,7 +77,7 @@ def festival(voice, stretch, shift, folder):
     subprocess.run(["festival", "-b", script], check=True)
 
 
-def tidy(path):
+def tidy(path: Path) -> np.ndarray:
     """Return a clip at 16 kHz, with its outer silence set to the margin and its peak set."""
     samples, rate = sf.read(path)
     samples = soxr.resample(samples, rate, RATE)
@@ -94,7 +95,7 @@ def tidy(path):
     return clip * (PEAK / np.abs(clip).max())
 
 
-def ogg_crc(data):
+def ogg_crc(data: bytes | bytearray) -> int:
     """Return the CRC-32 of an Ogg page (polynomial 0x04c11db7, most significant bit first)."""
     crc = 0
     for byte in data:
@@ -104,7 +105,7 @@ def ogg_crc(data):
     return crc
 
 
-def encode(clip):
+def encode(clip: np.ndarray) -> bytes:
     """Return the clip as Ogg Opus bytes, with the encoder's random serial number set to 1."""
     buffer = io.BytesIO()
     sf.write(buffer, clip, RATE, "OPUS", format="OGG", compression_level=OPUS_LEVEL)
@@ -119,10 +120,12 @@ def encode(clip):
     return bytes(data)
 
 
-def main():
+def main() -> None:
     """Make every clip, check it, and print a table of the words."""
-    output = Path(sys.argv[1]) if len(sys.argv) > 1 else OUTPUT
-    made = {word: {} for word in WORDS}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=OUTPUT)
+    output = parser.parse_args().folder
+    made: dict[str, dict[str, bytes]] = {word: {} for word in WORDS}
     for engine, voices in ((espeak, ESPEAK), (flite, FLITE), (festival, FESTIVAL)):
         for voice in voices:
             name = f"{engine.__name__}-{voice.replace('+', '-')}"
@@ -150,8 +153,8 @@ def main():
         print(f"{word:10}{len(clips):6}{size:9}{low:10.2f}{high:9.2f}{max(peaks):7.2f}")
     files = [data for clips in made.values() for data in clips.values()]
     total = sum(map(len, files))
-    voices = len(ESPEAK) + len(FLITE) + len(FESTIVAL)
-    print(f"{len(WORDS)} words, {voices} voices, {len(files)} clips, {total} bytes")
+    people = len(ESPEAK) + len(FLITE) + len(FESTIVAL)
+    print(f"{len(WORDS)} words, {people} voices, {len(files)} clips, {total} bytes")
     if len(set(files)) < len(files):
         bad.append("two clips are the same")
     if total >= LIMIT:

@@ -44,6 +44,7 @@ def main() -> None:
     options = parser.parse_args()
     spotter = Spotter(backbone="tapword_ear", augment=False)
     whitening = shipped("tapword_ear")
+    assert whitening is not None and whitening.background is not None
     said = encode_words(spotter, options.speechocean)
     whole = unit(whitening.background.astype(np.float32))
     trials = {"training": ("train", options.calls), "test": ("test", options.test)}
@@ -52,6 +53,7 @@ def main() -> None:
     clips = {name: clips_of(spotter, options.speech_commands, trials[name][0]) for name in heard}
     for count in (None, *COUNTS):
         one = whitening if count is None else whitening.narrowed(count, (1.0, 1.0))
+        assert one.background is not None and one.phrases is not None
         background = Windows(one.background, one.sight, one.share)
         sight = 0 if one.sight is None else one.sight.size
         size = one.background.size + one.phrases.size + sight

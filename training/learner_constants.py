@@ -8,7 +8,7 @@ are others. Accuracies decide on the strengths; the likelihood of the right word
 sharpness of probabilities.
 """
 
-import sys
+import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,8 +20,10 @@ from tapword.learners.base import Learner
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "speech_commands_v0.01_subset"
 # Vectors whitened as the size small has them, and plain ones of 96 numbers.
-WHITENED = {"size": "small", "augment": False}
-PLAIN = {"backbone": "speech_embedding", "pooling": "avg", "learner": "ncm"}
+SPOTTERS = {
+    "whitened": lambda: Spotter(size="small", augment=False),
+    "plain": lambda: Spotter("speech_embedding", "avg", "ncm"),
+}
 # Training clips of each word.
 FEW, MANY = (1, 3, 5, 10, 20), (5, 20, 50, 100)
 
@@ -53,8 +55,11 @@ TRIALS = {
 }
 
 
-def main(root: Path) -> None:
+def main() -> None:
     """Print a row for each value, with a column for each number of clips."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=DATA)
+    root = parser.parse_args().folder
     held_out = (root / "validation_list.txt").read_text("utf-8").split()
     kept_away = {*held_out, *(root / "testing_list.txt").read_text("utf-8").split()}
     words = sorted(path.name for path in root.iterdir() if path.is_dir() and path.name[0] != "_")
@@ -62,13 +67,13 @@ def main(root: Path) -> None:
         word: [path for path in sorted((root / word).glob("*.wav")) if name(path) not in kept_away]
         for word in words
     }
-    for kind, parts in (("whitened", WHITENED), ("plain", PLAIN)):
-        spotter = Spotter(**parts)
-        most = max(shots for trial in TRIALS[kind] for shots in trial.shots)
+    for kind, trials in TRIALS.items():
+        spotter = SPOTTERS[kind]()
+        most = max(shots for trial in trials for shots in trial.shots)
         X = {word: spotter.vectors(taught[word][:most]) for word in words}
         Y = spotter.vectors([root / path for path in held_out])
         truth = np.array([words.index(path.partition("/")[0]) for path in held_out])
-        for trial in TRIALS[kind]:
+        for trial in trials:
             measure = "ln p(right)" if trial.name == "sharpness" else "% right"
             print(f"\n{trial.learner}, {trial.name}: {measure} after {trial.shots} clips a word")
             for value in trial.values:
@@ -109,4 +114,4 @@ def log_likelihood(learner: Learner, Y: np.ndarray, truth: np.ndarray) -> float:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DATA)
+    main()

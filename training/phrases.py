@@ -9,7 +9,7 @@ how far beyond its tail's place a phrase's scores reach at several rates of alar
 through these.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -32,21 +32,27 @@ LEAST, MOST = 3, 5
 APART = 4
 
 
-def main(size: str, speechocean: str, minutes: str, call: str) -> None:
+def main() -> None:
     """Print all of it."""
-    spotter = Spotter(size=size, augment=False)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("size")
+    parser.add_argument("speechocean")
+    parser.add_argument("minutes", type=float)
+    parser.add_argument("call")
+    options = parser.parse_args()
+    spotter = Spotter(size=options.size, augment=False)
     background = spotter.background
     assert background is not None
     means, spans = [], []
-    for clips in repeated(Path(speechocean), LEAST):
+    for clips in repeated(Path(options.speechocean), LEAST):
         length = Length.of(np.array([len(clip) for clip in clips[:MOST]]) / SAMPLE_RATE)
         if length.is_phrase:
             means.append(encode(spotter, clips[:MOST]).mean(axis=0))
             spans.append(length.span(len(clips[:MOST])))
     directions = unit(np.stack(means))
     place = np.array([Tail.of(column).place for column in background.phrases.scores(directions).T])
-    found = highest(spotter, call, 60 * float(minutes), directions, spans)
-    hours = float(minutes) / 60
+    found = highest(spotter, options.call, 60 * options.minutes, directions, spans)
+    hours = options.minutes / 60
     rare = found.max(axis=0).argsort()[: round((1 - SAID) * len(spans))]
     print(f"{len(rare)} of {len(spans)} phrases in {hours:.2f} hours, {len(found)} steps of sound")
     beyond = (found - place)[:, rare]
@@ -97,4 +103,4 @@ def highest(
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -9,8 +9,8 @@ windows of a second for words, longer ones for phrases.
 No recording and no word is written.
 """
 
+import argparse
 import collections
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,16 +38,21 @@ LEAST, MOST = 3, 12
 WINDOWS, PHRASES = 500, 300
 
 
-def main(speechocean: str, *calls: str) -> None:
+def main() -> None:
     """Write a file for each backbone of the presets, and for speech_embedding."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("speechocean", type=Path)
+    parser.add_argument("calls", nargs="+", metavar="call")
+    options = parser.parse_args()
+    speechocean, calls = options.speechocean, options.calls
     rng = np.random.default_rng(0)
-    said = list(tokens(Path(speechocean)))
+    said = list(tokens(speechocean))
     among = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
     heard = [window for call in calls for window in windows(call)]
     background = among + [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
     # A generator of their own: the windows from before stay the same.
     apart = np.random.default_rng(1)
-    longer = list(phrases(Path(speechocean), apart))
+    longer = list(phrases(speechocean, apart))
     longer = [longer[row] for row in apart.choice(len(longer), PHRASES, replace=False)]
     found = [stretch for call in calls for stretch in stretches(call, apart)]
     longer += [found[row] for row in apart.choice(len(found), PHRASES, replace=False)]
@@ -113,4 +118,4 @@ def encode(spotter: Spotter, clips: list[np.ndarray]) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

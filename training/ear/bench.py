@@ -1,8 +1,8 @@
 """How long a step of training takes, and what of it.
 
-    python training/ear/bench.py FOLDER CHECKPOINT
+    python training/ear/bench.py FOLDER CHECKPOINT [DEVICE]
 
-FOLDER holds mel.npz and embedding_model.onnx; the sound is noise.
+FOLDER holds mel.npz and embedding_model.onnx; the sound is noise. DEVICE is cuda, or cpu.
 """
 
 import sys

@@ -78,7 +78,7 @@ class Conv(nn.Module):
             if self.conv.groups == 1:
                 x = F.linear(torch.cat(taps, -1), weight)
             else:
-                x = sum(tap * weight[:, k] for k, tap in enumerate(taps))  # type: ignore[assignment]
+                x = sum(tap * weight[:, k] for k, tap in enumerate(taps))
         x = self.norm(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         return F.relu(x) if self.relu else x
 
@@ -116,7 +116,7 @@ class Inverted(nn.Module):
 
 
 class Ear(nn.Module):
-    """Frames (b, t, 96) from log-mel frames (b, 40, 4 t), and vectors (b, 192) of extents."""
+    """Frames (b, t, 96) from log-mel frames (b, 40, 4 t), and the numbers (b, 672) of an extent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,16 +160,11 @@ class Ear(nn.Module):
 
     def frames(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Frames, those like the speech embedding, both (b, t, 96), and where to look (b, t, 5)."""
-        return tuple(  # type: ignore[return-value]
+        frames, like, look = (
             F.linear(hidden, part.weight[:, :, 0, 0], part.bias)
             for part in (self.out, self.like, self.look)
         )
-
-    def vector(
-        self, frames: torch.Tensor, look: torch.Tensor, start: torch.Tensor, stop: torch.Tensor
-    ) -> torch.Tensor:
-        """Vectors (b, 192) of extents, given in samples (b,)."""
-        return self.head(self.pool(frames, look, start, stop))
+        return frames, like, look
 
     def pool(
         self, frames: torch.Tensor, look: torch.Tensor, start: torch.Tensor, stop: torch.Tensor

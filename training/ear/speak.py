@@ -43,7 +43,8 @@ def work(
     audio, spans, total, began = [], [], 0, time.time()
     while time.time() - began < seconds:
         joined = rng.random() < 0.4
-        tokens, places = [], []
+        tokens: list[int] = []
+        places = []
         for row in rng.choice(rows, TOGETHER, replace=False):
             places.append((len(tokens), len(tokens) + len(words[row][2]), row))
             tokens += words[row][2] + (SPACE if joined else PAUSES[rng.integers(len(PAUSES))])

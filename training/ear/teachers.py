@@ -84,7 +84,8 @@ class Embedding(torch.nn.Module):
                 raise ValueError(f"{kind} is no part of the speech embedding")
             if output == INNER:
                 inner = x
-        return tuple(y.permute(0, 2, 1, 3).flatten(2).float() for y in (inner, x))  # type: ignore[return-value]
+        inner, x = (y.permute(0, 2, 1, 3).flatten(2).float() for y in (inner, x))
+        return inner, x
 
 
 class Panel:

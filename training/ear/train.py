@@ -1,6 +1,6 @@
 """Train the ear on words spoken by many voices in many rooms.
 
-    python training/ear/train.py FOLDER SECONDS OUT CHECKPOINT
+    python training/ear/train.py FOLDER SECONDS OUT CHECKPOINT [DEVICE [MOST]]
 
 FOLDER holds what speak.py and real.py wrote or will write (their end is waited for while kernels
 are compiled), mel.npz and the teachers' weights. CHECKPOINT holds ear.safetensors and
@@ -10,7 +10,8 @@ while it learns.
 
 SECONDS, or what stands in the file of that name, count from when all is spoken. A step is recorded
 once for each kind of window and replayed. In the environment: SEED; COMPILE=0 and GRAPH=0 do
-without either.
+without either. To try it on a computer without a GPU, DEVICE is cpu and MOST how many words are
+taken of each file.
 """
 
 import glob
@@ -144,7 +145,7 @@ class Corpus:
     def listen_to(self, panel: Panel, batch: int = 2_048) -> torch.Tensor:
         """Take the panel's vectors of all there is; gives the earlier ear's directions of words."""
         words = int(self.spans[:, 2].max()) + 1
-        lessons = []
+        lessons: list[torch.Tensor] = []
         directions = torch.zeros(words, VECTOR, device=self.audio.device)
         for kind, rows in (
             ("word", torch.cat([self.short, self.free])),
@@ -304,7 +305,7 @@ class Training:
         losses = self.losses(kind, size)
         total = sum(weight * loss for weight, loss in zip(WEIGHTS, losses, strict=False))
         self.optimizer.zero_grad(set_to_none=True)
-        total.backward()  # type: ignore[union-attr]
+        total.backward()
         nn.utils.clip_grad_norm_(self.ear.parameters(), 5.0)
         self.optimizer.step()
         with torch.no_grad():
@@ -412,7 +413,7 @@ def main(
     out: str,
     checkpoint: str,
     device: str = "cuda",
-    most: int | None = None,
+    most: str = "",
 ) -> None:
     """Train until the time is up."""
     began = time.time()
@@ -431,7 +432,7 @@ def main(
     while not (Path(folder, "spoken").exists() and Path(folder, "real.npz").exists()):
         time.sleep(0.2)
     began = Path(folder, "spoken").stat().st_mtime
-    corpus = Corpus(folder, device, most)
+    corpus = Corpus(folder, device, int(most) if most else None)
     print({k: len(v) for k, v in corpus.groups.items()}, words, "labels", flush=True)
     print("corpus after", round(time.time() - began), "s", flush=True)
     noises = Noises(device, *(() if device == "cuda" else (64, 32)))

@@ -96,6 +96,8 @@ THINGS = [
 GREETINGS = [
     "hey", "hello", "okay", "hi", "good morning", "dear", "listen",
 ]  # fmt: skip
+# Text, language, and the numbers of its sounds.
+Row = tuple[str, str, list[int]]
 
 
 def main(vocabulary: str, target: str, seed: str = "0", before: str = "") -> None:
@@ -105,16 +107,16 @@ def main(vocabulary: str, target: str, seed: str = "0", before: str = "") -> Non
     rng = random.Random(int(seed))
     tests = {sound(one) for one in speak(sorted(TESTS), "en-us")}
     sign = {number: name for name, number in known.items()}
-    rows: list = []
+    rows: list[Row] = []
     heard: set[str] = set()
     if before:
-        rows = json.loads(Path(before).read_text("utf-8"))
+        rows = [(*row,) for row in json.loads(Path(before).read_text("utf-8"))]
         for row in rows:
             sounds = "".join(sign[number] for number in row[2])
             heard.add(sound(sounds))
             if like(sounds, tests):
                 print("left out:", *row[:2])
-                row[2] = []
+                row[2].clear()
     old = {row[0] for row in rows}
     texts = {"en-us": english(rng, old) + phrases(rng, old)}
     for language, (locale, count) in LANGUAGES.items():
@@ -127,7 +129,7 @@ def main(vocabulary: str, target: str, seed: str = "0", before: str = "") -> Non
             key = sound(sounds)
             if len(key) >= 3 and key not in heard and not like(sounds, tests):
                 heard.add(key)
-                rows.append([text, language, numbers])
+                rows.append((text, language, numbers))
     for row in mixtures(rows[first:], rng):
         sounds = "".join(sign[number] for number in row[2])
         if not like(sounds, tests):
@@ -228,15 +230,15 @@ def signs(sounds: str, language: str) -> str:
     return sounds
 
 
-def mixtures(rows: list, rng: random.Random) -> list:
+def mixtures(rows: list[Row], rng: random.Random) -> list[Row]:
     """Words that do not exist: the beginning of one and the end of another."""
     single = [row for row in rows if " " not in row[0]]
-    made = []
+    made: list[Row] = []
     while len(made) < MIXED:
         (a, _, x), (b, _, y) = rng.sample(single, 2)
         numbers = x[: len(x) // 2] + y[len(y) // 2 :]
         if 4 <= len(numbers) <= 14:
-            made.append([f"{a}+{b}", "mixed", numbers])
+            made.append((f"{a}+{b}", "mixed", numbers))
     return made
 
 
