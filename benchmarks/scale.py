@@ -64,7 +64,7 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
         chosen = presets.preset(size)
         parts = chosen.backbones, chosen.poolings, "ridge"
         spotter = Spotter(*parts, align=chosen.align, augment=chosen.augment)
-        dim = spotter.vectors(sounds[:1]).shape[1]
+        dim = spotter.encoder.dim()
 
         def extract(spotter: Spotter = spotter) -> None:
             for start in range(0, len(sounds), engine.CLIPS_AT_ONCE):

@@ -83,7 +83,7 @@ def measure(size: str, clips: int, rounds: int) -> dict:
     sounds, words = demo_clips(clips)
     spotter = taught(size, sounds, words)
     batches = [sounds[start : start + BATCH] for start in range(0, len(sounds), BATCH)]
-    dim = spotter.vectors(sounds[:1]).shape[1]
+    dim = spotter.encoder.dim()
     triangle = np.zeros(dim * (dim + 1) // 2, dtype=np.float32)
     one, solve = bare_runs(spotter.encoder, sounds[:1]), solve_call(dim)
     # A sample is taught with its augmented copies.

@@ -36,7 +36,7 @@ TITLES = {
     "owner_1": "owner at 1%",
 }
 WIDTH = 100
-# What stands in a shown command for data; folders are DIR.
+# What stands in a shown command for data; of folders, their names.
 FILES = {"negatives": "FILE ..."}
 
 Kept = dict[str, dict[str, Any]]
@@ -138,14 +138,14 @@ def _lines(kept: Kept, words: list[str]) -> str:
 
 
 def shown_command(command: str) -> str:
-    """Write a command in lines of at most `WIDTH` letters, with data as DIR and FILE.
+    """Write a command in lines of at most `WIDTH` letters, with data as FILE or named.
 
     Examples
     --------
     >>> shown_command("tapword evaluate --data {english}")
-    'tapword evaluate --data DIR'
+    'tapword evaluate --data ENGLISH'
     """
-    command = re.sub(r"\{(\w+)\}", lambda found: FILES.get(found[1], "DIR"), command)
+    command = re.sub(r"\{(\w+)\}", lambda found: FILES.get(found[1], found[1].upper()), command)
     # An option and its value stay together.
     command = re.sub(r"(--[\w-]+) (?!--)", "\\1\0", command)
     lines = textwrap.wrap(command, WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -176,7 +176,7 @@ def _cell(row: dict[str, Any], column: str) -> str:
         return str(value)
     text = f"{value:.{digits or 1}f}"
     if row.get(f"{key}_std") is not None:
-        text += f" ± {row[f'{key}_std']:.1f}"
+        text += f" ± {row[f'{key}_std']:.{digits or 1}f}"
     if row.get(f"{key}_ci") is not None:
         text += " ({:.1f} to {:.1f})".format(*row[f"{key}_ci"])
     return text

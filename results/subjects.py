@@ -1,8 +1,8 @@
 """The list of everything that `docs/results/` shows, and the commands that measure it.
 
 Every command names its parts or a size, so that another default changes no number but those of the
-size. In a command, {english} and {arabic} stand for folders of data sets and {negatives} for
-recordings of running speech in which the words are not said.
+size. In a command, {english}, {arabic} and {phrases} stand for folders of data sets and
+{negatives} for recordings of running speech in which the words are not said.
 """
 
 from typing import NamedTuple

@@ -70,7 +70,7 @@ def test_a_small_run(results, words, tmp_path, monkeypatch):
     assert str(words) not in json.dumps(kept)
     assert "orderings" not in kept["few"]["found"]["results"][0]
     written = page.render("small", subject, kept)
-    assert "tapword evaluate --data DIR --backbone logmel" in written
+    assert "tapword evaluate --data ENGLISH --backbone logmel" in written
     assert "| `slda` | 100.0 ± 0.0 | 100.0 ± 0.0 |" in written
     assert "| ncm | 100.0 ± 0.0 |" in written
     assert "Not measured yet: elsewhere." in written
@@ -113,7 +113,7 @@ def test_files_are_given_one_by_one_and_hashed(results, tmp_path, monkeypatch):
     data = {"english": (tmp_path,), "negatives": heard}
     assert run.run(command, data) == [{"missed": 1.0}]
     assert given[2:-1] == [f"{tmp_path}/noise.wav", "--negatives", *map(str, heard), "--out"]
-    assert page.shown_command(command).endswith("some.py DIR/noise.wav --negatives FILE ...")
+    assert page.shown_command(command).endswith("some.py ENGLISH/noise.wav --negatives FILE ...")
     before = run.digest(heard)
     heard[1].write_bytes(b"other")
     run.digest.cache_clear()

@@ -7,7 +7,7 @@ import pytest
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.listening.segmenter import Segmenter
+from tapword.listening.segmenter import Search, Segmenter
 from tests.conftest import tone
 from tests.sounds import noise, silence
 
@@ -120,3 +120,22 @@ def test_memory_stays_bounded():
                     segmenter.look_beside(window)
         held.append(len(pickle.dumps(segmenter)))
     assert max(held) < 1_000_000 and held[-1] <= held[0] * 1.1
+
+
+@pytest.mark.parametrize("ms", [-160, 160])
+def test_windows_on_one_side_alone_may_be_looked_at(ms):
+    """As many steps are kept before a centre as behind it, however the stream is cut."""
+    segmenter, found = Segmenter(Search(beside_ms=(ms,))), []
+    words = [tone(300, 0.3), silence(0.2), tone(900, 0.3), silence(0.2), tone(500, 0.3)]
+    sound = np.concatenate([silence(3.0), *words, silence(2.0)])
+    for start in range(0, len(sound), 1_280):
+        segmenter.hear(sound[start : start + 1_280])
+        for window in segmenter.windows():
+            if window.beside:
+                found.append(window)
+            else:
+                segmenter.look_beside(window)
+    assert found
+    for window in found:
+        start = window.centre + ms * 16 - 8_000
+        np.testing.assert_array_equal(window.clip, sound[start : start + 16_000])

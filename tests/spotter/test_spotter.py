@@ -17,6 +17,13 @@ def clips(rng):
     return [tone(pitch[word] * rng.uniform(0.9, 1.1), rng.uniform(0.4, 1.2)) for word in WORDS]
 
 
+def test_no_clips_have_no_vectors():
+    for spotter in (Spotter(), Spotter("logmel", "avg", "ncm")):
+        width = spotter.vectors([np.ones(16_000)]).shape[1]
+        assert spotter.vectors([]).shape == (0, width)
+    assert len(Spotter("logmel", "flat", "ncm").vectors([])) == 0
+
+
 def test_an_untaught_spotter_answers_none():
     assert Spotter(**PARTS).predict(tone(300)) == (None, None, {})
     assert Spotter().predict(tone(300)) == (None, None, {})

@@ -70,11 +70,12 @@ def info(model: Model, as_json: AsJson = False) -> None:
         if part.get("weights_sha256"):
             backbones += f"\n           weights {part['weights_sha256']}"
     poolings = " + ".join(registry.describe(part) for part in header["poolings"])
-    clips = "centred on their sound, one second each" if facts["align"] else "as they are"
+    clips = "cut around their sound" if facts["align"] else "as they are"
     if facts["augment"]:
         clips += "; taught with augmented copies"
     whitening = "statistics of other words" if facts["whitening"] else "none"
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
+    written = counted(header.get("generation", 0), "time")
     trace = "a share in what words have in common" if learner.keeps_trace else "nothing"
     out.print(
         f"clips      {clips}\n"
@@ -84,7 +85,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         f"learner    {registry.describe(header['learner'])}\n"
         f"state      {size.total:,} bytes: {size.fixed:,} fixed and {size.per_word:,} a word\n"
         f"keeps      {kept}, never a recording; of a forgotten word {trace}\n"
-        f"written    {header.get('generation')} times, last by tapword {header.get('version')}"
+        f"written    {written}, last by tapword {header.get('version')}"
     )
 
 

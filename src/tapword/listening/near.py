@@ -35,7 +35,7 @@ class NearMisses:
     """Observe a detector; give the best near miss of each second in which no word was said.
 
     A word is nearly said if its score is below its threshold by no more than the detector calls
-    close.
+    close. A detector that was reset wants a new one.
     """
 
     def __init__(self, detector: Detector):

@@ -118,7 +118,7 @@ class Segmenter:
             steps, (search.near_ms, search.apart_ms, search.apart_in_crowd_ms)
         )
         self._beside = [steps(ms) for ms in search.beside_ms]
-        self._farthest = max(self._beside, default=0)
+        self._farthest = max(map(abs, self._beside), default=0)
         self.flush_samples = WINDOW // 2 + (self._apart + 1) * HOP
         # Steps that are kept: what centring and a window beside a centre need, looked at late.
         self._kept = HALF + REACH + self._apart + 2 * self._farthest + 2

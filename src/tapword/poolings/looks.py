@@ -45,7 +45,7 @@ class Looks(Pooling):
     array([2., 1., 1.], dtype=float32)
     """
 
-    # Looks at a phrase lie evenly since.
+    # Since this one, looks at a phrase lie evenly.
     revision = 1
 
     places: tuple[float, ...] = (-0.02, -0.03, 0.28, 0.63, 0.83)

@@ -107,6 +107,8 @@ class Encoder:
 
         The number after the last is how many seconds such a clip is long: `split` takes it off.
         """
+        if not len(clips) and not any(pooling.needs_length for pooling in self.poolings):
+            return np.zeros((0, self.dim() + self.preparation.align), dtype=np.float32)
         augment = learning and self.preparation.augment
         blocks = [
             pool_audio(backbone, [poolings], clips, learning, augment)[0]

@@ -20,7 +20,7 @@ PLACED = (0.005, 0.02)
 # may bring others.
 REACH = (0.191, 0.0282)
 # A low score would have a rate without limit.
-MOST_ALARMS = 20.0
+MOST_LOG_RATE = 20.0
 
 # Of a word that nobody made hear more or less: the middle of a scale from 0 to 1, as Picovoice's.
 SENSITIVITY = 0.5
@@ -201,4 +201,4 @@ class Tail(NamedTuple):
         """How often a score is reached: what `threshold` undoes."""
         one_per_hour, fewer = self.reach
         rarity = (threshold - self.place - one_per_hour) / fewer
-        return math.exp(min(-rarity, MOST_ALARMS))
+        return math.exp(min(-rarity, MOST_LOG_RATE))

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from importlib import resources
@@ -56,12 +57,6 @@ class Whitening:
     sight
         Directions (r, D), int8, of any scale, in which the windows are seen, which are (n, r) then:
         see `narrowed`.
-
-    Attributes
-    ----------
-    blocks
-        Of each group, its blocks: which numbers of the vector, and the matrix (n, n) that whitens
-        them from the right.
     """
 
     def __init__(
@@ -97,17 +92,23 @@ class Whitening:
         for windows in (background, phrases):
             if windows is not None and (windows.shape[1:] != seen or len(windows) < LEAST_WINDOWS):
                 raise InputError("a whitening's windows do not fit its groups, or are too few")
-        self.blocks: list[list[tuple[slice, np.ndarray]]] = []
-        start = 0
-        for group in _groups(groups, block):
+        self._groups = [slice(group[0].start, group[-1].stop) for group in _groups(groups, block)]
+        self._scale = maps.astype(np.float32) if block == 1 else None
+
+    @functools.cached_property
+    def blocks(self) -> list[list[tuple[slice, np.ndarray]]]:
+        """Blocks of each group: which numbers, and the matrix (n, n) that whitens them."""
+        result, start = [], 0
+        for group in _groups(self.about["groups"], self.about["block"]):
             found = []
             for rows in group:
                 n = rows.stop - rows.start
                 matrix = np.zeros((n, n), dtype=np.float32)
-                matrix[np.triu_indices(n)] = maps[start : start + n * (n + 1) // 2]
+                matrix[np.triu_indices(n)] = self.maps[start : start + n * (n + 1) // 2]
                 start += n * (n + 1) // 2
                 found.append((rows, matrix))
-            self.blocks.append(found)
+            result.append(found)
+        return result
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -142,15 +143,14 @@ class Whitening:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Whiten vectors (n, D): every group has length 1 after it."""
-        centred = X - self.mean
-        result = np.empty_like(centred)
-        if self.about["block"] == 1:
-            np.multiply(centred, self.maps.astype(np.float32), out=result)
-        for group in self.blocks:
-            if self.about["block"] > 1:
-                for rows, matrix in group:
-                    result[:, rows] = centred[:, rows] @ matrix
-            whole = result[:, group[0][0].start : group[-1][0].stop]
+        result = X - self.mean
+        if self._scale is not None:
+            result *= self._scale
+        else:
+            for rows, matrix in itertools.chain.from_iterable(self.blocks):
+                result[:, rows] = result[:, rows] @ matrix
+        for group in self._groups:
+            whole = result[:, group]
             if self.roots:
                 np.copysign(np.sqrt(np.abs(whole)), whole, out=whole)
             whole /= np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), 1e-6)
