@@ -91,6 +91,15 @@ def test_later_samples_take_the_places_of_forgotten_ones_and_then_add(rng):
     np.testing.assert_allclose(learner.state()["means"][-1], new.mean(axis=0), rtol=1e-5)
 
 
+def test_a_single_place_is_taken_by_the_first_of_a_batch(rng):
+    learner, _ = taught("slda", rng)
+    learner.learn_one(rng.normal(size=DIM), "once")
+    learner.forget("once")
+    assert learner.statistics.forgotten == 1
+    learner.learn_many(rng.normal(size=(3, DIM)), ["new"] * 3)
+    assert (learner.statistics.n_scatter, learner.statistics.forgotten) == (4 * TAKES + 3, 0)
+
+
 def test_a_batch_takes_places_as_its_samples_one_by_one(rng):
     learners = []
     new = rng.normal(size=(2 * TAKES, DIM)).astype(np.float32)

@@ -614,26 +614,34 @@ def test_shares_of_any_stack_of_scores():
     ("spec", "offending"),
     [
         ("slda:eps=0", "0.0"),
+        ("slda:eps=1.5", "1.5"),
         ("slda:variant=other", "'other'"),
         ("slda:scatter=both", "'both'"),
         ("slda:prior=both", "'both'"),
         ("slda:covariance=both", "'both'"),
         ("cosine:prior=both", "'both'"),
         ("ridge:lam=0", "0.0"),
+        ("sqda:eps=0", "0.0"),
         ("sqda:eps=2", "2.0"),
         ("sqda:enough=-1", "-1"),
         ("sqda:variant=other", "'other'"),
         ("snb:var_smoothing=-1", "-1.0"),
+        ("snb:var_smoothing=inf", "inf"),
         ("snb:enough=-1", "-1"),
         ("snb:variant=other", "'other'"),
         ("snb:eps=nan", "nan"),
+        ("snb:eps=0", "0.0"),
+        ("snb:eps=1.5", "1.5"),
         ("cbcl:distance_threshold=-1", "-1.0"),
         ("cbcl:max_centroids=0", "0"),
+        ("cbcl:max_centroids=30001", "30001"),
         ("cbcl:topk=0", "0"),
         ("cbcl:variant=other", "'other'"),
         ("finetune:lr=0", "0.0"),
+        ("finetune:lr=inf", "inf"),
         ("finetune:momentum=1", "1.0"),
         ("finetune:weight_decay=-1", "-1.0"),
+        ("finetune:weight_decay=inf", "inf"),
         ("finetune:vocabulary=a+a", "'a', 'a'"),
         ("icarl:seed=-1", "-1"),
         ("icarl:buffer=0", "0"),
@@ -643,6 +651,23 @@ def test_shares_of_any_stack_of_scores():
 def test_arguments_that_make_no_sense_are_shown(spec, offending):
     with pytest.raises(InputError, match=f"{spec.split(':')[0]}.*{offending}"):
         registry.build("learners", spec)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("slda:eps=1", "sqda:eps=1", "snb:eps=1", "snb:var_smoothing=0"),
+        *("cbcl:distance_threshold=0", "cbcl:max_centroids=1", "icarl:buffer=1"),
+        *("finetune:momentum=0", "finetune:weight_decay=0"),
+    ],
+)
+def test_arguments_at_their_limits_work(rng, spec):
+    X, labels = draw(rng, n=30)
+    assert np.isfinite(taught(spec, X, labels).scores(X)).all()
+
+
+def test_a_learner_of_means_alone_keeps_no_trace():
+    assert not Ncm().keeps_trace and Slda(variant="reference", scatter="shared").keeps_trace
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,15 @@ def test_the_sketch_is_exact_while_rows_suffice(rng):
     np.testing.assert_allclose(made.rows.T @ made.rows, scatter_of(X, labels), rtol=1e-4, atol=1e-3)
 
 
+def test_the_sketch_shrinks_by_hand():
+    made = SketchStatistics(3, 1)
+    for e in np.diag([3.0, 1.0, 2.0]).astype(np.float32):
+        made._add_outer(0, e, 1.0)
+    # Two rows are full: what the second is long, squared, is taken off the first.
+    np.testing.assert_allclose(np.abs(made.rows), [[np.sqrt(8), 0, 0], [0, 0, 2]], atol=1e-6)
+    np.testing.assert_allclose(made.scatter, [9, 1, 4])
+
+
 @pytest.mark.parametrize("rank", [1, 3, 8])
 def test_the_sketch_keeps_the_bound_of_frequent_directions(rng, rank):
     X, labels = draw(rng, n=300, dim=30)
