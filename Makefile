@@ -47,7 +47,7 @@ mutants:
 	ln -sfn $(abspath ../shared) build/mutants/tree/shared
 	test -x build/mutants/venv/bin/mutmut || { $(PYTHON) -m venv build/mutants/venv && \
 	    build/mutants/venv/bin/pip install --quiet --editable '.[dev]' mutmut==3.8.0 pytest==8.4.2; }
-	cd build/mutants/tree && OMP_NUM_THREADS=1 nice ../venv/bin/mutmut run $(MUTANTS)
+	cd build/mutants/tree && OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=mutants nice ../venv/bin/mutmut run $(MUTANTS)
 	cd build/mutants/tree && ../venv/bin/mutmut results
 
 # The package as a user gets it: a wheel with what it asks for and nothing else, run from another folder.
