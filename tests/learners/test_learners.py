@@ -439,6 +439,19 @@ def test_cbcl_votes():
     np.testing.assert_array_equal(apart.state()["centroids"].ravel(), [0, 2.75])
 
 
+def test_cbcl_has_room_again_where_a_word_was_forgotten():
+    learner = Cbcl(distance_threshold=1, max_centroids=4)
+    learner.learn_many(np.array([[0.0], [10], [30], [50]]), ["a", "a", "a", "b"])
+    learner.forget("b")
+    learner.learn_one(np.array([90.0]), "c")
+    assert learner.state()["sizes"].tolist() == [3, 1]
+    # A full model is loaded like any other, and one more merges the closest two.
+    full = Cbcl(distance_threshold=1, max_centroids=4)
+    full.load_state(learner.words, learner.state())
+    full.learn_one(np.array([110.0]), "c")
+    assert full.state()["sizes"].tolist() == [2, 2]
+
+
 def test_cbcl_shares_are_the_votes():
     learner = Cbcl()
     np.testing.assert_allclose(learner.probabilities(np.array([3.0, 1.0])), [0.75, 0.25])
