@@ -447,7 +447,7 @@ def test_cbcl_has_room_again_where_a_word_was_forgotten():
     assert learner.state()["sizes"].tolist() == [3, 1]
     # A full model is loaded like any other, and one more merges the closest two.
     full = Cbcl(distance_threshold=1, max_centroids=4)
-    full.load_state(learner.words, learner.state())
+    full.load_state(learner.state(), learner.words)
     full.learn_one(np.array([110.0]), "c")
     assert full.state()["sizes"].tolist() == [2, 2]
 
