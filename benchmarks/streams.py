@@ -1,7 +1,7 @@
 """Words that are spliced into running speech, without a pause: how many are missed.
 
     python benchmarks/streams.py SPEECH_COMMANDS --negatives FILE ... --noise FILE ...
-        [--size small] [--snr 10] [--out FILE]
+        [--size small] [--snr 10] [--no-augment] [--out FILE]
 
 Models of five words are taught by a training clip of each of five speakers, or by all training
 clips, and listen at the thresholds as they come to all test clips of their words in the first of
@@ -47,12 +47,17 @@ def main() -> None:
     parser.add_argument("--noise", nargs="+", required=True, metavar="FILE")
     parser.add_argument("--size", default="small")
     parser.add_argument("--snr", type=float, default=10.0, metavar="DB")
+    parser.add_argument("--no-augment", action="store_true", help="teach clips without copies")
     parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
     dataset = registry.build("datasets", "speech_commands", root=options.speech_commands)
+    augment = False if options.no_augment else None
     rows = []
     for words in SETS:
-        few, all_clips = (taught(options.size, dataset, words, count) for count in (FEW, None))
+        few, all_clips = (
+            taught(Spotter(size=options.size, augment=augment), dataset, words, count)
+            for count in (FEW, None)
+        )
         noisy = {"noise": options.noise, "snr_db": options.snr}
         for spotter, around in ((few, {}), (few, noisy), (all_clips, {})):
             rows.append(listen(spotter, dataset, options.negatives[0], around))
@@ -62,9 +67,8 @@ def main() -> None:
         options.out.write_text(json.dumps(rows), encoding="utf-8")
 
 
-def taught(size: str, dataset: Dataset, words: str, speakers: int | None) -> Spotter:
+def taught(spotter: Spotter, dataset: Dataset, words: str, speakers: int | None) -> Spotter:
     """Teach a model words by one training clip of each of some speakers, or by all clips."""
-    spotter = Spotter(size=size)
     for word in words.split():
         clips = [clip for clip in dataset.clips("train") if clip.word == word]
         if speakers:
