@@ -17,6 +17,7 @@ from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError
 from tapword.research import evaluate
 from tapword.research.cache import Cache
+from tapword.research.datasets.speech_commands import WORDS as KNOWN
 from tapword.research.datasets.speech_commands import SpeechCommands
 from tapword.research.paper import (
     TABLES,
@@ -32,7 +33,7 @@ from tapword.research.paper import published as paper
 from tapword.research.paper.bench import Bench, Need, TooLarge
 from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
 from tapword.research.paper.context import Context
-from tapword.research.paper.run import Outcome
+from tapword.research.paper.run import Outcome, banner
 from tapword.research.records import Environment, Result
 from tests.conftest import shared, tone
 
@@ -141,6 +142,25 @@ def test_everything_at_once_shares_one_run(settings):
     assert outcome.banner[0].startswith("NOT THE PAPER'S DATA. Ours: speech_commands: 4 words")
     assert "24 training and 12 test clips" in outcome.banner[0]
     assert "NOT THE PAPER'S LANGUAGES" in outcome.banner[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "counts", "same"),
+    [
+        (KNOWN["v0.02"], (paper.N_TRAIN, paper.N_TEST), True),
+        (KNOWN["v0.02"], (paper.N_TRAIN, 12), False),
+        (KNOWN["v0.01"], (paper.N_TRAIN, paper.N_TEST), False),
+    ],
+)
+def test_the_papers_data_are_its_words_and_its_clips(
+    data, settings, monkeypatch, words, counts, same
+):
+    bench = Bench(SpeechCommands(root=str(data / "commands")), settings())
+    clips = dict(zip(("train", "test"), counts, strict=True))
+    monkeypatch.setattr(SpeechCommands, "words", sorted(words))
+    monkeypatch.setattr(SpeechCommands, "clips", lambda _, split: range(clips[split]))
+    assert ("the paper's data set" in banner(bench)) == same
+    assert banner(bench).startswith("NOT THE PAPER'S DATA.") != same
 
 
 def test_all_leaves_figure3_out_where_there_is_no_mswc(settings):
@@ -658,6 +678,10 @@ def test_command_prints_and_writes(data, run, tmp_path, monkeypatch):
     assert code == 0 and not error
     assert "NOT THE PAPER'S DATA" in output and "mean of 6" in output and "iSQRT-COV" in output
     stored = json.loads(target[0].read_text())
+    assert stored.keys() == {"banner", "config", "tables", "records", "environment"}
+    assert stored["config"].keys() >= {"table", "backbones", "lacking", "command"}
+    # One backbone is its own mean.
+    assert [group["title"] for group in stored["tables"][0]["tables"][0]["groups"]] == ["logmel"]
     assert stored["tables"][0]["name"] == "table3"
     assert len(stored["records"][0]["results"]) == 12
     assert target[1].read_text().startswith("<!DOCTYPE html>")

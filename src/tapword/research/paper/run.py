@@ -91,9 +91,9 @@ def reproduce(table: str, settings: Settings) -> Outcome:
     for backbone in found.usable:
         bench.run(backbone, needs)
     tables = [TABLES[name].reproduce(name, context) for name in wanted]
-    banner = [_banner(bench)] if dataset else []
+    said = [banner(bench)] if dataset else []
     if micro:
-        banner.append(figure3.banner(micro))
+        said.append(figure3.banner(micro))
     config = {
         "table": table,
         **(bench.facts() if dataset else {}),
@@ -101,7 +101,7 @@ def reproduce(table: str, settings: Settings) -> Outcome:
         "learners": "right rules (--exact)" if settings.exact else "as the paper's code",
     }
     return Outcome(
-        banner=banner + (absent if table == ALL else []),
+        banner=said + (absent if table == ALL else []),
         config=config,
         lacking=found.lacking,
         tables=tables,
@@ -117,7 +117,7 @@ def check(table: str) -> list[str]:
     return list(TABLES) if table == ALL else [table]
 
 
-def _banner(bench: Bench) -> str:
+def banner(bench: Bench) -> str:
     """Say above everything which data ours are from."""
     dataset, words = bench.dataset, bench.dataset.words
     n_train, n_test = len(dataset.clips("train")), len(dataset.clips("test"))
