@@ -92,7 +92,7 @@ class Whitening:
         for windows in (background, phrases):
             if windows is not None and (windows.shape[1:] != seen or len(windows) < LEAST_WINDOWS):
                 raise InputError("a whitening's windows do not fit its groups, or are too few")
-        self._groups = [slice(group[0].start, group[-1].stop) for group in _groups(groups, block)]
+        self._spans = [slice(group[0].start, group[-1].stop) for group in _groups(groups, block)]
         self._scale = maps.astype(np.float32) if block == 1 else None
 
     @functools.cached_property
@@ -149,7 +149,7 @@ class Whitening:
         else:
             for rows, matrix in itertools.chain.from_iterable(self.blocks):
                 result[:, rows] = result[:, rows] @ matrix
-        for group in self._groups:
+        for group in self._spans:
             whole = result[:, group]
             if self.roots:
                 np.copysign(np.sqrt(np.abs(whole)), whole, out=whole)
