@@ -279,23 +279,34 @@ def test_histories_are_bounded(taught):
     assert taught.histories.of("") is not taught.histories.of("")
 
 
+def next_history(line, before):
+    """What a page can undo now; the watch on the model's file may tell once more what it was."""
+    for _ in range(3):
+        found = line.receive_json()["history"]
+        if found != before:
+            break
+    return found
+
+
 def test_over_the_line_and_by_requests(client, path):
     with client.websocket_connect(f"{LIVE}?page=one", headers=HOME) as line:
-        assert line.receive_json()["history"] == {"undo": None, "takes": []}
+        nothing = line.receive_json()["history"]
+        assert nothing == {"undo": None, "takes": []}
         sound = spoken(tone(300, 0.5))
         kept = client.post("/api/learn", content=sound, params=PAGE | {"word": "lamp"}).json()
         assert kept["take"] == 1 and kept["warnings"] == []
         wanted = {"kind": "teach", "word": "lamp"}
         takes = [{"id": 1, "word": "lamp", "negative": False}]
-        assert line.receive_json()["history"] == {"undo": wanted, "takes": takes}
+        taught = next_history(line, nothing)
+        assert taught == {"undo": wanted, "takes": takes}
         learn(client, "music", 1200)
-        assert line.receive_json()["history"]["undo"] == wanted
+        assert line.receive_json()["history"] == taught
         removed = client.post("/api/remove", json={"take": 1}, params=PAGE).json()
         assert words_of(removed) == {"music": 1}
-        told = line.receive_json()["history"]
+        told = next_history(line, taught)
         assert told == {"undo": {"kind": "remove", "word": "lamp"}, "takes": []}
         assert words_of(client.post("/api/undo", params=PAGE).json()) == {"music": 1, "lamp": 1}
-        assert line.receive_json()["history"]["takes"] == takes
+        assert next_history(line, told)["takes"] == takes
     # A page that lost its line finds what it changed.
     with client.websocket_connect(f"{LIVE}?page=one", headers=HOME) as line:
         assert line.receive_json()["history"] == {"undo": wanted, "takes": takes}
