@@ -64,7 +64,7 @@ def test_strength_is_the_oracle_approximating_shrinkage():
     np.testing.assert_allclose(learner.scores(X), given.scores(X), atol=0.01)
 
 
-@pytest.mark.parametrize(("n", "dim", "capped"), [(60, 10, False), (40, 4, True)])
+@pytest.mark.parametrize(("n", "dim", "capped"), [(60, 10, False), (40, 4, True), (2, 4, False)])
 def test_strength_is_four_times_the_published_shrinkage(n, dim, capped):
     """By the formula of Chen et al., its 2 / D terms included; nine tenths at most."""
     rng = np.random.default_rng(0)
