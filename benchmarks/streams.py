@@ -26,6 +26,7 @@ from tapword.audio import align, files
 from tapword.listening.calibration import calibrate
 from tapword.research.datasets.base import Dataset
 from tapword.research.stream_eval import evaluate_stream
+from tapword.spotter.thresholds import SENSITIVITY
 
 SETS = (
     "marvin sheila bird house wow",
@@ -119,7 +120,7 @@ def sensitivities(spotter: Spotter, dataset: Dataset, negative: str) -> list[dic
             row = listen(spotter, dataset, half, {})
             kept = ("spoken", "missed", "missed_ci", "false_alarms")
             rows.append({"sensitivity": value or "calibrated"} | {key: row[key] for key in kept})
-    spotter.set_sensitivity(0.5)
+    spotter.set_sensitivity(SENSITIVITY)
     return rows
 
 

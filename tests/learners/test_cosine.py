@@ -67,6 +67,26 @@ def test_scores_are_those_of_the_formula(rng, prior, covariance, words):
 
 
 @priors
+def test_small_numbers_and_single_samples_follow_the_formula(rng, prior):
+    """Vectors that vary by less than 1, near each other, and words of one sample."""
+    X, labels = draw(rng, n=12, words=4)
+    X, labels = 0.005 * np.vstack([X, X[:1]]), np.append(labels, 4)
+    learner = taught(make(prior, "full"), X, labels)
+    wanted = oracle(X, labels, prior, "full", order_of(learner), X)
+    np.testing.assert_allclose(learner.scores(X), wanted, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_directions_are_the_means_at_length_one():
+    learner = Cosine()
+    learner.learn_many(np.array([[3e-3, 0.0], [0.0, 50.0], [0.0, 0.0]]), ["a", "b", "c"])
+    assert learner.directions().tolist() == [[1, 0], [0, 1], [0, 0]]
+    assert learner.directions() is learner.directions()
+    learner.learn_one(np.array([5e-3, 8e-3]), "a")
+    np.testing.assert_allclose(learner.directions()[0], [0.5**0.5] * 2, rtol=1e-6)
+    assert learner.directions().dtype == np.float32
+
+
+@priors
 def test_a_sketch_is_exact_until_its_rows_are_full(rng, prior):
     """Three words and 11 samples leave 8 residual rows, as many as a rank of 4 holds."""
     X, labels = draw(rng, n=12)

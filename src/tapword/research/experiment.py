@@ -127,8 +127,8 @@ def fit_whitenings(
         about = vector_kind(backbone, pooling, preparation.align)
         about |= {"source": source, "dataset": describe(dataset)}
         groups = group_lengths(backbone, pooling)
-        known = filter(None, [shipped(backbone.name)])
-        like = choose(list(known), backbone, pooling, preparation.align)
-        make = Whitening.scale if like is not None and like.roots else Whitening.fit
+        known = shipped(backbone.name)
+        like = choose([known], backbone, pooling, preparation.align) if known else None
+        make = Whitening.scale if like and like.roots else Whitening.fit
         whitenings.append(make(found.vectors, found.words, groups, about))
     return whitenings
