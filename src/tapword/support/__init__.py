@@ -1,0 +1,1 @@
+"""Files, downloads and text: what every other package may use."""
