@@ -19,7 +19,7 @@ WORDS = [f"word{number}" for number in range(8)]
 SPEAKERS = [f"person{number}" for number in range(10)]
 
 
-def decide(takes=4, people=SPEAKERS, words=WORDS):
+def said(takes=4, people=SPEAKERS, words=WORDS):
     """Words and speakers of clips: everybody says every word so many times."""
     every = [(word, person) for word in words for person in people for _ in range(takes)]
     return [word for word, _ in every], [person for _, person in every]
@@ -27,7 +27,7 @@ def decide(takes=4, people=SPEAKERS, words=WORDS):
 
 def voiced(rng, voice=0.0, spread=0.2, takes=4):
     """Clips whose vectors hold the word, so much of the speaker, and noise."""
-    words, speakers = decide(takes)
+    words, speakers = said(takes)
     X = np.hstack([_one_hot(words), voice * _one_hot(speakers)])
     X = (X + spread * rng.standard_normal(X.shape)).astype(np.float32)
     return Split(X, words, X, words, speakers)
@@ -39,7 +39,7 @@ def _one_hot(names):
 
 
 def test_own_draws_teach_and_ask_one_person():
-    words, speakers = map(np.array, decide())
+    words, speakers = map(np.array, said())
     asked = set()
     for seed in range(len(SPEAKERS)):
         draw = People(words, speakers).own(3, 2, seed)
@@ -58,7 +58,7 @@ def test_own_draws_teach_and_ask_one_person():
 
 
 def test_draws_of_others_never_ask_who_was_taught():
-    words, speakers = map(np.array, decide())
+    words, speakers = map(np.array, said())
     for seed in range(10):
         draw = People(words, speakers).others(3, 4, seed)
         assert draw.person is None and not len(draw.owner)
@@ -74,19 +74,19 @@ def test_draws_of_others_never_ask_who_was_taught():
 
 
 def test_people_are_taught_twice_only_where_there_are_too_few():
-    words, speakers = map(np.array, decide(people=SPEAKERS[:3]))
+    words, speakers = map(np.array, said(people=SPEAKERS[:3]))
     words = np.append(words, ["word0", "word1", "word2"])
     speakers = np.append(speakers, ["rare"] * 3)
     # "rare" says three words once, the others twelve times in all.
     draw = People(words, speakers).others(1, 2, 0)
     assert len(set(speakers[draw.taught])) == 2
-    everybody = People(*decide(people=SPEAKERS[:2], takes=3))
+    everybody = People(*said(people=SPEAKERS[:2], takes=3))
     with pytest.raises(InputError, match="2 of 2 speakers are taught"):
         everybody.others(1, 3, 0)
 
 
 def test_seeds_fix_draws_and_impostors_are_bounded():
-    people = People(*decide(takes=100))
+    people = People(*said(takes=100))
     one, again, other = (people.others(3, 5, seed) for seed in (1, 1, 2))
     assert one.taught.tolist() == again.taught.tolist() != other.taught.tolist()
     assert one.others.tolist() == again.others.tolist() and len(one.others) == IMPOSTORS
