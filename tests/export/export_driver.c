@@ -53,7 +53,7 @@ static void give_scores(const float vector[TAPWORD_DIM], size_t length)
     give_number(tapword_decide(&model, scores, 1));
 }
 
-#if TAPWORD_LISTEN
+#if TAPWORD_HAS_LISTENER
 static tapword_listener listener;
 
 /* What a call returned: errors as they are, each event behind a 1. */
@@ -78,7 +78,7 @@ static void listen(const float *audio, size_t n, size_t chunk, size_t room)
     size_t start;
     for (start = 0; start < n; start += chunk) {
         size_t size = n - start < chunk ? n - start : chunk;
-        give_events(tapword_listen(&model, &listener, audio + start, size, events, room), events);
+        give_events(tapword_listener_push(&model, &listener, audio + start, size, events, room), events);
     }
 }
 #endif
@@ -102,30 +102,30 @@ int main(void)
             give_number((long)clip.start);
             give_number((long)clip.length);
             break;
-#if TAPWORD_INSIDE
+#if TAPWORD_HAS_BACKBONE
         case 'h': /* samples to vector */
             n = take_count();
             length = 0;
-            give_number(tapword_hear(&model, take(n), n, vector, &length));
+            give_number(tapword_encode(&model, take(n), n, vector, &length));
             give_number((long)length);
             give(vector, sizeof vector);
             break;
         case 'w': /* samples to scores and decisions */
             n = take_count();
             length = 0;
-            if (tapword_hear(&model, take(n), n, vector, &length) == 0) {
+            if (tapword_encode(&model, take(n), n, vector, &length) == 0) {
                 give_scores(vector, length);
             }
             break;
 #endif
-#if TAPWORD_EAR
+#if TAPWORD_HAS_EAR
         case 'e': /* a stream, hop by hop */
             n = take_count() / TAPWORD_EAR_HOP;
             audio = take(n * TAPWORD_EAR_HOP);
-            tapword_ear_start(&model.work.hearing.ear);
+            tapword_ear_start(&model.work.encoding.ear);
             for (b = 0; b < n; b++) {
                 float frame[TAPWORD_FRAME];
-                tapword_ear_hear(&model.work.hearing.ear, audio + b * TAPWORD_EAR_HOP, frame);
+                tapword_ear_push(&model.work.encoding.ear, audio + b * TAPWORD_EAR_HOP, frame);
                 give(frame, sizeof frame);
             }
             break;
@@ -141,9 +141,9 @@ int main(void)
             }
             break;
 #endif
-#if TAPWORD_LISTEN
+#if TAPWORD_HAS_LISTENER
         case 'B': /* begin to listen */
-            tapword_listen_start(&listener);
+            tapword_listener_start(&listener);
             break;
         case 'P': /* listen to pieces of a stream: their size, room for events, the samples */
             b = take_count();
@@ -155,13 +155,13 @@ int main(void)
             give_number(0);
             break;
         case 'G': /* a gap */
-            tapword_listen_gap(&listener, take_count());
+            tapword_listener_gap(&listener, take_count());
             break;
         case 'F': /* the end of a stream */
             length = take_count();
             {
                 static tapword_event events[100];
-                give_events(tapword_listen_end(&model, &listener, events, length), events);
+                give_events(tapword_listener_flush(&model, &listener, events, length), events);
             }
             give_number(0);
             break;
@@ -184,7 +184,7 @@ int main(void)
         case 'f': /* forget */
             give_number(tapword_forget(&model, take_word()));
             break;
-#if TAPWORD_INSIDE
+#if TAPWORD_HAS_BACKBONE
         case 't': /* teach */
             n = take_count();
             audio = take(n);
@@ -217,7 +217,7 @@ int main(void)
                 size_t i;
                 tapword_copy_start(&copy, b, audio, n, clip);
                 for (i = 0; i < n + 5; i++) {
-                    float sample = tapword_copied(&copy, audio, n, clip, i);
+                    float sample = tapword_copy_sample(&copy, audio, n, clip, i);
                     give(&sample, sizeof sample);
                 }
             }
@@ -251,7 +251,7 @@ int main(void)
                 free(bytes);
             }
             break;
-#if TAPWORD_APART
+#if TAPWORD_SEPARATE_WEIGHTS
         case 'W': /* the file of weights, which stays where it is */
         case 'U': /* the same, at no multiple of 8 */
             n = take_count();
@@ -260,7 +260,7 @@ int main(void)
                 if (bytes == NULL || fread(file, 1, n, stdin) != n) {
                     exit(6);
                 }
-                give_number(tapword_weights(file, n));
+                give_number(tapword_set_weights(file, n));
             }
             break;
 #endif
