@@ -388,8 +388,12 @@ def _teaching() -> dict[str, Any]:
     settings |= {f"ISSUE_{code.upper()}": number for number, code in enumerate(MESSAGES, 1)}
     return settings | {
         "ISSUES": ", ".join(map(quote, MESSAGES)),
-        "LESSON_TAKES": teaching.LATEST,
-        "LESSON_FEWEST": teaching.FEWEST,
-        "LESSON_CLOSE_SHARE": teaching.CLOSE_SHARE,
+        "OTHER_S": teaching.OTHER_S,
+        "PAUSE_S": teaching.PAUSE_S,
         "UNLIKE_SCORE": f"{teaching.UNLIKE_SCORE}f",
+        "LESSON_TAKES": teaching.LATEST,
+        "LESSON_FOLDS": teaching.FOLDS,
+        "LESSON_MIN_TAKES": teaching.FEWEST,
+        "LESSON_CLOSE": teaching.CLOSE_SHARE,
+        "LESSON_CONFUSED": teaching.STILL_SHARE,
     }

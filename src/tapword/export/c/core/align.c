@@ -81,8 +81,9 @@ static double tapword_quiet(tapword *t, size_t steps)
     return power[tenth];
 }
 
-/* First step of the loudest sound, and its last. */
-static void tapword_extent(tapword *t, size_t steps, size_t *first, size_t *last)
+/* First step of the loudest sound, and its last. Returns the power from which a step is not silent;
+   `loud` becomes the highest. */
+static double tapword_extent(tapword *t, size_t steps, size_t *first, size_t *last, double *loud)
 {
     size_t step, loudest = 0;
     double most = 0.0, least, quiet = TAPWORD_ABOVE * tapword_quiet(t, steps);
@@ -105,7 +106,34 @@ static void tapword_extent(tapword *t, size_t steps, size_t *first, size_t *last
             *last = step;
         }
     }
+    *loud = most;
+    return least;
 }
+
+#if TAPWORD_HAS_LESSON
+/* Of a recording that tapword_cut was given: seconds of loud sound outside of the loudest, and of the
+   longest pause inside. */
+TAPWORD_PRIVATE void tapword_other_sound(tapword *t, size_t n, double *other_s, double *pause_s)
+{
+    const double step_s = (double)TAPWORD_HOP / TAPWORD_SAMPLE_RATE;
+    size_t steps = (n + TAPWORD_HOP - 1) / TAPWORD_HOP, first, last, step, before, other = 0;
+    size_t pause = 0;
+    double most, least = tapword_extent(t, steps, &first, &last, &most);
+    for (step = 0, before = first; step < steps; step++) {
+        double power = tapword_power(t, step, steps);
+        if (step >= first && step <= last) {
+            if (power >= least) {
+                pause = step - before > pause + 1 ? step - before - 1 : pause;
+                before = step;
+            }
+        } else {
+            other += power >= least && power >= TAPWORD_LEAST * most;
+        }
+    }
+    *other_s = (double)other * step_s;
+    *pause_s = (double)pause * step_s;
+}
+#endif
 #endif
 
 /* Whether there is sound, and all of it is numbers that are no larger than samples are. */
@@ -121,6 +149,7 @@ int tapword_cut(tapword *t, const float *audio, size_t n, tapword_clip *clip)
 {
 #if TAPWORD_ALIGN
     size_t steps = (n + TAPWORD_HOP - 1) / TAPWORD_HOP, step, first, last, middle, i;
+    double most;
     if (steps > TAPWORD_MAX_STEPS || !tapword_is_audio(audio, n)) {
         return TAPWORD_BAD_AUDIO;
     }
@@ -133,7 +162,7 @@ int tapword_cut(tapword *t, const float *audio, size_t n, tapword_clip *clip)
         t->work.sums[0][step + 1] = t->work.sums[0][step] + energy;
         t->work.sums[1][step + 1] = t->work.sums[1][step] + energy * ((double)step + 0.5);
     }
-    tapword_extent(t, steps, &first, &last);
+    tapword_extent(t, steps, &first, &last, &most);
     first *= TAPWORD_HOP;
     last = (last + 1) * TAPWORD_HOP < n ? (last + 1) * TAPWORD_HOP : n;
     if (last - first > TAPWORD_MAX_SOUND) {

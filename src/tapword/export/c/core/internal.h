@@ -47,6 +47,10 @@ static inline float tapword_half(uint16_t half)
 TAPWORD_PRIVATE float tapword_sample(const float *audio, size_t n, tapword_clip clip,
                                      ptrdiff_t place);
 
+#if TAPWORD_ALIGN && TAPWORD_HAS_LESSON
+TAPWORD_PRIVATE void tapword_other_sound(tapword *t, size_t n, double *other_s, double *pause_s);
+#endif
+
 /* mel.c */
 TAPWORD_PRIVATE void tapword_mel(float *re, float *im, float mel[TAPWORD_BANDS]);
 
@@ -112,6 +116,20 @@ TAPWORD_PRIVATE void tapword_pool_copy(tapword *t, const float *audio, size_t n,
 #if TAPWORD_COHORT
 TAPWORD_PRIVATE int tapword_is_noise(const float vector[TAPWORD_DIM]);
 #endif
+#endif
+
+#if TAPWORD_HAS_BACKBONE
+/* teach.c */
+TAPWORD_PRIVATE void tapword_add_copies(tapword *t, const float *audio, size_t n,
+                                        tapword_clip clip);
+#endif
+
+#if TAPWORD_HAS_LESSON
+/* How the takes of a lesson compare with another word: when that came up first, how many would count
+   as it without their own word, are nearer to it, or both. */
+typedef struct {
+    size_t order, counting, nearer, taken;
+} tapword_likeness;
 #endif
 
 /* words.c */

@@ -301,6 +301,11 @@ void tapword_listener_gap(tapword_listener *l, uint32_t samples);
 /* Define TAPWORD_TEACHING before the first include, the same in every file, for teaching by voice:
    an end-pointer, and checks on a take before it is taught. Codes of issues are TAPWORD_ISSUE_...,
    the same as in Python. */
+#if defined TAPWORD_TEACHING && TAPWORD_HAS_BACKBONE && TAPWORD_COHORT
+#define TAPWORD_HAS_LESSON 1
+#else
+#define TAPWORD_HAS_LESSON 0
+#endif
 #ifdef TAPWORD_TEACHING
 
 /* Name of an issue's code, such as "cut_off"; "" for 0. */
@@ -316,15 +321,17 @@ const char *tapword_issue_name(int code);
 #define TAPWORD_ENDPOINT_OVER 2     /* silence followed, or it is longer than a word */
 #define TAPWORD_ENDPOINT_NOBODY 3   /* nobody spoke for TAPWORD_ENDPOINT_WAIT_S */
 
+/* The longest recording. */
+#define TAPWORD_ENDPOINT_SAMPLES (TAPWORD_ENDPOINT_FRAMES * TAPWORD_ENDPOINT_HOP)
+
 /* A recording of one word, as it is made; the samples are not kept. */
 typedef struct {
     double turn[2][TAPWORD_ENDPOINT_FFT / 2], window[TAPWORD_ENDPOINT_FRAME], window_power;
     double taper[TAPWORD_ENDPOINT_FRAME], wave[2][TAPWORD_ENDPOINT_FFT];
     double levels[TAPWORD_ENDPOINT_FRAMES], sorted[TAPWORD_ENDPOINT_FRAMES];
+    uint32_t filled, frames, n_spans, spans[TAPWORD_ENDPOINT_FRAMES][2]; /* speech, in frames */
     float samples[TAPWORD_ENDPOINT_FRAME];
-    float voicing[TAPWORD_ENDPOINT_FRAMES];
-    uint32_t filled, frames;
-    uint32_t spans[TAPWORD_ENDPOINT_FRAMES][2], n_spans; /* segments of speech, in frames */
+    uint8_t voiced[TAPWORD_ENDPOINT_FRAMES];
 } tapword_endpointer;
 
 /* What was found in a recording of one word. */
@@ -344,29 +351,41 @@ int tapword_endpointer_push(tapword_endpointer *e, const float *audio, size_t n)
    Returns 0 or TAPWORD_BAD_AUDIO. */
 int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword_take *take);
 
-/* An issue with a take: its code, 0 if there is none, and the number of the other word, if any. */
+#if TAPWORD_HAS_LESSON
+/* An issue: its code, and the number of the other word or TAPWORD_UNKNOWN. */
 typedef struct {
     int code, other;
 } tapword_issue;
 
-/* Takes of one word, taught one after the other, and the model before the first of them. */
+/* Issues of one clip. */
+#define TAPWORD_MAX_ISSUES 3
+
+/* Takes of one word that are taught one after the other, and the model before the first. */
 typedef struct {
     tapword before, trial;
-    char word[TAPWORD_NAME_BYTES];
+    char word[TAPWORD_NAME_BYTES], checked_word[TAPWORD_NAME_BYTES];
+    size_t length, lengths[TAPWORD_LESSON_TAKES]; /* of the clip that was checked, and of takes */
+    float vector[TAPWORD_DIM], vectors[TAPWORD_LESSON_TAKES][TAPWORD_DIM];
     uint32_t takes;
-    size_t length, lengths[TAPWORD_LESSON_TAKES];
-    float vectors[TAPWORD_LESSON_TAKES][TAPWORD_DIM];
+    uint8_t other_word, others[TAPWORD_LESSON_TAKES]; /* whether it sounded like another word */
 } tapword_lesson;
 
-/* Check a take of a word before it is taught: it may contain only noise, sound like another word, or
-   unlike the word's other takes. Returns 0, or an error. */
-int tapword_check(tapword *t, const float *audio, size_t n, const char *word, tapword_issue *issue);
-
-/* Start a lesson; then add each take before it is taught, after tapword_check. `issue` says whether
-   the word sounds like another. A take of another word starts a new lesson. Returns 0. */
 void tapword_lesson_start(tapword_lesson *lesson);
-int tapword_lesson_add(tapword_lesson *lesson, const tapword *t, const char *word,
-                       tapword_issue *issue);
+
+/* Check a clip of a word before it is taught: whether it contains only noise, sounds like another
+   word, or unlike the word's other takes. If it is not a take but a file, whether it contains more
+   than one word or a long pause, instead of the last.
+   Returns the number of issues. */
+int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio, size_t n,
+                         const char *word, int take, tapword_issue issues[TAPWORD_MAX_ISSUES]);
+
+/* Add the clip that was checked last, before it is taught, and compare the latest clips of its word
+   with the other words: whether they are close, or some clips sound like another. A clip of another
+   word starts a new lesson.
+   Returns the number of issues. */
+int tapword_lesson_add(tapword_lesson *lesson, const tapword *t,
+                       tapword_issue issues[TAPWORD_LESSON_TAKES]);
+#endif
 #endif
 
 #ifdef __cplusplus

@@ -197,7 +197,11 @@
 #define TAPWORD_ISSUE_CLOSE_WORD 16
 #define TAPWORD_ISSUE_CASE_VARIANT 17
 #define TAPWORD_ISSUES "no_speech", "too_long", "several_words", "clipped", "cut_off", "too_quiet", "noisy", "too_short", "sound_lost", "noise", "more_than_one_word", "long_pause", "same_recording", "other_word", "unlike", "close_word", "case_variant"
-#define TAPWORD_LESSON_TAKES 5
-#define TAPWORD_LESSON_FEWEST 3
-#define TAPWORD_LESSON_CLOSE_SHARE 0.8
+#define TAPWORD_OTHER_S 0.15
+#define TAPWORD_PAUSE_S 0.35
 #define TAPWORD_UNLIKE_SCORE 0.2f
+#define TAPWORD_LESSON_TAKES 5
+#define TAPWORD_LESSON_FOLDS 3
+#define TAPWORD_LESSON_MIN_TAKES 3
+#define TAPWORD_LESSON_CLOSE 0.8
+#define TAPWORD_LESSON_CONFUSED 0.2

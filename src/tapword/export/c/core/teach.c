@@ -2,7 +2,7 @@
 #include "internal.h"
 
 #if TAPWORD_HAS_BACKBONE
-/* Hear a clip into t->vector, and pool it for learning into t->taught. */
+/* Encode a clip into t->vector, and pool it into t->taught. */
 static int tapword_encode_clip(tapword *t, const float *audio, size_t n, tapword_clip *clip)
 {
     int error = tapword_cut(t, audio, n, clip);
@@ -18,9 +18,8 @@ static int tapword_encode_clip(tapword *t, const float *audio, size_t n, tapword
     return 0;
 }
 
-/* Learn a clip that was heard: the mean of it and its copies. */
-static int tapword_learn_clip(tapword *t, const float *audio, size_t n, tapword_clip clip,
-                              const char *word)
+/* Make the vector of a clip that was pooled into t->taught: the mean of it and its copies. */
+TAPWORD_PRIVATE void tapword_add_copies(tapword *t, const float *audio, size_t n, tapword_clip clip)
 {
     size_t copy, d;
     for (copy = 1; copy <= TAPWORD_COPIES; copy++) {
@@ -33,6 +32,13 @@ static int tapword_learn_clip(tapword *t, const float *audio, size_t n, tapword_
         t->taught[d] /= (float)(TAPWORD_COPIES + 1);
     }
     tapword_whiten(t->taught);
+}
+
+/* Learn a clip that was encoded. */
+static int tapword_learn_clip(tapword *t, const float *audio, size_t n, tapword_clip clip,
+                              const char *word)
+{
+    tapword_add_copies(t, audio, n, clip);
     return tapword_learn_vector(t, t->taught, clip.length, word);
 }
 
