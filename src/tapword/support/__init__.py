@@ -1,1 +1,1 @@
-"""Files, downloads and text: what every other package may use."""
+"""What several packages share: files, downloads, intervals, text."""
