@@ -23,7 +23,7 @@ from tapword.audio import files
 from tapword.listening.segmenter import Segmenter
 from tapword.research.datasets.base import Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded
-from tapword.spotter.thresholds import said
+from tapword.spotter.thresholds import decide
 
 # Words of Speech Commands that are not said in calls and orders every minute.
 RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
@@ -203,7 +203,7 @@ def misses(model: Spotter, clips: Clips, rows: np.ndarray | list[int]) -> float:
 def accepted(model: Spotter, encoded: Encoded) -> np.ndarray:
     """Whether clips are taken for a word, (n,)."""
     thresholds, found = model.thresholds(), model.score_encoded(encoded)
-    return np.array([said(scores, thresholds) is not None for scores in found])
+    return np.array([decide(scores, thresholds) is not None for scores in found])
 
 
 def encode(spotter: Spotter, name: str, root: str) -> Clips:

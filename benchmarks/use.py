@@ -35,7 +35,7 @@ from thresholds import RARE, windows
 from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.research.datasets.base import Dataset
-from tapword.spotter.background import measured, shift
+from tapword.spotter.cohort import measured, shift
 from tapword.spotter.encoder import Encoded
 
 # Words a model, models drawn of each kind, clips a word that are there to be taught.
@@ -48,7 +48,7 @@ FIGURES = ("missed", "likest_let_in", "others_let_in", "alarms_an_hour")
 
 
 class Sounds(NamedTuple):
-    """Vectors (n, D), what the background takes off their scores (n,), and which are noise (n,)."""
+    """Vectors (n, D), what the cohort takes off their scores (n,), and which are noise (n,)."""
 
     vectors: np.ndarray
     level: np.ndarray
@@ -312,10 +312,10 @@ def encode(
 
 
 def as_sounds(spotter: Spotter, encoded: Encoded) -> Sounds:
-    """Measure vectors against the background, once for all models."""
-    background = spotter.encoder.background
-    assert background is not None
-    level = background.level(encoded.vectors, encoded.seconds)
+    """Measure vectors against the cohort, once for all models."""
+    cohort = spotter.encoder.cohort
+    assert cohort is not None
+    level = cohort.level(encoded.vectors, encoded.seconds)
     return Sounds(encoded.vectors, level, spotter.encoder.is_noise(encoded.vectors))
 
 

@@ -239,7 +239,7 @@ def pair():
         own, vectors = np.split(vectors, [sum(groups)], axis=1)
         about = vector_kind(backbone, pooling, True) | {"source": "these tests"}
         whitenings.append(Whitening.fit(own, words, groups, about))
-        whitenings[-1].keep_background(own)
+        whitenings[-1].keep_cohort(own)
     made = Spotter(
         parts.backbones,
         parts.encoder.poolings,
