@@ -215,6 +215,13 @@ class SortsRows(Ncm):
         super().load_state(state, words, negatives)
 
 
+class LongDirections(Ncm):
+    supports_thresholds = True
+
+    def directions(self):
+        return self.statistics.means
+
+
 class WrongWidth(Logmel):
     dims = (33,)
 
