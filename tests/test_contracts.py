@@ -18,7 +18,7 @@ from tapword.errors import InputError, MissingExtra, ModelFileError
 from tapword.learners.base import Row
 from tapword.learners.ncm import Ncm
 from tapword.learners.statistics_learner import StatisticsLearner
-from tapword.spotter.background import unit
+from tapword.spotter.cohort import unit
 from tapword.spotter.spotter import Spotter
 from tests import broken_parts
 from tests.conftest import tone
