@@ -27,6 +27,7 @@ from tapword.research.cluster import (
     ENGINES,
     NETWORK,
     Cluster,
+    ClusterSession,
     Tasks,
     connect,
     encode,
@@ -39,7 +40,7 @@ from tapword.research.cluster import (
 from tapword.research.datasets.folder import Folder
 from tapword.research.evaluate import evaluate
 from tapword.spotter import store
-from tapword.spotter.encoder import group_lengths
+from tapword.spotter.encoder import Encoded, group_lengths
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, vector_kind
 
@@ -80,11 +81,11 @@ def taught():
     encoder = Spotter(*PARTS, align=True)
     paths = [path for path, _ in clips]
     batches = range(0, len(clips), CLIPS_AT_ONCE)
-    vectors = [encoder.vectors(paths[i : i + CLIPS_AT_ONCE], learning=True) for i in batches]
+    encoded = [encoder.encode(paths[i : i + CLIPS_AT_ONCE], learning=True) for i in batches]
 
     def teach(learner):
         spotter = Spotter(*PARTS, learner, align=True)
-        spotter.learn_vectors(np.concatenate(vectors), [word for _, word in clips])
+        spotter.learn_encoded(Encoded.concatenate(encoded), [word for _, word in clips])
         return spotter
 
     return clips, teach
@@ -102,8 +103,9 @@ def taught_here(spotter, clips):
 
 
 def taught_there(cluster, spotter, clips, **options):
-    with cluster.listen(spotter, clips, **options) as lesson:
-        lesson.teach(spotter)
+    session = ClusterSession(spotter, cluster=cluster)
+    session.check_files(clips, **options)
+    session.teach(spotter)
     return spotter
 
 
@@ -162,9 +164,9 @@ def test_statistics_and_labels_are_those_of_one_machine(cluster, taught):
     here = teach("ridge")
     there = taught_there(cluster, Spotter(*PARTS, "ridge", align=True), clips)
     assert_same(here, there)
-    vectors = here.vectors([path for path, _ in clips[::5]])
-    answers = here.predict_vectors(vectors)
-    assert [a.word for a in there.predict_vectors(vectors)] == [a.word for a in answers]
+    encoded = here.encode([path for path, _ in clips[::5]])
+    answers = here.predict_encoded(encoded)
+    assert [a.word for a in there.predict_encoded(encoded)] == [a.word for a in answers]
 
 
 @pytest.mark.parametrize("learner", ["perceptron", "cbcl", "snb", "sqda"])
@@ -180,7 +182,7 @@ def test_learners_of_every_kind(cluster, learner):
 def test_alignment_and_whitening_reach_the_workers(cluster, learner):
     clips = demo_clips()[:100]
     raw = Spotter("logmel", "avg", "ncm", align=True, whitening="none")
-    vectors, _ = raw.encoder.split(raw.vectors([path for path, _ in clips]))
+    vectors = raw.encode([path for path, _ in clips]).vectors
     [(backbone, pooling)] = raw.encoder.parts
     about = vector_kind(backbone, pooling, align=True) | {"source": "the clips themselves"}
     groups = group_lengths(backbone, pooling)
@@ -396,9 +398,10 @@ def test_a_machine_that_differs_is_refused(monkeypatch, tmp_path):
     with pytest.raises(InputError, match=r"gone\.wav is not there: every machine"):
         require_seen(parcel, [str(there), str(gone)])
     parts = {"poolings": [registry.build("poolings", "avg")]}
+    parts["learners"] = [registry.build("learners", "ncm")]
     other = replace(pack(backbones=[backbone], **parts), host="node1")
     with pytest.raises(InputError, match=r"^on machine node7: .*gone\.wav is not there"):
-        encode(other, [], [(str(gone), "word")], skip_bad=True, skip_noise=False)
+        encode(other, [], [(str(gone), "word")], keep_noise=True, skip_bad=True)
     other = replace(parcel, version="0.0.1")
     with (
         pytest.raises(InputError, match=r"node7 has tapword .* 0\.0\.1 asks"),

@@ -27,7 +27,7 @@ from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.base import Pooling
 from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter import teaching
+from tapword.spotter import session
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.lengths import PHRASE, Length
@@ -388,12 +388,12 @@ def _teaching() -> dict[str, Any]:
     settings |= {f"ISSUE_{code.upper()}": number for number, code in enumerate(MESSAGES, 1)}
     return settings | {
         "ISSUES": ", ".join(map(quote, MESSAGES)),
-        "OTHER_S": teaching.OTHER_S,
-        "PAUSE_S": teaching.PAUSE_S,
-        "UNLIKE_SCORE": f"{teaching.UNLIKE_SCORE}f",
-        "LESSON_TAKES": teaching.LATEST,
-        "LESSON_FOLDS": teaching.FOLDS,
-        "LESSON_MIN_TAKES": teaching.FEWEST,
-        "LESSON_CLOSE": teaching.CLOSE_SHARE,
-        "LESSON_CONFUSED": teaching.STILL_SHARE,
+        "OTHER_S": session.OTHER_S,
+        "PAUSE_S": session.PAUSE_S,
+        "UNLIKE_SCORE": f"{session.UNLIKE_SCORE}f",
+        "LESSON_TAKES": session.LATEST,
+        "LESSON_FOLDS": session.FOLDS,
+        "LESSON_MIN_TAKES": session.MIN_CLIPS,
+        "LESSON_CLOSE": session.CLOSE_FRACTION,
+        "LESSON_CONFUSED": session.CONFUSED_FRACTION,
     }
