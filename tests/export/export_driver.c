@@ -83,6 +83,19 @@ static void listen(const float *audio, size_t n, size_t chunk, size_t room)
 }
 #endif
 
+#ifdef TAPWORD_TEACHING
+static tapword_endpointer endpointer;
+static tapword_lesson lesson;
+
+static void give_issues(int count, const tapword_issue *issues)
+{
+    give_number(count);
+    if (count > 0) {
+        give(issues, (size_t)count * sizeof *issues);
+    }
+}
+#endif
+
 int main(void)
 {
     static float vector[TAPWORD_DIM];
@@ -222,6 +235,49 @@ int main(void)
                 }
             }
             break;
+#endif
+#ifdef TAPWORD_TEACHING
+        case 'X': /* examine a recording */
+            n = take_count();
+            audio = take(n);
+            {
+                tapword_take found = {0};
+                give_number(tapword_examine(&endpointer, audio, n, &found));
+                give_number(found.issue);
+                give_number((long)found.first);
+                give_number((long)found.last);
+                give_number((long)found.start);
+                give_number((long)found.end);
+                give(&found.level_db, sizeof found.level_db);
+                give(&found.snr_db, sizeof found.snr_db);
+            }
+            break;
+        case 'N': /* follow a recording, in chunks */
+            b = take_count();
+            n = take_count();
+            audio = take(n);
+            tapword_endpointer_start(&endpointer);
+            for (length = 0; length < n; length += b) {
+                size_t size = n - length < b ? n - length : b;
+                give_number(tapword_endpointer_push(&endpointer, audio + length, size));
+            }
+            break;
+        case 'k': /* check a clip, a take or not */
+            b = take_count();
+            n = take_count();
+            audio = take(n);
+            {
+                tapword_issue issues[TAPWORD_MAX_ISSUES];
+                char *word = take_word();
+                give_issues(tapword_lesson_check(&lesson, &model, audio, n, word, (int)b, issues),
+                            issues);
+            }
+            break;
+        case 'A': /* add it to the lesson */
+        {
+            tapword_issue issues[TAPWORD_LESSON_TAKES];
+            give_issues(tapword_lesson_add(&lesson, &model, issues), issues);
+        } break;
 #endif
         case 'y': /* sensitivity of a word, or of all */
             audio = take(1);

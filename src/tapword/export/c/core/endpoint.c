@@ -211,21 +211,25 @@ static int tapword_is_finite(const float *audio, size_t n)
     return i == n;
 }
 
+static double tapword_frames_s(uint32_t frames)
+{
+    return (double)(frames * TAPWORD_ENDPOINT_HOP_MS) / 1000.0;
+}
+
 int tapword_endpointer_push(tapword_endpointer *e, const float *audio, size_t n)
 {
-    const double frame_s = TAPWORD_ENDPOINT_HOP_MS / 1000.0;
     double now, start, end;
     if (!tapword_is_finite(audio, n)) {
         return TAPWORD_BAD_AUDIO;
     }
     tapword_measure(e, audio, n);
     tapword_find_speech(e);
-    now = (double)e->frames * frame_s;
+    now = tapword_frames_s(e->frames);
     if (e->n_spans == 0) {
         return now >= TAPWORD_ENDPOINT_WAIT_S ? TAPWORD_ENDPOINT_NOBODY : TAPWORD_ENDPOINT_WAITING;
     }
-    start = (double)e->spans[e->n_spans - 1][0] * frame_s;
-    end = (double)e->spans[e->n_spans - 1][1] * frame_s;
+    start = tapword_frames_s(e->spans[e->n_spans - 1][0]);
+    end = tapword_frames_s(e->spans[e->n_spans - 1][1]);
     if (now - end >= TAPWORD_ENDPOINT_SILENCE_S || now >= TAPWORD_ENDPOINT_MOST_S ||
         end - start > TAPWORD_ENDPOINT_LONG_S + TAPWORD_ENDPOINT_SILENCE_S) {
         return TAPWORD_ENDPOINT_OVER;
