@@ -52,7 +52,7 @@ class TapwordEar(Backbone):
     -----
     A clip is heard as it would be in a stream, between silence and silence, and gives one frame for
     every 40 ms of it. After the 96 numbers come five that say where in a word to look, for the
-    pooling `looks`. docs/model_card.md says how it was trained.
+    pooling `attentive`. docs/model_card.md says how it was trained.
 
     Examples
     --------
