@@ -518,7 +518,7 @@ def test_the_header_cuts_clips_as_the_encoder_does(device):
 def test_the_header_hears_a_stream_as_the_ear(device, phrases):
     stream = phrases.backbones[0].stream()
     sound = np.resize(phrase(*LIGHT, *MUSIC), 60 * 640)
-    [wanted], _ = stream.hear(sound)
+    [wanted], _ = stream.push(sound)
     device.order("e", *counted(sound))
     device.run()
     frames = device.take(60 * wanted.shape[1]).reshape(60, -1)
