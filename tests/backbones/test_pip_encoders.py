@@ -110,7 +110,7 @@ def test_missing_packages_are_named(name, monkeypatch):
     assert how_to_install(backbone.extra) in str(caught.value)
     monkeypatch.setattr(importlib.metadata, "files", lambda package: [])
     monkeypatch.setattr(importlib.metadata, "version", lambda package: "9.9")
-    with pytest.raises(Unavailable, match=r"the installed 9\.9 does not carry them"):
+    with pytest.raises(Unavailable, match=r"the installed 9\.9 does not contain them"):
         backbone.frames(tone(300))
 
 
