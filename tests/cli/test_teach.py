@@ -532,3 +532,24 @@ def test_a_model_of_a_network_elsewhere_lives_with_its_backbone_given(folder, ru
         code, _, error = run(*arguments, *given)
         assert code == 0, error
     assert run("info", "home.tap")[0] == 0
+
+
+def test_each_file_is_decoded_once(folder, run, monkeypatch):
+    opened = []
+
+    class Counting(soundfile.SoundFile):
+        def __init__(self, file, *arguments, **options):
+            opened.append(Path(os.fsdecode(file)).relative_to(folder))
+            super().__init__(file, *arguments, **options)
+
+    monkeypatch.setattr(soundfile, "SoundFile", Counting)
+    files = sorted(Path("clips").glob("*/*.wav"))
+    for command in (["learn", "home.tap", "clips", *NEW], ["predict", "home.tap", "clips"]):
+        opened.clear()
+        assert run(*command)[0] == 0
+        assert sorted(opened) == files
+
+
+def test_a_plain_command_does_not_import_the_cluster():
+    code = "import sys, tapword.cli; sys.exit('tapword.research.cluster' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
