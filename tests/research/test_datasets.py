@@ -247,7 +247,7 @@ def test_the_draw_is_the_same_everywhere_and_for_ever(tmp_path):
     assert drawn == ["0", "2", "5", "7"]
 
 
-def test_the_commonest_words(tmp_path):
+def test_the_most_common_words(tmp_path):
     rows = [row("TRAIN", "rare", 0)]
     rows += [row("TRAIN", word, i) for word in ("b", "a", "null") for i in range(2)]
     rows += [row("TEST", word, 9) for word in ("rare", "b", "a", "null")]

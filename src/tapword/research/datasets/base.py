@@ -124,7 +124,7 @@ class Dataset(registry.Part, ABC):
         other._found = self._found._replace(clips=twice)
         return other
 
-    def commonest(self, n_words: int, n_clips: int) -> Self:
+    def most_common(self, n_words: int, n_clips: int) -> Self:
         """Give the data set with those `n_words` alone that have most training clips.
 
         At most `n_clips` training clips of each are drawn; words alike go by the alphabet.

@@ -1,4 +1,4 @@
-"""Multilingual Spoken Words Corpus: one language of it, or a micro-set of its commonest words."""
+"""Multilingual Spoken Words Corpus: one language of it, or a micro-set of its most common words."""
 
 import collections
 import csv
