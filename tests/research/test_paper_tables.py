@@ -201,10 +201,10 @@ def test_table4_is_a_mean_over_backbones_for_each_moment():
     assert shown.cell("SLDA R=6") == Cell(None, 84.9, "too large")
     first, other = made.notes
     assert first == "other:x=1 has no parameters, so it has no Δp."
-    assert other.startswith("other:x=1: not among the paper's six backbones")
+    assert other.startswith("other:x=1: not one of the paper's six backbones")
     large = SimpleNamespace(name="large", spec="large", params=12345)
     note = tables.table4(TableInputs(results, [large], {}, {}, [])).notes[0]
-    assert note.startswith("large has 12,345 parameters, the paper's 64 to 962 million")
+    assert note.startswith("large has 12,345 parameters, the paper's backbones 64 to 962 million")
 
 
 def test_table5_runs_untrained_networks_beside_trained_ones():
@@ -261,9 +261,7 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
     assert [one.title for one in alone.comparisons] == ["emformer_base beside the paper's Emf-B"]
     assert alone.comparisons[0].cell("SLDA", "trained").ours is None
     assert alone.comparisons[0].cell("SLDA", "random").ours is not None
-    assert alone.notes == [
-        "Trained weights were not requested or are unavailable: emformer_base."
-    ]
+    assert alone.notes == ["Trained weights were not requested or are unavailable: emformer_base."]
 
 
 def test_table7_shows_how_long_vectors_are():

@@ -40,7 +40,7 @@ def presets():
 
 def voices():
     one = VoiceDraw(
-        seed=0, person=None, words=["up"], asked=9, frr_5=9.9, frr_1=9.9, owner_5=9, owner_1=9
+        seed=0, person=None, words=["up"], clips=9, frr_5=9.9, frr_1=9.9, owner_5=9, owner_1=9
     )
     spread = {"frr_5_ci": (10.0, 99.9), "frr_1_ci": (10.0, 99.9)}
     spread |= {"owner_5_ci": (10.0, 99.9), "owner_1_ci": (10.0, 99.9)}
