@@ -140,7 +140,7 @@ def test_what_cannot_be_run_is_refused(rng):
         OwnVoice(voice="others", shots=[50]).run(split, ["ncm"])
     with pytest.raises(InputError, match="known speakers"):
         OwnVoice(known=3).run(split._replace(speakers=()), ["ncm"])
-    with pytest.raises(InputError, match="no voice 'mine'; known: own, others, both"):
+    with pytest.raises(InputError, match="voice must be one of own, others, both; got 'mine'"):
         OwnVoice(voice="mine")
     with pytest.raises(InputError, match="one draw"):
         OwnVoice(draws=0)
