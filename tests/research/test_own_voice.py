@@ -146,7 +146,7 @@ def test_what_cannot_be_run_is_refused(rng):
         OwnVoice(draws=0)
     # Whenever the only one is taught who says another word.
     people = People(["a", "a", "a", "b"], ["me", "you", "they", "me"])
-    with pytest.raises(InputError, match="nobody but those who are taught"):
+    with pytest.raises(InputError, match="only the people who teach"):
         for seed in range(10):
             people.others(1, 2, seed)
 

@@ -20,7 +20,7 @@ from tapword.research.own_voice import OwnVoice
 from tapword.research.records import AnyResult, Config, Environment, Records
 from tapword.research.runner import Progress, Split, Stream
 from tapword.spotter.encoder import Encoder, Preparation
-from tapword.spotter.whitening import Whitening, join
+from tapword.spotter.whitening import Whitening
 
 Protocol = Stream | OpenSet | OwnVoice
 # Stored vectors by backbone, pooling, preparation of clips and split.
@@ -154,9 +154,10 @@ def _load(encoder: Encoder, stored: Mapping[Key, Stored]) -> tuple[Split, int]:
         [stored[b.spec, p.spec, encoder.preparation, name].load() for b, p in encoder.parts]
         for name in ("train", "test")
     )
-    joined = [join([one.vectors for one in part], encoder.whitenings) for part in (train, test)]
-    level = encoder.cohort.words.level(joined[1]) if encoder.cohort else None
-    split = Split(joined[0], train[0].words, joined[1], test[0].words, test[0].speakers, level)
+    learned, tested = (encoder.join([one.encoded for one in part]) for part in (train, test))
+    level = encoder.cohort.level(tested.vectors, tested.seconds) if encoder.cohort else None
+    words = train[0].words, test[0].words
+    split = Split(learned.vectors, words[0], tested.vectors, words[1], test[0].speakers, level)
     # The same clips may be in both splits.
     same = train[0].words == test[0].words
     return split, train[0].skipped + (0 if same else test[0].skipped)

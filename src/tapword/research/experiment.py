@@ -130,5 +130,5 @@ def fit_whitenings(
         known = shipped(backbone.name)
         like = choose([known], backbone, pooling, preparation.align) if known else None
         make = Whitening.scale if like and like.roots else Whitening.fit
-        whitenings.append(make(found.vectors, found.words, groups, about))
+        whitenings.append(make(found.encoded.vectors, found.words, groups, about))
     return whitenings

@@ -35,10 +35,10 @@ N_CONFUSIONS = 20
 
 
 class Split(NamedTuple):
-    """Vectors to learn from and to name: (n, D) float32 each, and the word of each vector.
+    """Vectors to learn and to test, (n, D) float32 each, and the word of each vector.
 
-    Of the vectors to name, `speakers` are given where they are known, and `level`, (n,), what the
-    cohort takes off their scores, where there is one.
+    Test vectors have `speakers` where these are known, and `cohort_score`, (n,), where there is a
+    cohort.
     """
 
     train: np.ndarray
@@ -46,15 +46,15 @@ class Split(NamedTuple):
     test: np.ndarray
     test_words: list[str]
     speakers: Sequence[str | None] = ()
-    level: np.ndarray | None = None
+    cohort_score: np.ndarray | None = None
 
     def scores(self, learner: Learner, rows: Any = slice(None)) -> np.ndarray:
-        """Score vectors to name for a learner's words, as a spotter does: (n, K)."""
+        """Score test vectors for a learner's words, as a spotter does: (n, K)."""
         X = self.test[rows]
         scores, cosine = learner.scores(X), measured(learner)
-        if self.level is None or cosine is None:
+        if self.cohort_score is None or cosine is None:
             return scores
-        return scores + shift(cosine, X, scores, self.level[rows])[:, None]
+        return scores + shift(cosine, X, scores, self.cohort_score[rows])[:, None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -183,7 +183,8 @@ class PaperResults:
         for spec, *parts in zip(poolings, *stored, strict=True):
             train, test = (part.load() for part in parts)
             self.skipped = max(self.skipped, train.skipped + test.skipped)
-            yield spec, Split(train.vectors, train.words, test.vectors, test.words)
+            vectors = train.encoded.vectors, test.encoded.vectors
+            yield spec, Split(vectors[0], train.words, vectors[1], test.words)
 
     def pooling(self, spec: str, backbone: Backbone) -> Pooling:
         """Make a pooling; one of fixed length takes a whole padded clip."""
