@@ -210,7 +210,7 @@ def test_the_command(recorded, run, tmp_path):
     assert code == 2 and "6 or more takes of 2 or more words" in error
     assert "of 6 speakers here, 0" in error
     code, _, error = run("evaluate", "--open-set", "--voice", "own", *options)
-    assert code == 2 and "none of the clips names its speaker" in error
+    assert code == 2 and "the speakers of its clips are unknown" in error
     code, _, error = run("evaluate", "--voice", "own", *options)
     assert code == 2 and "--voice goes with --open-set" in error
 

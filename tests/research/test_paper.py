@@ -489,7 +489,7 @@ def test_figure3_says_what_cannot_be_had(options):
     assert rows == [*sets, "de, mean", f"{beside}, mean", "mean of all"]
     assert shown.cell("de, mean", "FT").paper == 1.5
     absent, other = [note for note in made.notes if "100 words" in note]
-    assert "has 4 words" in absent and other.endswith("wanted 100 words, there are 4")
+    assert "has 4 words" in absent and other.endswith("needs 100 words, has 4")
     assert made.drawings[0].count("<rect") == 3 * 4
 
 
@@ -600,7 +600,7 @@ def test_figure3_learns_as_many_clips_as_the_paper_and_says_which_it_left_out(
         assert len(results.dataset.clips("test")) == TEST * size
     assert len(commands.clips("train")) == TRAIN * len(WORDS)
     [made] = reproduce("figure3", chosen).tables
-    assert "de, 4 words: 3 rows not marked valid left out (valid_only)" in made.notes
+    assert "de, 4 words: left out 3 rows not marked as valid (valid_only)" in made.notes
     assert any("does not mark as valid" in note for note in made.notes)
 
 

@@ -172,7 +172,7 @@ def test_words_in_a_stream(scene):
     assert not re.search(r"(src|href)=|https?://", page)
     missed = sum(not clip.hit for clip in found.clips)
     assert page.count("<title>0:") == len(found.events) + missed
-    assert "false alarms per hour" in page and "taken for it" in page
+    assert "false alarms per hour" in page and "confused" in page
 
 
 def test_judged_events_are_those_of_a_detector_that_nobody_observes(scene):
