@@ -13,7 +13,7 @@ const LONGEST_S = 10, MOST_FILES = 50, MOST_BYTES = 20e6, MOST_SHOWN = 5;
 let groups = [];
 
 export function setUp() {
-  $('files').onchange = () => { take([...$('files').files].map(file => ({file, folder: ''}))); $('files').value = ''; };
+  $('files').onchange = () => { accept([...$('files').files].map(file => ({file, folder: ''}))); $('files').value = ''; };
   // A label is not reached by the keyboard; its input is, though it cannot be seen.
   $('files').onfocus = () => $('drop').classList.add('focus');
   $('files').onblur = () => $('drop').classList.remove('focus');
@@ -28,7 +28,7 @@ export function setUp() {
     event.preventDefault();
     inside = 0;
     $('drop').classList.remove('over');
-    take(await dropped(event.dataTransfer));
+    accept(await dropped(event.dataTransfer));
   };
   // A file dropped beside the zone must not replace the page.
   addEventListener('dragover', event => event.preventDefault());
@@ -54,7 +54,7 @@ export async function dropped(transfer) {
   return found;
 }
 
-function take(found) {
+function accept(found) {
   if (!found.length) return;
   const list = $('file-list'), some = found.slice(0, MOST_FILES);
   list.replaceChildren();
@@ -137,10 +137,10 @@ async function teach(list, word, files) {
 
 function row(list, name, text, kind) {
   const line = element('li', {});
-  const update = (text, kind) => {
-    line.className = kind;
-    line.replaceChildren(icon({good: 'good', bad: 'warn', busy: 'wait'}[kind]),
-      element('span', {}, ...(name ? [element('strong', {}, name), ' '] : []), text));
+  const update = (newText, newKind) => {
+    line.className = newKind;
+    line.replaceChildren(icon({good: 'good', bad: 'warn', busy: 'wait'}[newKind]),
+      element('span', {}, ...(name ? [element('strong', {}, name), ' '] : []), newText));
   };
   update(text, kind);
   list.append(line);

@@ -69,7 +69,8 @@ export class Lanes {
       pen.strokeStyle = colour('rule');
       pen.lineWidth = 1;
       line(pen, [[left, base + 0.5], [right, base + 0.5]]);
-      for (const mark of this.#marks.filter(mark => mark.word === word)) {
+      const marked = this.#marks.filter(mark => mark.word === word);
+      for (const mark of marked) {
         if (mark.type === 'near') continue;
         pen.fillStyle = colour('tint');
         const from = Math.max(left, x(mark.start_s)), to = Math.min(right, x(mark.end_s));
@@ -83,7 +84,6 @@ export class Lanes {
         pen.setLineDash([]);
       }
       this.#trace(pen, this.#scores.get(word), x, y, left, right, base, colour);
-      const marked = this.#marks.filter(mark => mark.word === word);
       for (const mark of marked) {
         const at = x(mark.end_s);
         if (at < left) continue;

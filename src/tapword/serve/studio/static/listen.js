@@ -228,9 +228,9 @@ function corrected({id, word, error, take, sound, warnings = []}) {
 
 // Of an event that was put right, or whose sound the studio let go, what this page holds can be heard.
 function showTools(item, done) {
-  const [hear, ...others] = item.querySelector('.tools').children;
+  const [play, ...others] = item.querySelector('.tools').children;
   for (const other of others) other.hidden = done;
-  hear.hidden = done && !item.sound;
+  play.hidden = done && !item.sound;
 }
 
 function expire(left) {

@@ -26,7 +26,7 @@ undo.setUp();
 let away = 0;
 let problem = null;
 
-line.addEventListener('model', ({detail: model}) => {
+line.addEventListener('model', (/** @type {CustomEvent} */ {detail: model}) => {
   $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
   for (const part of [takes, teach, listen, words, map, more, undo]) part.show(model);
   problem = model.problem;

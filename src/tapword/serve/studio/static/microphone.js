@@ -68,7 +68,7 @@ async function open() {
     });
     dispatchEvent(new Event('microphone-open'));
   } catch (error) {
-    throw new Error(explain(error));
+    throw new Error(explain(error), {cause: error});
   }
   // Some browsers do not resample a microphone: there the worklet does.
   for (const options of [{sampleRate: RATE}, {}]) {
@@ -91,7 +91,7 @@ async function open() {
       await context?.close().catch(() => null);
       if (!('sampleRate' in options)) {
         stream.getTracks().forEach(track => track.stop());
-        throw new Error(texts.unread(error.message));
+        throw new Error(texts.unread(error.message), {cause: error});
       }
     }
   }

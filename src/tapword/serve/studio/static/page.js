@@ -2,6 +2,7 @@
 
 import {number, texts} from './texts.js';
 
+/** @type {(id: string) => any} */
 export const $ = id => document.getElementById(id);
 
 export function element(tag, properties = {}, ...children) {
@@ -48,26 +49,30 @@ export function bytes(n) {
   return `${number(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ${unit}`;
 }
 
+/** @type {() => HTMLElement | null} */
+const focused = () => /** @type {HTMLElement} */ (document.activeElement);
+
 // Draw something anew; whoever had the keyboard's focus in it has it again, or what `next` gives.
 export function redraw(draw, next) {
-  const before = document.activeElement, key = before?.dataset?.key;
+  const before = focused(), key = before?.dataset.key;
   draw();
   if (before?.isConnected || before === document.body) return;
   (find(key) ?? next())?.focus({preventScroll: true});
 }
 
+/** @type {(key: string) => HTMLElement | null} */
 export const find = key => key ? document.querySelector(`[data-key="${CSS.escape(key)}"]`) : null;
 
 // Ask something; resolves to {choice, text}, choice null where the person turned away.
 export function ask({title, text = '', label = null, value = '', choices}) {
-  const dialog = $('dialog'), input = $('dialog-input'), before = document.activeElement;
+  const dialog = $('dialog'), input = $('dialog-input'), before = focused();
   $('dialog-title').textContent = title;
   $('dialog-text').textContent = text;
   $('dialog-field').hidden = label === null;
   $('dialog-label').textContent = label ?? '';
   input.value = value;
-  const buttons = choices.map(([name, text, look = '']) =>
-    element('button', {type: 'submit', value: name, className: look}, text));
+  const buttons = choices.map(([name, shown, look = '']) =>
+    element('button', {type: 'submit', value: name, className: look}, shown));
   buttons.push(element('button', {type: 'button', className: 'quiet', onclick: () => dialog.close('')}, texts.cancel));
   $('dialog-actions').replaceChildren(...buttons);
   dialog.returnValue = '';
@@ -76,7 +81,7 @@ export function ask({title, text = '', label = null, value = '', choices}) {
   return new Promise(resolve => {
     dialog.onclose = () => {
       // The list that the focus came from may have been drawn anew meanwhile.
-      if (!before?.isConnected) find(before?.dataset?.key)?.focus({preventScroll: true});
+      if (!before?.isConnected) find(before?.dataset.key)?.focus({preventScroll: true});
       resolve({choice: dialog.returnValue || null, text: input.value.trim()});
     };
   });

@@ -88,18 +88,18 @@ function showCount() {
   takes.showOf(word);
 }
 
-function setPhase(next) {
-  phase = next;
+function setPhase(newPhase) {
+  phase = newPhase;
   const looks = {
     idle: ['mic', texts.record], opening: ['wait', texts.opening], recording: ['stop', texts.stop],
     judging: ['wait', texts.moment], judged: ['mic', texts.record],
   };
-  const [sign, text] = looks[next];
+  const [sign, text] = looks[newPhase];
   $('record').replaceChildren(icon(sign), element('span', {}, text));
-  $('record').className = `record ${next}`;
-  $('record').setAttribute('aria-disabled', String(next === 'opening' || next === 'judging'));
-  $('take-actions').hidden = next !== 'judged';
-  $('stage-text').hidden = next === 'judging' || next === 'judged';
+  $('record').className = `record ${newPhase}`;
+  $('record').setAttribute('aria-disabled', String(newPhase === 'opening' || newPhase === 'judging'));
+  $('take-actions').hidden = newPhase !== 'judged';
+  $('stage-text').hidden = newPhase === 'judging' || newPhase === 'judged';
 }
 
 // Nothing on the stage.
@@ -258,8 +258,8 @@ function kept({id, take, error, warnings}) {
 }
 
 // The speech in a recording, with a little around it.
-const spoken = ({sound, verdict: {start_s, end_s}}) =>
-  sound.slice(Math.max(0, Math.round((start_s - AROUND_S) * RATE)), Math.round((end_s + AROUND_S) * RATE));
+const spoken = ({sound: all, verdict: {start_s, end_s}}) =>
+  all.slice(Math.max(0, Math.round((start_s - AROUND_S) * RATE)), Math.round((end_s + AROUND_S) * RATE));
 
 async function keepAnyway() {
   const {word} = held;
@@ -283,9 +283,9 @@ function praise(word) {
   return n <= PLENTY ? texts.isReady(word, n) : texts.kept(word, n);
 }
 
-function join(chunks) {
-  const all = new Int16Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+function join(pieces) {
+  const all = new Int16Array(pieces.reduce((sum, chunk) => sum + chunk.length, 0));
   let at = 0;
-  for (const chunk of chunks) { all.set(chunk, at); at += chunk.length; }
+  for (const chunk of pieces) { all.set(chunk, at); at += chunk.length; }
   return all;
 }

@@ -28,7 +28,9 @@ export const sentences = (first, warnings) => [first, ...warnings.map(sentence)]
 // Texts of elements that are there from the start, by their attributes data-text and data-label.
 export function fillIn() {
   document.documentElement.lang = language;
-  for (const place of document.querySelectorAll('[data-text]')) place.textContent = texts[place.dataset.text];
-  for (const place of document.querySelectorAll('[data-label]')) place.setAttribute('aria-label', texts[place.dataset.label]);
-  for (const place of document.querySelectorAll('[data-example]')) place.placeholder = texts[place.dataset.example];
+  /** @type {(attribute: string) => NodeListOf<HTMLInputElement>} */
+  const all = attribute => document.querySelectorAll(`[data-${attribute}]`);
+  for (const place of all('text')) place.textContent = texts[place.dataset.text];
+  for (const place of all('label')) place.setAttribute('aria-label', texts[place.dataset.label]);
+  for (const place of all('example')) place.placeholder = texts[place.dataset.example];
 }

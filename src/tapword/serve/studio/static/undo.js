@@ -10,7 +10,7 @@ let busy = false;
 export function setUp() {
   $('undo').onclick = undo;
   addEventListener('keydown', event => {
-    const typing = event.target.closest?.('input[type=text], dialog');
+    const typing = /** @type {Element} */ (event.target).closest?.('input[type=text], dialog');
     if (event.key === 'z' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !typing) {
       event.preventDefault();
       undo();
