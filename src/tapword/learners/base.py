@@ -222,7 +222,11 @@ class Learner(Part, ABC):
         self.require_taught(old)
         self._check_word(new)
         if new != old and Row(new) in self._numbers:
-            raise InputError(f"cannot rename {old!r} to {new!r}: {new!r} is already taught")
+            raise InputError(
+                f"cannot rename {old!r} to {new!r}: there is already a word {new!r}",
+                code="name_taken",
+                params={"word": old, "new": new},
+            )
         self._number(Row(new if row.word == old else row.word, row.negative) for row in self.rows)
 
     def state(self) -> dict[str, np.ndarray]:
