@@ -62,9 +62,9 @@ class ServedModel(WatchedModel):
             # threads share it.
             self.clients.common.detector(spotter)
             silence = np.zeros(SAMPLE_RATE, dtype=np.float32)
-            vectors = spotter.encoder.encode([silence])
-            spotter.encoder.is_noise(vectors)
-            spotter.score_vectors(vectors)
+            encoded = spotter.encoder.encode([silence])
+            spotter.encoder.is_noise(encoded.vectors)
+            spotter.score_encoded(encoded)
         self.served = spotter
         for word in self.clients.words():
             if spotter.words and word not in spotter.words:
