@@ -448,7 +448,11 @@ class Learner(Part, ABC):
         """Refuse a word that is not taught."""
         if Row(word) not in self._numbers:
             known = ", ".join(self.words) or "none"
-            raise InputError(f"no word {word!r} is taught; known: {known}")
+            raise InputError(
+                f"no word {word!r} is taught; known: {known}",
+                code="unknown_word",
+                params={"word": word, "known": known},
+            )
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:
         """Vector length that a state was made for."""

@@ -33,7 +33,7 @@ from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.model import Outcome, StudioModel
 from tapword.serve.studio.sockets import Sockets, error_message, page_id
-from tapword.spotter.words import clean_word
+from tapword.spotter.session import Kind
 
 STATIC = Path(__file__).parent / "static"
 # Not from the system's table, which other programs change: browsers run no other types.
@@ -132,13 +132,19 @@ class _Requests:
         return _Json(await to_thread.run_sync(self.model.map, limiter=self.sockets.changes))
 
     async def learn(self, request: Request) -> Response:
-        word = clean_word(request.query_params.get("word", ""))
-        sound = await self._sound(request)
-        take = await to_thread.run_sync(examine, sound, limiter=self.sockets.changes)
-        # What a page heard before, and keeps all the same.
-        if take.problem is not None and not (take.has_speech and "anyway" in request.query_params):
-            raise InputError(take.problem)
-        return await self._change(self.model.learn, take.audio, word, self._history(request))
+        word = request.query_params.get("word", "")
+        kind: Kind = "file" if request.query_params.get("kind") == "file" else "take"
+        anyway = "anyway" in request.query_params
+        audio = await self._audio(request)
+        history = self._history(request)
+        return await self._change(self._learn, audio, word, history, kind, anyway)
+
+    def _learn(
+        self, audio: np.ndarray, word: str, history: History, kind: Kind, anyway: bool
+    ) -> Outcome:
+        """Learn a recording (n,): of a take only the speech, a file as it is."""
+        clip = examine(audio) if kind == "take" else audio
+        return self.model.learn(clip, word, history, kind, anyway)
 
     async def forget(self, request: Request) -> Response:
         [word] = await self._values(request, word=TEXT)
@@ -202,13 +208,13 @@ class _Requests:
         """Change the model, send its state to every page, and answer with it."""
         outcome = await to_thread.run_sync(change, *given, limiter=self.sockets.changes)
         self.sockets.broadcast()
-        return _Json(self.model.state() | (outcome._asdict() if outcome else {}))
+        return _Json(self.model.state() | (outcome.state() if outcome else {}))
 
     def _history(self, request: Request) -> History:
         """Give the history of the page that sent a request."""
         return self.model.histories.of(page_id(request))
 
-    async def _sound(self, request: Request) -> np.ndarray:
+    async def _audio(self, request: Request) -> np.ndarray:
         """Read samples (n,) float32 from the body of a request."""
         most_s = self.limits.clip_s
         most = 2 * round(most_s * SAMPLE_RATE)

@@ -19,7 +19,7 @@ from tapword.listening.detector import Detector
 from tapword.listening.follow import ModelFollower
 from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, ServerLimits
-from tapword.serve.studio.model import StudioModel
+from tapword.serve.studio.model import StudioModel, issue_states
 
 Message = dict[str, Any]
 NO_AUDIO = np.zeros(0, dtype=np.float32)
@@ -139,7 +139,7 @@ class Listener:
         else:
             outcome = self.model.learn(spoken, word, self.history)
         self.clips.pop(event, None)
-        return outcome._asdict() | {"audio": _encode_audio(spoken)}
+        return outcome.state() | {"audio": _encode_audio(spoken)}
 
     def event_audio(self, event: int) -> Message:
         """Give the audio of an event, as it would be learned."""
@@ -169,7 +169,7 @@ class Listener:
             )
         outcome = self.model.learn(take.audio, word, self.history)
         self._recent = NO_AUDIO
-        return outcome._asdict() | {"audio": _encode_audio(take.audio)}
+        return outcome.state() | {"audio": _encode_audio(take.audio)}
 
     # Recording a take.
 
@@ -184,7 +184,7 @@ class Listener:
         if self._endpointer is None:
             return []
         before = self._endpointer.state
-        state = self._endpointer.hear(as_float(samples))
+        state = self._endpointer.push(as_float(samples))
         if state in ("over", "nobody"):
             return [self.finish()]
         changed = {"type": "recording", "id": self._number, "state": state}
@@ -201,8 +201,8 @@ class Listener:
         return {
             "type": "take",
             "id": self._number,
-            "problem": take.problem,
-            "speech": take.has_speech,
+            "issues": issue_states([take.issue] if take.issue else []),
+            "has_speech": take.has_speech,
             "length_s": length / SAMPLE_RATE,
             "start_s": round(take.start_s, 3),
             "end_s": round(take.end_s, 3),
@@ -214,18 +214,15 @@ class Listener:
         self._endpointer = None
         self.takes = {}
 
-    def keep(self, number: int, word: str, careful: bool = False) -> Message:
-        """Learn a take as `word`, and let go of it; say what may be wrong with it.
-
-        Where `careful`, a take that may be none of the word is not learned, but waits.
-        """
+    def keep(self, number: int, word: str, anyway: bool = False) -> Message:
+        """Learn a take as `word` and drop it; a doubtful take waits, unless `anyway`."""
         kept = self.takes.get(number)
         if kept is None:
             raise InputError("the audio of this take is gone: record it again", code="take_expired")
-        outcome = self.model.learn(kept.audio, word, self.history, careful)
+        outcome = self.model.learn(kept.audio, word, self.history, anyway=anyway)
         if outcome.take is not None:
             self.takes = {}
-        return outcome._asdict()
+        return outcome.state()
 
     def drop_expired(self) -> list[int]:
         """Drop audio that is too old; give the events that can still be corrected."""

@@ -3,13 +3,14 @@
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from tapword.audio import endpoint
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner, Row
@@ -28,18 +29,32 @@ from tapword.serve.studio.history import (
 )
 from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.word_map import word_map
-from tapword.spotter import store, teaching
+from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
+from tapword.spotter.session import LATEST, Kind, TeachSession
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.watched import WatchedModel
-from tapword.spotter.words import clean_word
+from tapword.spotter.words import MAX_WORD_BYTES, clean_new_word, clean_word
+from tapword.support.issues import Issue
 
 
 class Outcome(NamedTuple):
-    """What came of a take: its number, if it was learned; what may be wrong with it."""
+    """What came of a clip: its number if it was learned, and what may be wrong with it."""
 
     take: int | None
-    warnings: list[str]
+    issues: list[Issue]
+
+    def state(self) -> dict[str, Any]:
+        """Give what a page shows of it, ready for JSON."""
+        return {"take": self.take, "issues": issue_states(self.issues)}
+
+
+def issue_states(issues: Iterable[Issue]) -> list[dict[str, Any]]:
+    """Give code, severity and parameters of issues, ready for JSON."""
+    return [
+        {"code": issue.code, "severity": issue.severity, "params": dict(issue.params)}
+        for issue in issues
+    ]
 
 
 class StudioModel(WatchedModel):
@@ -51,7 +66,7 @@ class StudioModel(WatchedModel):
     """
 
     detector: type[Detector] = Detector
-    _lesson: teaching.Lesson | None = None
+    _session: TeachSession | None = None
 
     def __init__(
         self,
@@ -70,37 +85,50 @@ class StudioModel(WatchedModel):
         self._snapshot = _Snapshot(self.spotter)
 
     def learn(
-        self, clip: np.ndarray, word: str, history: History | None = None, careful: bool = False
+        self,
+        clip: np.ndarray | endpoint.Take,
+        word: str,
+        history: History | None = None,
+        kind: Kind = "take",
+        anyway: bool = True,
     ) -> Outcome:
-        """Learn one clip (n,) float32 of a word; where `careful`, not if it may be none of it."""
-        word = clean_word(word)
+        """Learn a clip of a word, unless it is refused; if it is doubtful, only with `anyway`.
+
+        Clip and kind are as for `TeachSession.check`.
+        """
         encoder = self.spotter
-        taught = encoder.encode([clip], learning=True)
-        doubts = teaching.doubts(encoder, taught, word)
-        if careful and doubts:
-            return Outcome(None, doubts)
-        warnings = [*doubts, *self._lesson_of(encoder, word).warnings(taught)]
+        word = clean_new_word(word, encoder.words)
+        session = self._session_of(encoder, word)
+        checked = session.check(clip, word, kind)
+        if checked.severity == "refuse" or (checked.severity == "doubt" and not anyway):
+            return Outcome(None, checked.issues)
+        session.accept(checked)
+        close = [issue for issue in session.review() if issue.code == "close_word"]
+        taught = checked.encoded
         history = history or History()
         with self._changing:
             with self.edit() as spotter:
                 if not _same_parts(spotter, encoder):
-                    taught = spotter.encode([clip], learning=True)
+                    audio = clip.audio if isinstance(clip, endpoint.Take) else clip
+                    taught = spotter.encode([audio], learning=True)
                 take = history.take(word, taught)
                 take.learn(spotter)
             _note(history, take, spotter)
-        return Outcome(take.number, list(dict.fromkeys(warnings)))
+        return Outcome(take.number, [*checked.issues, *close])
 
-    def _lesson_of(self, encoder: Spotter, word: str) -> teaching.Lesson:
-        lesson = self._lesson
+    def _session_of(self, spotter: Spotter, word: str) -> TeachSession:
+        """Session of the latest clips of a word; a new one if the word or the model is another."""
+        session = self._session
         if (
-            lesson is None
-            or lesson.word != word
-            # A word that was forgotten since is not to be warned of.
-            or not lesson.spotter.words.keys() <= encoder.words.keys()
-            or not _same_parts(lesson.spotter, encoder)
+            session is None
+            or any(clip.word != word for clip in session.accepted)
+            # Words that were forgotten must not be compared with.
+            or not session.spotter.words.keys() <= spotter.words.keys()
+            or not _same_parts(session.spotter, spotter)
         ):
-            lesson = self._lesson = teaching.Lesson(encoder, word)
-        return lesson
+            session = self._session = TeachSession(spotter, LATEST)
+        session.follow(spotter)
+        return session
 
     def reject(self, clip: np.ndarray, history: History | None = None) -> Outcome:
         """Learn that a clip (n,) float32 is none of the words."""
@@ -289,6 +317,7 @@ class StudioModel(WatchedModel):
             "trace": _trace(learner),
             "mergeable": learner.mergeable,
             "exports": list(self.exports),
+            "max_word_bytes": MAX_WORD_BYTES,
         }
 
     def map(self) -> dict[str, Any]:

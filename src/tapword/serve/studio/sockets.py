@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[Callable[..., Message | None], dict[str, tuple[type, .
     "record": (Listener.record, {"id": (int,)}),
     "finish": (Listener.finish, {}),
     "cancel": (Listener.cancel, {}),
-    "keep": (Listener.keep, {"id": (int,), "word": (str,)}),
+    "keep": (Listener.keep, {"id": (int,), "word": (str,), "anyway": (bool,)}),
     "play": (Listener.event_audio, {"id": (int,)}),
 }
 TEACHING_COMMANDS = ("correct", "missed", "keep")
