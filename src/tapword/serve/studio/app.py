@@ -45,15 +45,15 @@ TYPES = {
 }
 
 
-class Kind(NamedTuple):
+class ValueType(NamedTuple):
     """Type of a value in a request."""
 
     name: str
     types: tuple[type, ...]
 
 
-TEXT, NUMBER = Kind("text", (str,)), Kind("number", (int, float))
-WHOLE, TEXT_OR_NULL = Kind("whole number", (int,)), Kind("text or null", (str, NoneType))
+TEXT, NUMBER = ValueType("text", (str,)), ValueType("number", (int, float))
+WHOLE, TEXT_OR_NULL = ValueType("whole number", (int,)), ValueType("text or null", (str, NoneType))
 # How often the model file is polled.
 POLL_S = 0.5
 # How much of a download is in memory at a time.
@@ -229,7 +229,7 @@ class _Requests:
             )
         return as_float(np.frombuffer(content, dtype="<i2"))
 
-    async def _values(self, request: Request, **kinds: Kind) -> list[Any]:
+    async def _values(self, request: Request, **kinds: ValueType) -> list[Any]:
         """Read values of the given types from a JSON body."""
         most = self.limits.json_bytes
         try:
