@@ -37,7 +37,7 @@ export class History {
 
   async undo() {
     const change = this.#changes.at(-1);
-    if (!change) throw new Error('there is nothing to undo');
+    if (!change) throw Object.assign(new Error('there is nothing to undo'), {code: 'nothing_to_undo'});
     await this.#spotter.load(change.before);
     change.undo?.();
     this.#changes.pop();
@@ -45,7 +45,7 @@ export class History {
 
   async remove(id) {
     const place = this.#changes.findIndex(change => change.id === id && !change.gone);
-    if (place < 0) throw new Error('this take was removed already');
+    if (place < 0) throw Object.assign(new Error('this take cannot be removed'), {code: 'take_unknown'});
     const removed = this.#changes[place];
     const later = this.#changes.slice(place + 1).filter(change => !change.gone && change.kind !== 'remove');
     const befores = later.map(({before}) => before);

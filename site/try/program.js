@@ -2,24 +2,32 @@
 // taught and heard by the core, and every change is kept in the browser.
 
 import {RATE, Tapword} from './core/index.js';
-import {Endpointer, examine} from './endpoint.js';
 import {History} from './history.js';
 import settings from './settings.js';
 import * as store from './store.js';
-import {sentence, texts} from './texts.js';
+import {errorText, texts} from './texts.js';
 
-// Chunks that may wait for a machine that is busy: two seconds.
-const TIDY_MS = 5000, MOST_WAITING = 25;
-// A score is about a window of sound: it is shown for so long, unless another comes.
+// How often expired clips are dropped; and chunks that wait if the machine is busy, two seconds.
+const TIDY_MS = 5000, MAX_WAITING = 25;
+// A score is about a window of sound: it is shown for this long, unless another comes.
 const HELD_S = 0.5;
 const {limits} = settings;
 const NOTHING = new Int16Array(0);
 
-const floats = samples => Float32Array.from(samples, sample => sample / 32768);
-const whole = samples => Int16Array.from(samples, sample => Math.max(-32768, Math.min(32767, Math.round(sample * 32768))));
 const spelled = word => word.trim().normalize('NFC');
 const rounded = (value, digits) => Number(value.toFixed(digits));
 const hasSpeech = take => take.end_s > take.start_s;
+const problem = (message, code, params = {}) => Object.assign(new Error(message), {code, params});
+
+function join(chunks) {
+  const all = new Int16Array(chunks.reduce((n, chunk) => n + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) { all.set(chunk, at); at += chunk.length; }
+  return all;
+}
+
+// Text of an error of the core or of this program.
+export const reasonText = error => texts.refusals[error.code] ?? errorText({error: error.message, code: error.code, params: error.params});
 
 export class Program {
   #spotter = null;
@@ -42,9 +50,8 @@ export class Program {
   #began = 0;
   #events = 0;
   #clips = new Map();
-  // The take that is being recorded or was last.
-  #endpointer = null;
-  #number = 0;
+  // The take that is being recorded, and the last one that was.
+  #recording = null;
   #take = null;
 
   // `tell` is given every message for the page.
@@ -76,8 +83,7 @@ export class Program {
       if (bytes) await this.#spotter.load(bytes);
       if (this.#unread) this.#unread.replaced = true;
     } catch (error) {
-      const reason = texts.refusals[error.code] ?? sentence(error.message);
-      this.#unread = {bytes, reason, replaced: false, saved: false};
+      this.#unread = {bytes, reason: reasonText(error), replaced: false, saved: false};
     }
   }
 
@@ -120,7 +126,7 @@ export class Program {
     this.#tell({
       type: 'model', file: texts.file, words: words.map(word => ({...word, sensitivity: rounded(word.sensitivity, 3)})),
       state_bytes: bytes, bytes_per_word: each, sensitivity: rounded(await this.#spotter.sensitivity(), 3),
-      keeps_vectors: false, has_thresholds: true, mergeable: false, trace: 'differences',
+      keeps_vectors: false, max_word_bytes: settings.max_word_bytes, has_thresholds: true, mergeable: false, trace: 'differences',
       revision: words.length ? '' : null, problem: this.#problem, unread: this.#offered,
       history: {takes: this.#history.takes(), undo: this.#history.last},
     });
@@ -128,19 +134,25 @@ export class Program {
 
   // What the page asks for.
 
-  learn(sound, word, anyway = false) {
-    const take = examine(floats(sound));
-    if (take.problem !== null && !(anyway && hasSpeech(take))) throw new Error(take.problem);
-    return this.#learn(take.audio, word);
+  // Of a take only the speech is taught, a file as it is.
+  async learn(audio, {word, kind = 'take', anyway = false}) {
+    if (kind === 'file') return this.#learn(audio, word, {kind, anyway});
+    const take = await this.#spotter.examine(audio), found = take.issue ? [take.issue] : [];
+    if (!hasSpeech(take)) return {take: null, issues: found};
+    return this.#learn(take.audio, word, {anyway, found});
   }
 
-  async #learn(audio, named) {
+  // Check a clip and teach it; a doubtful one only with `anyway`.
+  async #learn(audio, named, {kind = 'take', anyway = true, found = []} = {}) {
     const word = spelled(named);
+    const issues = [...found, ...await this.#spotter.check(audio, word, kind)];
+    if (!anyway && issues.some(({severity}) => severity === 'doubt')) return {take: null, issues};
+    const close = (await this.#spotter.accept(word)).filter(({code}) => code === 'close_word');
     const take = await this.#change(() => this.#history.make({
-      kind: 'teach', word, make: () => this.#spotter.learn(audio, word),
+      kind: 'teach', word, make: () => this.#spotter.learn(audio, word, {anyway}),
       takes: (takes, id) => [...takes, {id, word, negative: false}],
     }));
-    return {take, warnings: []};
+    return {take, issues: [...issues, ...close]};
   }
 
   async #reject(audio) {
@@ -150,7 +162,7 @@ export class Program {
       kind: 'reject', get word() { return word; }, make: async () => { word = await this.#spotter.reject(audio); },
       takes: (takes, id) => [...takes, {id, word, negative: true}],
     }));
-    return {take, warnings: []};
+    return {take, issues: []};
   }
 
   forget(word) {
@@ -216,15 +228,15 @@ export class Program {
     this.#recent = NOTHING;
   }
 
-  // The microphone's next chunk, for whoever wants it.
-  sound(chunk) {
-    if (this.#endpointer) this.#takeUp(chunk);
-    if (this.#listening) this.#hear(chunk);
+  // The next chunk of the microphone.
+  push(chunk) {
+    if (this.#recording) this.#pushTake(chunk).catch(error => this.#fail(error));
+    if (this.#listening) this.#pushStream(chunk);
   }
 
-  async #hear(chunk) {
-    // A machine that cannot keep up loses sound rather than falling behind.
-    if (this.#waiting >= MOST_WAITING) {
+  async #pushStream(chunk) {
+    // A machine that cannot keep up drops audio instead of falling behind.
+    if (this.#waiting >= MAX_WAITING) {
       this.#lost += chunk.length;
       this.#heard += chunk.length;
       this.#recent = NOTHING;
@@ -243,13 +255,13 @@ export class Program {
       await this.#one(async () => {
         if (!this.#listening) return;
         if (lost) await this.#spotter.gap(lost);
-        for (const event of await this.#spotter.hear(chunk)) this.#announce(event);
-        const scores = await this.#spotter.heardScores();
+        for (const event of await this.#spotter.push(chunk)) this.#announce(event);
+        const scores = await this.#spotter.streamScores();
         if (scores) this.#scored = {scores, until: heard + HELD_S * RATE};
       });
       this.#tell({type: 'scores', time_s: heard / RATE, scores: heard < this.#scored.until ? this.#scored.scores : {}});
     } catch (error) {
-      this.#tell({type: 'listen', error: error.message});
+      this.#tell({type: 'listen', error: reasonText(error)});
     } finally {
       this.#waiting--;
     }
@@ -259,82 +271,82 @@ export class Program {
     const id = ++this.#events, from_s = this.#began / RATE, since_s = (this.#heard - this.#recent.length) / RATE;
     const start_s = from_s + start, end_s = from_s + end;
     const place = at_s => Math.max(0, Math.round((at_s - since_s) * RATE));
-    const sound = this.#recent.slice(place(start_s - limits.around_s), place(end_s + limits.around_s));
+    const sound = this.#recent.slice(place(start_s - limits.margin_s), place(end_s + limits.margin_s));
     this.#clips.set(id, {sound, at_ms: performance.now()});
     while (this.#clips.size > limits.events) this.#clips.delete(this.#clips.keys().next().value);
     this.#tell({type: 'event', id, word, score, start_s, end_s});
   }
 
-  hear({id}) { return {sound: whole(this.#spoken(id))}; }
+  async play({id}) { return {audio: await this.#spoken(id)}; }
 
   async correct({id, word}) {
-    const spoken = this.#spoken(id);
+    const spoken = await this.#spoken(id);
     const outcome = word === null ? await this.#reject(spoken) : await this.#learn(spoken, word);
     this.#clips.delete(id);
-    return {...outcome, sound: whole(spoken)};
+    return {...outcome, audio: spoken};
   }
 
   async missed({word}) {
-    const take = examine(floats(this.#recent));
-    if (!hasSpeech(take)) throw new Error(`no speech was heard in the last ${limits.recent_s} s; say it again`);
+    const take = await this.#spotter.examine(this.#recent), seconds = limits.recent_s;
+    if (!hasSpeech(take)) throw problem(`no speech in the last ${seconds} s: say it again`, 'no_recent_speech', {seconds});
     const outcome = await this.#learn(take.audio, word);
     this.#recent = NOTHING;
-    return {...outcome, sound: whole(take.audio)};
+    return {...outcome, audio: take.audio};
   }
 
-  // Clip of an event, cut to the speech where there is any.
-  #spoken(id) {
+  // Clip of an event, cut to its speech if there is any.
+  async #spoken(id) {
     const kept = this.#clips.get(id);
     if (!kept) {
-      throw new Error('the sound of this event is gone already (it is kept for two minutes at most); say the word again and correct that');
+      throw problem('the audio of this event is gone (it is held for at most two minutes): say the word again, then correct that', 'event_expired');
     }
-    const all = floats(kept.sound), take = examine(all);
-    return hasSpeech(take) ? take.audio : all;
+    const take = await this.#spotter.examine(kept.sound);
+    return hasSpeech(take) ? take.audio : kept.sound;
   }
 
   // Recording a take.
 
   record({id}) {
     this.cancel();
-    this.#number = id;
-    this.#endpointer = new Endpointer();
+    this.#recording = {id, chunks: [], state: 'waiting'};
+    return this.#spotter.startRecording();
   }
 
-  #takeUp(chunk) {
-    const before = this.#endpointer.state, state = this.#endpointer.hear(floats(chunk));
-    if (state === 'over' || state === 'nobody') this.#tell(this.finish());
-    else if (state !== before) this.#tell({type: 'recording', id: this.#number, state});
+  async #pushTake(chunk) {
+    const recording = this.#recording;
+    recording.chunks.push(chunk);
+    const state = await this.#spotter.pushRecording(chunk);
+    if (recording !== this.#recording) return;
+    if (state === 'over' || state === 'nobody') this.#tell(await this.finish());
+    else if (state !== recording.state) this.#tell({type: 'recording', id: recording.id, state});
+    recording.state = state;
   }
 
-  finish() {
-    if (!this.#endpointer) return {};
-    const take = this.#endpointer.take(), {length} = this.#endpointer.audio;
-    this.#endpointer = null;
-    if (hasSpeech(take)) this.#take = {id: this.#number, audio: take.audio};
+  #fail(error) {
+    const id = this.#recording?.id;
+    this.cancel();
+    this.#tell({type: 'take', id, error: reasonText(error)});
+  }
+
+  async finish() {
+    if (!this.#recording) return {};
+    const {id, chunks} = this.#recording;
+    this.#recording = null;
+    const audio = join(chunks), take = await this.#spotter.examine(audio);
+    if (hasSpeech(take)) this.#take = {id, audio: take.audio};
     return {
-      type: 'take', id: this.#number, problem: take.problem, speech: hasSpeech(take), length_s: length / RATE,
+      type: 'take', id, issues: take.issue ? [take.issue] : [], has_speech: hasSpeech(take), length_s: audio.length / RATE,
       start_s: rounded(take.start_s, 3), end_s: rounded(take.end_s, 3), snr_db: rounded(take.snr_db, 1),
     };
   }
 
-  cancel() { this.#endpointer = this.#take = null; }
+  cancel() { this.#recording = this.#take = null; }
 
-  async keep({id, word, careful}) {
-    if (this.#take?.id !== id) throw new Error('the sound of this take is gone already; record it again');
-    const {audio} = this.#take;
-    const doubts = careful ? await this.#doubts(audio, word) : [];
-    if (doubts.length) return {take: null, warnings: doubts};
-    this.#take = null;
-    return this.#learn(audio, word);
-  }
-
-  // Why a take may be none of its word.
-  async #doubts(audio, word) {
-    const {word: heard} = await this.#spotter.predict(audio);
-    if (heard !== null && heard !== word) return [`this take sounds like "${heard}"`];
-    const known = (await this.#spotter.words()).find(other => other.word === word);
-    const lacking = known ? known.threshold - (await this.#spotter.scores(audio))[word] : 0;
-    return lacking > settings.unlike ? [`this take sounds unlike "${word}" so far`] : [];
+  async keep({id, word, anyway}) {
+    if (this.#take?.id !== id) throw problem('the audio of this take is gone: record it again', 'take_expired');
+    const outcome = await this.#learn(this.#take.audio, word, {anyway});
+    if (outcome.take !== null && this.#take?.id === id) this.#take = null;
+    return outcome;
   }
 
   #tidy() {

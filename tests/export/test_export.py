@@ -621,7 +621,7 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     ask()
     device.order("l", vectors[0], "one too many")
     device.order("l", vectors[0], "")
-    device.order("l", vectors[0], "x" * 64)
+    device.order("l", vectors[0], "x" * 65)
     device.order("l", np.full_like(vectors[0], np.nan), "lamp")
     for broken in (np.nan, np.inf, 1e20):
         device.order("s", np.uint32(16_000), np.full_like(vectors[0], broken))
@@ -737,8 +737,8 @@ def test_the_device_rejects_as_the_model(tmp_path):
     assert {None, *words} == said
 
     def names() -> list[str]:
-        room = device.take(device.number() * 64, "u1").tobytes()
-        return [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
+        room = device.take(device.number() * 67, "u1").tobytes()
+        return [room[at : at + 67].split(b"\0")[0].decode() for at in range(0, len(room), 67)]
 
     assert names() == list(map(states.name, rows))
     assert device.number() == 0

@@ -39,13 +39,10 @@ from tapword.spotter.thresholds import (
     placed,
 )
 from tapword.spotter.whitening import weights
+from tapword.spotter.words import MAX_WORD_BYTES
 from tapword.support.issues import MESSAGES
 from tapword.version import __version__
 
-# Longest recording that is aligned, in steps of 10 ms: 5 s, a long phrase with a second around it.
-MAX_STEPS = 500
-# Room for a word's name, unless a longer one is taught already.
-NAME_BYTES = 64
 # Kinds of poolings in the C code.
 MOMENT, DEVIATION, LARGEST, MIDDLE, ATTENTION = range(5)
 # The comment at the top of a header.
@@ -158,8 +155,9 @@ def describe(
     settings = _rule(spotter)
     [pooling], aligned = spotter.encoder.poolings, spotter.encoder.preparation.align
     poolings = block_poolings(pooling, backbone, aligned)
-    room = max([NAME_BYTES, *(len(states.name(row).encode()) + 1 for row in learner.rows)])
-    settings |= _settings(spotter) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
+    # Longer words may have been taught before there was a limit.
+    room = max([MAX_WORD_BYTES, *(len(row.word.encode()) for row in learner.rows)])
+    settings |= _settings(spotter) | {"MAX_WORDS": max_words, "WORD_BYTES": room}
     if separate_weights and not eight_bits:
         raise InputError("only weights of 8 bits are written to a file of their own")
     tables = Tables(packed=eight_bits, separate=separate_weights)
@@ -170,7 +168,7 @@ def describe(
         settings |= add_ear(tables, backbone, eight_bits)
     elif eight_bits:
         raise InputError("only the network of tapword_ear is written in 8 bits in C")
-    _add_taught(tables, spotter, room)
+    _add_taught(tables, spotter, room + len(states.NOT.encode()) + 1)
     settings |= _add_whitening(tables, spotter) | _add_cohort(tables, spotter)
     augment = settings["HAS_EAR"] and spotter.encoder.preparation.augment
     settings |= add_augment(tables) if augment else {"COPIES": 0}
@@ -209,7 +207,6 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
         "HALF_WINDOW": align.REACH,
-        "MAX_STEPS": MAX_STEPS,
         "SMOOTH": align.SMOOTH,
         "PAUSE": align.PAUSE,
         "SILENCE": layout.SILENCE,
@@ -357,11 +354,11 @@ def _add_mel(tables: Tables, backbone: Backbone) -> None:
     tables.add("tapword_band_weights", np.concatenate(used))
 
 
-def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
+def _add_taught(tables: Tables, spotter: Spotter, name_bytes: int) -> None:
     rows, state = spotter.learner.rows, states.arrays(spotter)
     if not rows:
         return
-    tables.add_names("tapword_taught_names", list(map(states.name, rows)), room)
+    tables.add_names("tapword_taught_names", list(map(states.name, rows)), name_bytes)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
     lengths = [Length() if row.negative else spotter.length_of(row.word) for row in rows]
     tables.add("tapword_taught_lengths", lengths)
@@ -384,7 +381,9 @@ def _teaching() -> dict[str, Any]:
         ends = ("_LOW", "_HIGH") if isinstance(value, tuple) else ("",)
         for end, number in zip(ends, np.atleast_1d(value).tolist(), strict=True):
             settings[f"ENDPOINT_{name.upper()}{end}"] = number
-    settings["ENDPOINT_FRAMES"] = round(endpoint.SETTINGS.most_s * 1000 / endpoint.SETTINGS.hop_ms)
+    # A second more, for the chunk in which a recording ends.
+    frames = (endpoint.SETTINGS.most_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
+    settings["ENDPOINT_FRAMES"] = round(frames)
     settings |= {f"ISSUE_{code.upper()}": number for number, code in enumerate(MESSAGES, 1)}
     return settings | {
         "ISSUES": ", ".join(map(quote, MESSAGES)),
