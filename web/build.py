@@ -20,6 +20,7 @@ from pathlib import Path
 from tapword.audio.endpoint import SETTINGS
 from tapword.serve.studio.limits import LIMITS
 from tapword.spotter.session import UNLIKE_SCORE
+from tapword.spotter.words import MAX_WORD_BYTES
 from tapword.version import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -94,7 +95,12 @@ def build_try(out: Path, options: Sequence[str] = ()) -> None:
             sys.exit(f"{out} is not a page made by this: name a new folder, or remove that one")
         shutil.rmtree(out)
     out.mkdir(parents=True)
-    numbers = {"endpoint": asdict(SETTINGS), "limits": asdict(LIMITS), "unlike": UNLIKE_SCORE}
+    numbers = {
+        "endpoint": asdict(SETTINGS),
+        "limits": asdict(LIMITS),
+        "unlike": UNLIKE_SCORE,
+        "max_word_bytes": MAX_WORD_BYTES,
+    }
     settings.write_text(f"export default {json.dumps(numbers, indent=2)};\n")
     build_core(out / "core", options)
     for path in STUDIO.iterdir():

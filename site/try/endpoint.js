@@ -125,7 +125,7 @@ export class Endpointer {
   #levels = [];
   #voicing = [];
 
-  hear(chunk) {
+  push(chunk) {
     const all = new Float32Array(this.audio.length + chunk.length);
     all.set(this.audio);
     all.set(chunk, this.audio.length);
@@ -145,11 +145,11 @@ export class Endpointer {
     return this.state;
   }
 
-  // What was found: {problem, audio, start_s, end_s, snr_db}; problem is null where the take is good.
+  // What was found: {issue, audio, start_s, end_s, snr_db}; issue is null if the take is good.
   take() {
     const {audio} = this, levels = this.#levels, spans = speech(levels, this.#voicing);
     if (!spans.length) {
-      return {problem: 'no speech found: say the word aloud, and check the choice of microphone',
+      return {issue: {code: 'no_speech', severity: 'refuse', params: {}},
         audio: audio.slice(0, 0), start_s: 0, end_s: 0, snr_db: 0};
     }
     // Of several, the word is the one with the most energy.
@@ -167,7 +167,7 @@ export class Endpointer {
     const clipped = audio.slice(first, last).filter(sample => Math.abs(sample) >= SET.clipped).length / (last - first);
     const length_s = (last - first) / RATE;
     return {
-      problem: problem({length_s, level_db, snr_db, clipped, twice, edge_s: Math.min(first, audio.length - last) / RATE}),
+      issue: findIssue({length_s, level_db, snr_db, clipped, twice, edge_s: Math.min(first, audio.length - last) / RATE}),
       audio: audio.slice(Math.max(0, first - margin), last + margin),
       start_s: first / RATE, end_s: last / RATE, snr_db,
     };
@@ -176,19 +176,18 @@ export class Endpointer {
 
 export function examine(audio) {
   const endpointer = new Endpointer();
-  endpointer.hear(audio);
+  endpointer.push(audio);
   return endpointer.take();
 }
 
-function problem({length_s, level_db, snr_db, clipped, twice, edge_s}) {
-  if (length_s > SET.long_s) {
-    return `too long: ${length_s.toFixed(1)} s of speech; a word or phrase lasts at most ${SET.long_s} s, so say it once, then be silent`;
-  }
-  if (twice) return 'more than one word: say it once, without a long pause';
-  if (clipped > SET.clipped_share) return "clipped: speak more softly, move back, or turn down the microphone's gain";
-  if (edge_s < SET.edge_ms / 1000) return 'cut off: wait for the signal, say the word, then be silent for a moment';
-  if (level_db < SET.quiet_db) return "too quiet: speak up, come closer, or turn up the microphone's gain";
-  if (snr_db < SET.snr_db) return 'too quiet for the noise around you: come closer or find a quieter place';
-  if (length_s < SET.short_s) return 'too short: say the whole word, as you would in a sentence';
+function findIssue({length_s, level_db, snr_db, clipped, twice, edge_s}) {
+  const doubt = (code, params = {}) => ({code, severity: 'doubt', params});
+  if (length_s > SET.long_s) return doubt('too_long', {seconds: length_s, limit_s: SET.long_s});
+  if (twice) return doubt('several_words');
+  if (clipped > SET.clipped_share) return doubt('clipped');
+  if (edge_s < SET.edge_ms / 1000) return doubt('cut_off');
+  if (level_db < SET.quiet_db) return doubt('too_quiet');
+  if (snr_db < SET.snr_db) return doubt('noisy');
+  if (length_s < SET.short_s) return doubt('too_short');
   return null;
 }
