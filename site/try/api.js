@@ -1,12 +1,13 @@
-// What the studio's page asks its program for, asked of the program in this page.
+// The studio's interface (../../src/tapword/serve/studio/static/api.js) on the program in this page.
 
-import {Program, reasonText} from './program.js';
+import {Program} from './program.js';
+import {errorText} from './texts.js';
 
 const sockets = new Set();
-const program = new Program(message => sockets.forEach(socket => socket.give(message)));
+const program = new Program(message => sockets.forEach(socket => socket.dispatch(message)));
 
-const ANSWERS = {
-  '/api/learn': (audio, {word, kind, anyway}) => program.learn(audio, {word, kind, anyway: Boolean(anyway)}),
+const HANDLERS = {
+  '/api/learn': (audio, {word, kind, anyway}) => program.learn(audio, word, kind, Boolean(anyway)),
   '/api/remove': ({take}) => program.remove(take),
   '/api/forget': ({word}) => program.forget(word),
   '/api/rename': ({old, new: now}) => program.rename(old, now),
@@ -15,18 +16,27 @@ const ANSWERS = {
   '/api/model': async file => program.open(new Uint8Array(await file.arrayBuffer())),
 };
 
-export async function post(path, body, query = {}) {
+export async function post(path, body = null, query = {}) {
   try {
     await program.start();
-    return await ANSWERS[path](body, query) ?? {};
+    return await HANDLERS[path](body, query) ?? {};
   } catch (error) {
-    throw new Error(reasonText(error), {cause: error});
+    throw new Error(errorText(errorOf(error)), {cause: error});
   }
 }
 
 export const postJson = post;
 
-// Save what was taught as a file; or what the browser held and could not be read.
+// Codes of the page's errors for those of the core.
+const CODES = {
+  TAPWORD_FULL: 'model_full', TAPWORD_BAD_WORD: 'bad_word', TAPWORD_TAKEN: 'name_taken',
+  TAPWORD_BAD_AUDIO: 'bad_audio', TAPWORD_TOO_LONG: 'phrase_too_long', TAPWORD_NOISE: 'noise_only',
+  TAPWORD_BAD_STATE: 'damaged_file', TAPWORD_OTHER_STATE: 'other_model',
+};
+
+export const errorOf = ({message, code = null, params = {}}) => ({error: message, code: CODES[code] ?? code, params});
+
+// Save the words as a file; or the stored bytes that could not be read.
 export async function download(name, unread = false) {
   await program.start();
   const link = document.createElement('a');
@@ -47,22 +57,22 @@ export class StudioSocket extends EventTarget {
     sockets.add(this);
     this.open = true;
     this.dispatchEvent(new Event('open'));
-    await program.news();
+    await program.sendModel();
   }
 
-  give(message) { this.dispatchEvent(new CustomEvent(message.type, {detail: message})); }
+  dispatch(message) { this.dispatchEvent(new CustomEvent(message.type, {detail: message})); }
 
   async send(command) {
     try {
       await program.start();
       const answer = await program[command.type](command);
-      this.give({...command, ...answer});
+      this.dispatch({...command, ...answer});
     } catch (error) {
-      this.give({...command, error: reasonText(error)});
+      this.dispatch({...command, ...errorOf(error)});
     }
   }
 
-  // Listening and recording share the microphone's chunks: each chunk is sent once.
+  // Listening and recording share the microphone's chunks: each chunk is given once.
   sendAudio(samples) {
     if (samples === this.#latest) return;
     this.#latest = samples;

@@ -1,4 +1,4 @@
-// The studio's page without its program: all of it happens in the browser.
+// The studio's page without a server: everything runs in the browser.
 
 import {StudioSocket, download} from './api.js';
 import * as files from './files.js';
@@ -11,7 +11,7 @@ import {fillIn, texts} from './texts.js';
 import * as undo from './undo.js';
 import * as words from './words.js';
 
-// What is said otherwise where there is no program. Nearly heard words are not told of here.
+// Near misses are not reported here.
 Object.assign(texts, texts.alone, {forgetFinal: texts.forgetUndo, lanesNote: ''});
 fillIn();
 const socket = new StudioSocket();
@@ -40,4 +40,4 @@ function showProblem(text, unread = false) {
 }
 
 socket.connect().catch(error => showProblem(texts.notLoaded(error.message)));
-navigator.serviceWorker?.register('./offline.js').catch(() => { /* it works all the same, with a network */ });
+navigator.serviceWorker?.register('./offline.js').catch(() => { /* it still works, with a network */ });

@@ -472,11 +472,11 @@ def test_the_link_opens_the_studio_once_and_for_all(browser, path, tmp_path):
         page.locator("#model:not(:empty)").wait_for()
         stranger = browser.new_context().new_page()
         assert stranger.goto(studio.origin).status == 403
-        assert "the link that its command printed" in stranger.locator("body").inner_text()
+        assert "the link that the command printed" in stranger.locator("body").inner_text()
         stranger.context.close()
         port = studio.port
     with running(model, port=port):
-        page.locator("#problem", has_text="Open the link that its command printed").wait_for()
+        page.locator("#problem", has_text="Open the link that the command printed").wait_for()
         assert page.goto(studio.origin).status == 403
     context.close()
 

@@ -4,5 +4,6 @@ declare const settings: {
   endpoint: Record<string, any>;
   limits: Record<string, number>;
   unlike: number;
+  max_word_bytes: number;
 };
 export default settings;

@@ -57,8 +57,8 @@ ABOUT = """A model of tapword {version} that keeps learning: C99, no allocation,
 
    Constant tables: {flash} bytes. RAM: sizeof(tapword) bytes, and sizeof(tapword_listener) for a
    stream."""
-DEFAULT = """Sizes and features of a model: here the ear as shipped, without words. Export has those of
-   another model in their place. `make model_header` writes this file."""
+DEFAULT = """Sizes and features of a model: here the ear as shipped, without words. Export has those
+   of another model in their place. `make model_header` writes this file."""
 OUTSIDE = """The backbone's network is not in here. It runs on the device's ONNX or TFLite runtime,
    from tapword_log_mel (frames, 32), at most TAPWORD_MEL_FRAMES for a clip, to tapword_vector
    (blocks of {widths} numbers per frame). `tapword export MODEL OUT.h --frames FRAMES.onnx` writes

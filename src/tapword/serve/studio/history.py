@@ -191,7 +191,7 @@ class SensitivityChanged(Change):
         whose = "of all words" if self.word is None else f'of "{self.word}"'
         refusal = InputError(
             f"the sensitivity {whose} was changed elsewhere since, so it was not undone",
-            code="sensitivity_changed",
+            code="sensitivities_changed" if self.word is None else "sensitivity_changed",
             params={"word": self.word},
         )
         if self.word is None:
