@@ -23,7 +23,7 @@ from tapword.audio import files
 from tapword.listening.segmenter import Segmenter
 from tapword.research.datasets.base import Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE
-from tapword.spotter.thresholds import said
+from tapword.spotter.thresholds import decide
 
 # Words of Speech Commands that are not said in calls and orders every minute.
 RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
@@ -203,7 +203,7 @@ def misses(model: Spotter, clips: Clips, rows: np.ndarray | list[int]) -> float:
 def accepted(model: Spotter, X: np.ndarray) -> np.ndarray:
     """Whether vectors (n, D) are taken for a word, (n,)."""
     thresholds = model.thresholds()
-    return np.array([said(scores, thresholds) is not None for scores in model.score_vectors(X)])
+    return np.array([decide(scores, thresholds) is not None for scores in model.score_vectors(X)])
 
 
 def encode(spotter: Spotter, name: str, root: str) -> Clips:

@@ -35,7 +35,7 @@ from thresholds import RARE, windows
 from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.research.datasets.base import Dataset
-from tapword.spotter.background import measured, shift
+from tapword.spotter.cohort import measured, shift
 
 # Words a model, models drawn of each kind, clips a word that are there to be taught.
 WORDS, DRAWS, TAUGHT = 3, 20, 10
@@ -47,7 +47,7 @@ FIGURES = ("missed", "likest_let_in", "others_let_in", "alarms_an_hour")
 
 
 class Sounds(NamedTuple):
-    """Vectors (n, D), what the background takes off their scores (n,), and which are noise (n,)."""
+    """Vectors (n, D), what the cohort takes off their scores (n,), and which are noise (n,)."""
 
     vectors: np.ndarray
     level: np.ndarray
@@ -311,11 +311,11 @@ def encode(
 
 
 def as_sounds(spotter: Spotter, encoded: np.ndarray) -> Sounds:
-    """Measure vectors against the background, once for all models."""
+    """Measure vectors against the cohort, once for all models."""
     vectors, seconds = spotter.encoder.split(encoded)
-    background = spotter.encoder.background
-    assert background is not None
-    level = background.level(vectors, seconds)
+    cohort = spotter.encoder.cohort
+    assert cohort is not None
+    level = cohort.level(vectors, seconds)
     return Sounds(vectors, level, spotter.encoder.is_noise(vectors))
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from page import render
 from subjects import SUBJECTS
 
-from tapword.files import write as write_file
+from tapword.support.atomic_files import write as write_file
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "results"

@@ -40,7 +40,7 @@ with atheris.instrument_imports(include=["tapword"]) if atheris else contextlib.
     from tapword.audio import files as audio
     from tapword.errors import TapwordError
     from tapword.export.c import state as states
-    from tapword.spotter import modelfile
+    from tapword.spotter import store
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests import hostile
@@ -81,7 +81,7 @@ class Target:
         self.devices = [taught(learner) for learner in IN_C]
         for learner in LEARNERS:
             taught(learner).save(folder / "model.tap", overwrite=True)
-            self.models[learner] = modelfile.read(folder / "model.tap")
+            self.models[learner] = store.read(folder / "model.tap")
 
     def seeds(self, name: str) -> Iterator[bytes]:
         """Give inputs that nothing is wrong with."""
@@ -96,7 +96,7 @@ class Target:
                         yield self.path.read_bytes()
         for number, (header, arrays) in enumerate(self.models.values()):
             if name == "file":
-                yield modelfile.pack(header, arrays)
+                yield store.pack(header, arrays)
             elif name == "header":
                 yield json.dumps(header, ensure_ascii=False).encode()
             elif name == "state":
@@ -104,7 +104,7 @@ class Target:
 
     def sealed(self, text: str, arrays: dict[str, np.ndarray]) -> dict[str, str]:
         """Give a file's metadata, its seal made to match."""
-        return {"tapword": text, "crc32": modelfile.seal(text, arrays)}
+        return {"tapword": text, "crc32": store.seal(text, arrays)}
 
     def file(self, data: bytes) -> None:
         """Load any bytes."""
@@ -118,7 +118,7 @@ class Target:
         arrays = self.models[name].arrays
         self.path.write_bytes(safetensors.numpy.save(arrays, self.sealed(text, arrays)))
         Spotter.load(self.path)
-        modelfile.revision(self.path)
+        store.revision(self.path)
 
     def state(self, data: bytes) -> None:
         """Load a file with any numbers in its arrays; predict, teach, predict, save."""
@@ -128,7 +128,7 @@ class Target:
             part = data[position : position + array.nbytes].ljust(array.nbytes, b"\0")
             position += array.nbytes
             arrays[name] = np.frombuffer(part, array.dtype).reshape(array.shape)
-        text = json.dumps(header | {"checksum": modelfile.checksum(arrays)})
+        text = json.dumps(header | {"checksum": store.checksum(arrays)})
         self.path.write_bytes(safetensors.numpy.save(arrays, self.sealed(text, arrays)))
         spotter = Spotter.load(self.path)
         with np.errstate(all="ignore"):

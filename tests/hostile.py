@@ -14,7 +14,7 @@ import numpy as np
 import safetensors.numpy
 
 from tapword import Spotter
-from tapword.spotter import modelfile
+from tapword.spotter import store
 
 SECRET = "/etc/passwd"
 HASH = "ab" * 32
@@ -29,7 +29,7 @@ HARMLESS = {
 }
 
 
-def honest(learner: str = "slda", pooling: str = "avg", words: int = 2) -> modelfile.Model:
+def honest(learner: str = "slda", pooling: str = "avg", words: int = 2) -> store.Model:
     """Header and arrays of a small taught model."""
     spotter = Spotter(backbone="logmel", pooling=pooling, learner=learner)
     vectors = np.random.default_rng(0).normal(size=(words, spotter.encoder.dim()))
@@ -48,15 +48,15 @@ def honest(learner: str = "slda", pooling: str = "avg", words: int = 2) -> model
         "sensitivities": {},
         "lengths": {},
     }
-    return modelfile.Model(header, spotter.learner.state())
+    return store.Model(header, spotter.learner.state())
 
 
-def forged(model: modelfile.Model, arrays: dict[str, np.ndarray] | None = None, **changes) -> bytes:
+def forged(model: store.Model, arrays: dict[str, np.ndarray] | None = None, **changes) -> bytes:
     """Bytes of a file of a model with other arrays and with changes in the header, sealed."""
     arrays = model.arrays if arrays is None else arrays
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps(model.header | {"checksum": modelfile.checksum(arrays)} | changes)
-    metadata = {"tapword": text, "crc32": modelfile.seal(text, arrays)}
+    text = json.dumps(model.header | {"checksum": store.checksum(arrays)} | changes)
+    metadata = {"tapword": text, "crc32": store.seal(text, arrays)}
     return safetensors.numpy.save(arrays, metadata)
 
 
@@ -91,7 +91,7 @@ def attacks() -> Iterator[tuple[str, bytes]]:
     yield "other weights", forged(model, backbones=backbone("speech_embedding", layers="emb"))
     yield "random weights", forged(model, backbones=backbone("hubert_base", weights="random"))
     wide = honest("ncm").header | {"dim": 768}
-    wide = modelfile.Model(wide, {"means": np.zeros((2, 768), np.float32)} | counts(2))
+    wide = store.Model(wide, {"means": np.zeros((2, 768), np.float32)} | counts(2))
     yield "weights to be fetched", forged(wide, backbones=backbone("wav2vec2_base"))
 
     # Memory.
@@ -116,7 +116,7 @@ def attacks() -> Iterator[tuple[str, bytes]]:
     means = {"means": np.zeros((1, 40_000), np.float32)} | counts(1)
     for claimed in (32, 40_000):
         small = header | {"words": {"lamp": 1}, "dim": claimed}
-        yield f"a dimension of 3 GB, said to be {claimed}", forged(modelfile.Model(small, means))
+        yield f"a dimension of 3 GB, said to be {claimed}", forged(store.Model(small, means))
     none = {"means": np.zeros((0, 2**40), np.float32)} | counts(0)
     for learner in ("ncm", "slda"):
         empty = {"words": {}, "dim": None, "learner": part(learner)}
@@ -178,7 +178,7 @@ def attacks() -> Iterator[tuple[str, bytes]]:
     assert renamed != content
     yield "another word", renamed
     yield "another word, the seal's name damaged", renamed.replace(b"crc32", b"crc33")
-    text = json.dumps(header | {"checksum": modelfile.checksum(arrays)})
+    text = json.dumps(header | {"checksum": store.checksum(arrays)})
     yield "no seal", safetensors.numpy.save(arrays, {"tapword": text})
 
 

@@ -4,7 +4,7 @@
 
 SPEECHOCEAN and CALLS are what training/whitening.py takes, SPEECH_COMMANDS a folder of that data
 set. Printed for all of the windows and for several numbers of directions: bytes; the line of
-`thresholds.REACH`, fitted to the calls as training/background.py does; what training/ear/choices.py
+`thresholds.REACH`, fitted to the calls as training/cohort.py does; what training/ear/choices.py
 prints; and at the thresholds that follow, half an alarm an hour wanted, the share of clips of five
 words that is missed and alarms an hour in the calls. By training clips and the calls; with --test,
 by test clips and these calls, at the thresholds of before. `reduced.DIRECTIONS` was chosen by the
@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parent / "ear"))
-from background import encode_words, fit, scores_of, strangers
 from choices import ASKED, TAUGHT, means, measure
+from cohort import encode_words, fit, scores_of, strangers
 from whitening import encode, windows
 
 from tapword import Spotter, registry
 from tapword.audio import files
-from tapword.spotter.background import Windows, unit
+from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Tail
 from tapword.spotter.whitening import shipped
 
@@ -44,26 +44,26 @@ def main() -> None:
     options = parser.parse_args()
     spotter = Spotter(backbone="tapword_ear", augment=False)
     whitening = shipped("tapword_ear")
-    assert whitening is not None and whitening.background is not None
+    assert whitening is not None and whitening.cohort is not None
     said = encode_words(spotter, options.speechocean)
-    whole = unit(whitening.background.astype(np.float32))
+    whole = unit(whitening.cohort.astype(np.float32))
     trials = {"training": ("train", options.calls), "test": ("test", options.test)}
     heard = {name: calls_of(spotter, calls) for name, (_, calls) in trials.items() if calls}
     apart = strangers(whole, heard["training"][0])
     clips = {name: clips_of(spotter, options.speech_commands, trials[name][0]) for name in heard}
     for count in (None, *COUNTS):
         one = whitening if count is None else whitening.narrowed(count, (1.0, 1.0))
-        assert one.background is not None and one.phrases is not None
-        background = Windows(one.background, one.sight, one.share)
+        assert one.cohort is not None and one.phrases is not None
+        cohort = Windows(one.cohort, one.sight, one.share)
         sight = 0 if one.sight is None else one.sight.size
-        size = one.background.size + one.phrases.size + sight
+        size = one.cohort.size + one.phrases.size + sight
         print(f"{count or 'all'} directions: {size:,} bytes")
-        reach = fit(background, apart, said, heard["training"][1])
+        reach = fit(cohort, apart, said, heard["training"][1])
         print(f"REACH {reach[0]:.3f}, {reach[1]:.4f}")
         for name, (calls, hours) in heard.items():
             call = np.concatenate(calls if name == "test" else [own for _, own in apart])
-            told = measure(clips[name], background, unit(call))
-            missed, alarms = at_thresholds(clips[name], background, reach, call, hours)
+            told = measure(clips[name], cohort, unit(call))
+            missed, alarms = at_thresholds(clips[name], cohort, reach, call, hours)
             print(
                 f"{name}: {told}; at thresholds {missed:.1f}% missed, {alarms:.2f} alarms an hour"
             )
@@ -93,7 +93,7 @@ def clips_of(spotter: Spotter, folder: str, split: str) -> dict[str, np.ndarray]
 
 def at_thresholds(
     clips: dict[str, np.ndarray],
-    background: Windows,
+    cohort: Windows,
     reach: tuple[float, float],
     call: np.ndarray,
     hours: float,
@@ -103,14 +103,14 @@ def at_thresholds(
     for seed in range(DRAWS):
         words = list(np.random.default_rng(seed).choice(RARE, KNOWN, replace=False))
         directions = means(clips, words, 5, seed)
-        tails = [Tail.of(column, reach) for column in background.scores(directions).T]
+        tails = [Tail.of(column, reach) for column in cohort.scores(directions).T]
         least = np.array([tail.threshold(FALSE_ALARMS_PER_HOUR / KNOWN) for tail in tails])
         for row, word in enumerate(words):
-            scores = scores_of(background, directions, clips[word][TAUGHT:])
+            scores = scores_of(cohort, directions, clips[word][TAUGHT:])
             said = np.where(scores >= least, scores, -9.0)
             taken = (said.argmax(axis=1) == row) & (said.max(axis=1) > -9)
             missed.append(100 * np.mean(~taken))
-        heard = scores_of(background, directions, call) >= least
+        heard = scores_of(cohort, directions, call) >= least
         alarms.append(heard.any(axis=1).sum() / hours)
     return float(np.mean(missed)), float(np.mean(alarms))
 

@@ -4,7 +4,7 @@
 
 SPEECHOCEAN is the folder of speechocean762 (see speechocean.py), each CALL a recording of phone
 calls. Written is assets/whitening/, one file a backbone: how the vectors of a word vary, and the
-background, vectors of windows of running speech, half of them from the one and half from the other:
+cohort, vectors of windows of running speech, half of them from the one and half from the other:
 windows of a second for words, longer ones for phrases.
 No recording and no word is written.
 """
@@ -29,12 +29,12 @@ SOURCE = "speechocean762 (J. Zhang et al., CC BY 4.0), words that are said three
 ASSETS = Path(__file__).parent.parent / "src" / "tapword" / "assets"
 # Vectors that are compared as they were trained to be; docs/backbones.md has what whitening does.
 SCALED = ("tapword_ear",)
-# How much of the background is taken off, where that is not as for size small
-# (training/background.py).
+# How much of the cohort is taken off, where that is not as for size small
+# (training/cohort.py).
 SHARES = {"speech_embedding": {"share": 0.5}}
 # How often a word must be said, and how often it is taken.
 LEAST, MOST = 3, 12
-# Windows of the background, from either source: of a second, and longer.
+# Windows of the cohort, from either source: of a second, and longer.
 WINDOWS, PHRASES = 500, 300
 
 
@@ -49,7 +49,7 @@ def main() -> None:
     said = list(tokens(speechocean))
     among = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
     heard = [window for call in calls for window in windows(call)]
-    background = among + [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
+    cohort = among + [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
     # A generator of their own: the windows from before stay the same.
     apart = np.random.default_rng(1)
     longer = list(phrases(speechocean, apart))
@@ -82,7 +82,7 @@ def main() -> None:
             )
             make = Whitening.scale if own in SCALED else Whitening.fit
             made = make(encode(spotter, clips), words, group_lengths(*part), about)
-            made.keep_background(encode(spotter, background), encode(spotter, longer))
+            made.keep_cohort(encode(spotter, cohort), encode(spotter, longer))
             path = ASSETS / "whitening" / f"{own}.safetensors"
             made.save(path)
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {made.within}", flush=True)

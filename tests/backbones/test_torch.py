@@ -19,7 +19,7 @@ from tapword.backbones.base import Unavailable
 from tapword.backbones.emformer_base import EmformerBase
 from tapword.backbones.torchaudio_bundles import HubertLarge, Wav2vec2Base
 from tapword.errors import InputError, ModelFileError
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.encoder import pool_audio
 from tests.conftest import tone
 
@@ -179,9 +179,9 @@ def test_torch_weights_open_on_first_use_and_must_be_the_model_s(full_size, tmp_
     spotter = Spotter("wav2vec2_base:weights=random", "tap:R=1", "ncm")
     spotter.learn_vectors(np.zeros((1, 768), np.float32), ["low"])
     spotter.save(path)
-    header, arrays = modelfile.read(path)
+    header, arrays = store.read(path)
     header["backbones"][0]["weights_sha256"] = "ab" * 32
-    path.write_bytes(modelfile.pack(header, arrays))
+    path.write_bytes(store.pack(header, arrays))
     with monkeypatch.context() as patch:
         patch.setattr(Wav2vec2Base, "_import", pytest.fail)
         loaded = Spotter.load(path)

@@ -14,7 +14,7 @@ import tapword
 from tapword import registry
 from tapword.assets import CLIPS
 from tapword.cli import app, teach
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tests.conftest import tone
 
 NEW = ["--backbone", "logmel", "--pooling", "tap:R=2", "--learner", "ncm"]
@@ -269,11 +269,11 @@ def test_silence_around_a_clip_has_bounds(folder, run, value):
 )
 @pytest.mark.parametrize("lacking", [False, True])
 def test_info_refuses_headers_without_parts(model, run, change, lacking):
-    header, arrays = modelfile.read(model)
+    header, arrays = store.read(model)
     header |= change
     if lacking:
         del header[next(iter(change))]
-    model.write_bytes(modelfile.pack(header, arrays))
+    model.write_bytes(store.pack(header, arrays))
     for arguments in (["info", model], ["info", model, "--json"]):
         code, output, error = run(*arguments)
         assert code == 2 and not output
@@ -298,7 +298,7 @@ def test_the_last_net(folder, run, monkeypatch, raised, code, said):
     def fail(_):
         raise raised
 
-    monkeypatch.setattr(modelfile, "read", fail)
+    monkeypatch.setattr(store, "read", fail)
     found, output, error = run("info", "home.tap")
     assert found == code and not output
     assert error.startswith(said) and error.count("\n") == bool(said)

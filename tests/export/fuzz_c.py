@@ -22,8 +22,8 @@ import numpy as np
 from tapword import Spotter
 from tapword.export.c import header, state
 from tapword.export.c.reduced import for_device
-from tapword.export.calibration import demo_clips
-from tapword.text import counted
+from tapword.export.sample_clips import demo_clips
+from tapword.support.text import counted
 
 SANITIZED = ("-std=c99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
 DRIVER = Path(__file__).with_name("fuzz_driver.c")

@@ -142,18 +142,18 @@ def test_a_narrowed_model_knows_the_same():
     made = narrowed(spotter)
     assert made.words == spotter.words and made.lengths == spotter.lengths
     assert made.sensitivities == spotter.sensitivities
-    assert made.background.words.vectors.shape == (1000, DIRECTIONS)
-    assert spotter.background.words.vectors.shape == (1000, 672), "it stays as it is"
+    assert made.cohort.words.vectors.shape == (1000, DIRECTIONS)
+    assert spotter.cohort.words.vectors.shape == (1000, 672), "it stays as it is"
     made.require_same_parts(spotter)
     for word in WORDS:
         clip = clips_of(word, 9, 10)[0]
         assert made.predict(clip).word == word
     assert made.predict(clips_of("timer", 9, 10)[0]).word is None
-    # What was narrowed already, and what has no such background, is given back.
+    # What was narrowed already, and what has no such cohort, is given back.
     assert narrowed(made) is made
     plain = taught(("lamp",), **LOGMEL, learner="ncm")
     assert narrowed(plain) is plain
-    with pytest.raises(InputError, match="holds all of the background"):
+    with pytest.raises(InputError, match="holds all of the cohort"):
         onnx_file.build(made)
     with pytest.raises(InputError, match="no windows of running speech to narrow"):
         made.encoder.whitenings[0].narrowed(8, (0.1, 0.1))
@@ -164,7 +164,7 @@ def test_a_narrowed_whitening_is_saved_and_read(tmp_path):
     made.save(tmp_path / "one")
     found = type(made).load(tmp_path / "one")
     assert found.reach == (-0.1, 0.2) and found.sha256 == made.sha256
-    for name in ("background", "phrases", "sight"):
+    for name in ("cohort", "phrases", "sight"):
         np.testing.assert_array_equal(getattr(found, name), getattr(made, name))
     with pytest.raises(InputError, match="directions do not fit"):
         type(made)(made.about, made.mean, made.maps, made.within, sight=made.sight[:, :-1])

@@ -33,7 +33,7 @@ from tapword.export.onnx.quantize import quantize
 from tapword.registry import build
 from tapword.spotter.encoder import group_lengths, prepare
 from tapword.spotter.thresholds import Scores
-from tapword.spotter.thresholds import said as said_word
+from tapword.spotter.thresholds import decide as said_word
 from tapword.spotter.whitening import Whitening, vector_kind
 from tests.conftest import ROOT, shared
 
@@ -342,7 +342,7 @@ def test_eight_bits_are_smaller_and_nearly_as_good(small):
     model = onnx_file.build(small)
     content = quantize(model, [clip for word in WORDS for clip in clips_of(word, 3, 5)])
     # Windows of running speech are in 8 bits already, a byte for each number.
-    windows = small.background.words.vectors.size + small.background.phrases.vectors.size
+    windows = small.cohort.words.vectors.size + small.cohort.phrases.vectors.size
     assert len(content) - windows < 0.5 * (model.ByteSize() - windows)
     words = [word for word in WORDS for _ in range(3)]
     clips = [clip for word in WORDS for clip in clips_of(word, 10, 13)]
@@ -676,7 +676,7 @@ def test_clips_are_measured_by_windows_of_their_length(tmp_path, aligned, longer
     whitening = Whitening.fit(X, words, group_lengths(backbone, pooling), about)
     windows = [X[rng.integers(len(X), size=150)] + rng.standard_normal((150, X.shape[1]))] * 2
     windows[1] = windows[1] + 3
-    whitening.keep_background(*windows if longer else windows[:1])
+    whitening.keep_cohort(*windows if longer else windows[:1])
     spotter = Spotter(
         backbone=backbone,
         pooling=pooling,

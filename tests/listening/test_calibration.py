@@ -48,7 +48,7 @@ def bursts(n):
 
 
 def like_speech(spotter, rng, n=200, shift=0.0):
-    """Scores of each word that are spread as in the background; at the same rate no alarm."""
+    """Scores of each word that are spread as in the cohort; at the same rate no alarm."""
     found = {}
     for word, tail in spotter.tails().items():
         scores = rng.normal(0, 1, n)

@@ -38,7 +38,7 @@ from tapword.research.cluster import (
 )
 from tapword.research.datasets.folder import Folder
 from tapword.research.evaluate import evaluate
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.encoder import group_lengths
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, vector_kind
@@ -321,7 +321,7 @@ def test_learning_a_folder_adds_to_a_model_that_exists(cluster, folder, run):
         command = ("learn", f"{engine}.tap", "clips", "--skip-bad", "--engine", engine)
         assert run(*command)[0] == 0
     assert_same(tapword.load("local.tap"), tapword.load("ray.tap"))
-    assert modelfile.read("ray.tap").header["generation"] == 2
+    assert store.read("ray.tap").header["generation"] == 2
 
 
 def test_evaluate_gives_the_records_of_one_machine(cluster, folder):

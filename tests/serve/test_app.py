@@ -21,7 +21,7 @@ from tapword.assets import CLIPS
 from tapword.audio.files import read
 from tapword.backbones.logmel import Logmel
 from tapword.cli.export import header_of, onnx_of
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tests.conftest import tone
 from tests.serve.conftest import (
     HOME,
@@ -168,7 +168,7 @@ def test_others_change_the_file(client, path):
         with tapword.Spotter.edit(path) as other:
             other.learn(tone(1200), "music")
         news = wait_for_words(line, {"lamp": 1, "music": 1})
-        assert news["revision"] == modelfile.revision(path)
+        assert news["revision"] == store.revision(path)
         learn(client, "lamp")
         wait_for_words(line, {"lamp": 2, "music": 1})
         path.unlink()
@@ -399,7 +399,7 @@ def test_uploads_that_cannot_be_used(client, path, tmp_path):
     other = tapword.Spotter("logmel:pad_s=0.1", "tap:R=2", "ridge")
     other.learn(tone(1200), "music")
     other.save(tmp_path / "other.tap")
-    revision = {"revision": modelfile.revision(path)}
+    revision = {"revision": store.revision(path)}
     for content, how, said in (
         (b"", "add", "not a tapword model"),
         (b"nonsense" * 100, "replace", "the uploaded file is not a tapword model"),
@@ -514,5 +514,5 @@ def test_the_file_holds_statistics_only(client, path):
             scaled = samples if kind == "<i2" else samples / 32768
             middle = scaled.astype(kind)[8000:12000]
             assert not any(middle[at : at + 8].tobytes() in content for at in range(0, 3992, 97))
-    _, arrays = modelfile.read(path)
+    _, arrays = store.read(path)
     assert max(array.shape[0] for name, array in arrays.items() if name != "scatter") < 1000

@@ -9,7 +9,7 @@ from tapword import Spotter
 from tapword.assets import CLIPS
 from tapword.errors import ModelFileError
 from tapword.learners.base import Row
-from tapword.spotter import header, modelfile
+from tapword.spotter import model_header, store
 from tapword.spotter.whitening import Whitening
 from tests.conftest import ROOT
 
@@ -44,9 +44,9 @@ def test_a_file_knows_what_it_knew(number, name):
 
 
 def test_there_are_files_of_every_format():
-    assert sorted(FOLDERS) == list(range(1, header.FORMAT + 1))
+    assert sorted(FOLDERS) == list(range(1, model_header.FORMAT + 1))
     for number, folder in FOLDERS.items():
-        assert modelfile.read(folder / "small.tap").header["format"] == number
+        assert store.read(folder / "small.tap").header["format"] == number
 
 
 def test_it_goes_on_in_the_format_of_today(tmp_path):

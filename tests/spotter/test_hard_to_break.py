@@ -16,8 +16,8 @@ import pytest
 
 from tapword import Spotter
 from tapword.errors import InputError, ModelFileError
-from tapword.spotter import modelfile
-from tapword.spotter.modelfile import Entry
+from tapword.spotter import store
+from tapword.spotter.store import Entry
 from tests import hostile
 from tests.conftest import ROOT, tone
 
@@ -28,7 +28,7 @@ BEGIN = """
 import os, random, resource, signal, sys, time
 import numpy as np
 from tapword import Spotter
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.errors import ModelFileError, TapwordError
 
 path, arguments = sys.argv[1], sys.argv[2:]
@@ -130,7 +130,7 @@ def test_eight_programs_teaching_one_model_lose_no_sample(tmp_path, rounds):
             whole.learn_vectors(x, [f"own{worker}", "everybody's"])
     taught = Spotter.load(path)
     assert taught.words == whole.words
-    assert modelfile.read(path).header["generation"] == 8 * rounds
+    assert store.read(path).header["generation"] == 8 * rounds
     for word in whole.words:
         means = [
             one.learner.state()["means"][list(one.words).index(word)] for one in (taught, whole)
@@ -310,7 +310,7 @@ def tensor(dtype="F32", shape=(2, 2), start=0, stop=16):
 
 
 def header_text(path, **changes):
-    return json.dumps(modelfile.read(path).header | changes)
+    return json.dumps(store.read(path).header | changes)
 
 
 def forge(path, text, tensors, data=b"\0" * 64, size=None):
@@ -318,7 +318,7 @@ def forge(path, text, tensors, data=b"\0" * 64, size=None):
     table = tensors if isinstance(tensors, bytes) else json.dumps(tensors)[1:].encode()
     entries = {} if isinstance(tensors, bytes) else tensors
     shapes = {name: Entry(np.dtype("f4"), tuple(row["shape"])) for name, row in entries.items()}
-    metadata = {"tapword": text, "crc32": modelfile.seal(text, shapes)}
+    metadata = {"tapword": text, "crc32": store.seal(text, shapes)}
     start = b'{"__metadata__": ' + json.dumps(metadata).encode()
     content = start + (b"}" if table == b"}" else b", " + table)
     with open(path, "wb") as file:
@@ -400,7 +400,7 @@ def test_headers_that_lie_are_refused_when_loading_and_when_saving(path, text, m
     ],
 )
 def test_counts_that_lie_are_refused(path, key, value):
-    model = modelfile.read(path)
+    model = store.read(path)
     path.write_bytes(hostile.forged(model, model.arrays | {key: value}))
     with pytest.raises(ModelFileError, match="'counts' or 'n_scatter' cannot be right"):
         Spotter.load(path)
@@ -445,7 +445,7 @@ Spotter.load(arguments[0])
 used = int(open("/proc/self/status").read().partition("VmSize:")[2].split()[0]) * 1024
 resource.setrlimit(resource.RLIMIT_AS, (used + int(arguments[1]), -1))
 try:
-    modelfile.read(path)
+    store.read(path)
 except ModelFileError as error:
     print(error)
 """
@@ -464,11 +464,11 @@ def test_a_model_larger_than_memory_is_said(path, room):
 
 
 def test_a_list_of_words_too_long_to_be_read_again_is_not_written(path):
-    header, arrays = modelfile.read(path)
+    header, arrays = store.read(path)
     header["words"] = LONG_LIST
     before = path.read_bytes()
     with pytest.raises(ModelFileError, match=r"a header of 2\d MB; a model's has at most 2 MB"):
-        modelfile.write(path, header, arrays)
+        store.write(path, header, arrays)
     assert path.read_bytes() == before
 
 
@@ -485,6 +485,6 @@ def test_foreign_arrays_are_refused_before_memory_is_taken(path):
 
 def test_parts_that_do_not_fit_what_was_taught_are_refused(path):
     poolings = [hostile.part("tap", R=20)]
-    path.write_bytes(hostile.forged(modelfile.read(path), poolings=poolings))
+    path.write_bytes(hostile.forged(store.read(path), poolings=poolings))
     with pytest.raises(ModelFileError, match="vectors of 32 numbers, its parts give 640"):
         Spotter.load(path)

@@ -20,7 +20,7 @@ import pytest
 import tapword
 from tapword import Spotter
 from tapword.errors import ModelFileError
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tests import hostile
 from tests.conftest import ROOT, tone
 
@@ -159,14 +159,14 @@ def test_a_file_that_is_overwritten_while_it_is_read_is_refused(tmp_path, monkey
     """A mapped file that gets shorter kills its reader."""
     path = tmp_path / "model.tap"
     path.write_bytes(hostile.forged(hostile.honest("slda", "tap:R=20")))
-    judge = modelfile._check_arrays
+    judge = store._check_arrays
 
     def cut(*arguments):
         judge(*arguments)
         with open(path, "r+b") as file:
             file.truncate(2000)
 
-    monkeypatch.setattr(modelfile, "_check_arrays", cut)
+    monkeypatch.setattr(store, "_check_arrays", cut)
     with pytest.raises(ModelFileError, match="checksum does not match"):
         Spotter.load(path)
 
@@ -180,7 +180,7 @@ def test_a_large_model_takes_its_own_size_of_memory_alone(tmp_path):
     dim = 300_000_000 // 4 // 5
     arrays = {"means": np.zeros((5, dim), np.float32)} | hostile.counts(5)
     flat = [hostile.part("flat", n_frames=None)]
-    large = hostile.forged(modelfile.Model(model.header | {"dim": dim}, arrays), poolings=flat)
+    large = hostile.forged(store.Model(model.header | {"dim": dim}, arrays), poolings=flat)
     (tmp_path / "models" / "large").write_bytes(large)
     del large, arrays
     command = [sys.executable, "-c", LOAD, str(tmp_path / "models"), str(MOST_BYTES)]
@@ -218,7 +218,7 @@ def change(path, call):
 
 
 def test_the_file_before_is_kept_with_its_permissions(path):
-    kept = modelfile.backup(path)
+    kept = store.backup(path)
     assert kept.name == "home.tap.bak" and not kept.exists()
     path.chmod(0o600)
     for _ in range(3):
@@ -238,7 +238,7 @@ def test_a_disk_without_second_names_keeps_a_copy(path, monkeypatch):
 
     monkeypatch.setattr("os.link", refuse)
     change(path, lambda spotter: spotter.learn(tone(500), "radio"))
-    kept = modelfile.backup(path)
+    kept = store.backup(path)
     assert kept.read_bytes() == before and kept.stat().st_mode & 0o777 == 0o600
 
 
@@ -260,11 +260,11 @@ def forget_and_teach_again(spotter):
 )
 def test_nothing_that_was_forgotten_stays_in_a_backup(path, call):
     change(path, lambda spotter: spotter.learn(tone(500), "radio"))
-    assert modelfile.backup(path).exists()
+    assert store.backup(path).exists()
     change(path, call)
-    assert not modelfile.backup(path).exists()
+    assert not store.backup(path).exists()
     change(path, lambda spotter: spotter.learn(tone(500), "radio"))
-    assert modelfile.backup(path).exists(), "of the file after it was forgotten"
+    assert store.backup(path).exists(), "of the file after it was forgotten"
 
 
 def test_what_was_forgotten_elsewhere_stays_in_no_backup(path, tmp_path):
@@ -273,7 +273,7 @@ def test_what_was_forgotten_elsewhere_stays_in_no_backup(path, tmp_path):
     spotter.save(tmp_path / "copy.tap")
     spotter.learn(tone(500), "lamp")
     spotter.save(path, overwrite=True)
-    assert not modelfile.backup(path).exists()
+    assert not store.backup(path).exists()
 
 
 def test_a_model_of_other_words_written_over_one_leaves_no_backup(path):
@@ -281,7 +281,7 @@ def test_a_model_of_other_words_written_over_one_leaves_no_backup(path):
     other = Spotter("logmel", "avg", "ncm")
     other.learn(tone(300), "lamp")
     other.save(path, overwrite=True)
-    assert not modelfile.backup(path).exists()
+    assert not store.backup(path).exists()
 
 
 def test_a_damaged_file_names_its_backup_which_no_write_destroys(path):
@@ -289,7 +289,7 @@ def test_a_damaged_file_names_its_backup_which_no_write_destroys(path):
     change(path, lambda spotter: spotter.learn(tone(500), "radio"))
     spotter = Spotter.load(path)
     path.write_bytes(path.read_bytes()[:-1])
-    kept = modelfile.backup(path)
+    kept = store.backup(path)
     with pytest.raises(ModelFileError, match=f"cut short .*; {kept} is the model as it was before"):
         Spotter.load(path)
     with pytest.raises(ModelFileError):

@@ -10,7 +10,7 @@ from tapword import Spotter
 from tapword.audio import files
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError, ModelFileError
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.encoder import prepare
 from tapword.spotter.lengths import Length
 from tests.conftest import tone
@@ -122,8 +122,8 @@ def test_lengths_of_a_file_must_make_sense(tmp_path, lengths):
     made, path = Spotter(backbone="logmel", pooling="avg", learner="ncm"), tmp_path / "model.tap"
     made.learn(tone(300), "low")
     made.save(path)
-    header, arrays = modelfile.read(path)
-    path.write_bytes(modelfile.pack(header | {"lengths": lengths}, arrays))
+    header, arrays = store.read(path)
+    path.write_bytes(store.pack(header | {"lengths": lengths}, arrays))
     with pytest.raises(ModelFileError, match="length"):
         Spotter.load(path)
 
@@ -140,13 +140,13 @@ def test_teaching_a_copy_leaves_the_lengths_alone(spotter):
 
 
 def test_a_phrase_is_measured_against_phrases(spotter):
-    background = spotter.background
-    assert len(background.words.vectors) == 1000 and len(background.phrases.vectors) == 600
+    cohort = spotter.cohort
+    assert len(cohort.words.vectors) == 1000 and len(cohort.phrases.vectors) == 600
     tails = spotter.tails()
     assert spotter.length_of(PHRASES[0]).is_phrase and spotter.length_of("lamp") == Length()
     learner = spotter.learner
     row = [one.word for one in learner.rows].index(PHRASES[0])
-    scores = background.phrases.scores(learner.directions()[[row]])[:, 0]
+    scores = cohort.phrases.scores(learner.directions()[[row]])[:, 0]
     assert tails[PHRASES[0]].place == pytest.approx(np.sort(scores)[::-1][3:12].mean())
 
 

@@ -7,16 +7,16 @@ from tapword import Detector, Spotter
 from tapword.assets import CLIPS
 from tapword.audio import files
 from tapword.errors import InputError, ModelFileError
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.thresholds import (
     REACH,
     SENSITIVITY,
     Scores,
     Tail,
+    decide,
     parse_sensitivity,
     parse_threshold,
     rate_factor,
-    said,
 )
 from tapword.spotter.whitening import shipped
 from tests.conftest import tone
@@ -107,11 +107,11 @@ def test_words_that_were_not_taught_are_none_of_them():
 
 def test_the_best_word_that_reaches_its_threshold_is_said():
     scores = Scores({"a": 0.5, "b": 0.7, "c": 0.9}, {})
-    assert said(scores, {"a": 0.5, "b": 0.5, "c": 0.95}) == "b"
-    assert said(scores, {"a": 0.5}) == "a"
-    assert said(scores, {"a": 0.51}) is None
-    assert said(Scores({"a": 0.5}, {"a": 0.5}), {"a": 0.1}) is None
-    assert said(Scores({"a": 0.5, "b": 0.4}, {"a": 0.6, "b": 0.3}), {"a": 0.1, "b": 0.1}) == "b"
+    assert decide(scores, {"a": 0.5, "b": 0.5, "c": 0.95}) == "b"
+    assert decide(scores, {"a": 0.5}) == "a"
+    assert decide(scores, {"a": 0.51}) is None
+    assert decide(Scores({"a": 0.5}, {"a": 0.5}), {"a": 0.1}) is None
+    assert decide(Scores({"a": 0.5, "b": 0.4}, {"a": 0.6, "b": 0.3}), {"a": 0.1, "b": 0.1}) == "b"
 
 
 def test_a_rejected_sound_is_not_taken_for_any_word_again():
@@ -249,8 +249,8 @@ def test_of_two_sensitivities_the_lower_one_is_merged(spotter):
 def test_sensitivities_of_a_file_must_make_sense(spotter, tmp_path, said):
     path = tmp_path / "model.tap"
     spotter.save(path)
-    header, arrays = modelfile.read(path)
-    path.write_bytes(modelfile.pack(header | said, arrays))
+    header, arrays = store.read(path)
+    path.write_bytes(store.pack(header | said, arrays))
     with pytest.raises(ModelFileError, match="sensitivit"):
         Spotter.load(path)
 
@@ -258,10 +258,10 @@ def test_sensitivities_of_a_file_must_make_sense(spotter, tmp_path, said):
 def test_a_file_without_sensitivities_has_the_usual_one(spotter, tmp_path):
     path = tmp_path / "model.tap"
     spotter.save(path)
-    header, arrays = modelfile.read(path)
+    header, arrays = store.read(path)
     header = {key: header[key] for key in header if not key.startswith("sensitiv")}
     # Earlier versions kept thresholds of their own scores.
-    path.write_bytes(modelfile.pack(header | {"calibrated": {"low": 10**400}}, arrays))
+    path.write_bytes(store.pack(header | {"calibrated": {"low": 10**400}}, arrays))
     loaded = Spotter.load(path)
     assert (loaded.sensitivity, loaded.sensitivities) == (SENSITIVITY, {})
 

@@ -9,7 +9,7 @@ import pytest
 import tapword
 from tapword.backbones.speech_embedding import weights_path
 from tapword.errors import ModelFileError
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.watched import WatchedModel
 from tests import hostile
 from tests.conftest import tone
@@ -102,7 +102,7 @@ def test_a_file_that_stays_broken_is_told_of(path):
 def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
     teach(path, "lamp", **PARTS)
     watched = WatchedModel(path)
-    good, model = path.read_bytes(), modelfile.read(path)
+    good, model = path.read_bytes(), store.read(path)
     path.write_bytes(hostile.forged(model, sensitivities={"lamp": 10**400}))
     assert not watched.look() and watched.look()
     assert "which goes from 0 to 1" in watched.problem and watched.spotter.words == {"lamp": 1}
@@ -113,7 +113,7 @@ def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
         raise OverflowError("int too large to convert to float")
 
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "revision", fail)
+        patch.setattr(store, "revision", fail)
         teach(path, "music")
         assert not watched.look() and watched.look()
         assert "OverflowError('int too large" in watched.problem

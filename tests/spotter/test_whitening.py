@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 
 from tapword import Spotter, registry
 from tapword.errors import InputError, ModelFileError
-from tapword.spotter import modelfile, presets
+from tapword.spotter import presets, store
 from tapword.spotter.encoder import group_lengths
 from tapword.spotter.whitening import BLOCK, Whitening, choose, join, shipped, vector_kind
 from tests.conftest import ROOT, shared, tone
@@ -267,7 +267,7 @@ def test_every_size_finds_its_shipped_whitening(size):
         assert found.about["pooling"] == json.loads(json.dumps(stored))
         assert found.about["align"] is chosen.align
         assert "speechocean762" in found.source and "CC BY 4.0" in found.source
-        assert len(found.background) == 1000 and len(found.phrases) == 600
+        assert len(found.cohort) == 1000 and len(found.phrases) == 600
 
 
 def test_the_default_whitens_by_the_shipped_whitening():
@@ -331,7 +331,7 @@ def test_a_model_file_names_its_whitening_and_alignment(tmp_path):
     spotter = taught(whitening=[own])
     path = tmp_path / "model.tap"
     spotter.save(path)
-    header, _ = modelfile.read(path)
+    header, _ = store.read(path)
     assert header["whitening"] == [own.sha256] and header["align"] is True
     loaded = Spotter.load(path, whitening=[own])
     assert loaded.encoder.preparation.align and loaded.encoder.whitenings == [own]

@@ -7,7 +7,7 @@ teach and 40 to ask; SPEECHOCEAN and CALL are what training/whitening.py takes, 
 it. Printed for each choice: accuracy by 1, 5, 10 and 20 clips a word; the share of clips of five
 words that is refused where 5, 1 and 0.1% of the other words are let in; and the share that is
 missed at the highest score that a word has in the call, the mean over words. All with the
-background taken off.
+cohort taken off.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from tapword import registry
 from tapword.audio import files
 from tapword.backbones.tapword_ear import HOP, TapwordEar
 from tapword.poolings.looks import Looks
-from tapword.spotter.background import Windows, unit
+from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.encoder import CLIPS_AT_ONCE, prepare
 from tapword.spotter.whitening import Whitening
 
@@ -45,13 +45,13 @@ def main(speech_commands: str, speechocean: str, call: str) -> None:
     said = list(itertools.islice(tokens(Path(speechocean)), TOKENS))
     heard = windows(call)
     rng = np.random.default_rng(0)
-    background = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
-    background += [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
+    cohort = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
+    cohort += [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
     words = [one.word for one in said] * 2
     groups = Looks().groups(TapwordEar.dims[0])
     for silence in (0, SILENCE):
         X = vectors([one.alone for one in said] + [one.among for one in said], silence)
-        B, C = vectors(background, silence), vectors(heard, silence)
+        B, C = vectors(cohort, silence), vectors(heard, silence)
         V = {word: vectors(some, silence) for word, some in clips.items()}
         ways: dict[str, Callable[[np.ndarray], np.ndarray]] = {
             "as they are": lambda x: np.hstack([unit(x[:, : groups[0]]), unit(x[:, groups[0] :])]),
@@ -73,7 +73,7 @@ def vectors(clips: list[np.ndarray], silence: int) -> np.ndarray:
     return np.stack(parts)
 
 
-def measure(clips: dict[str, np.ndarray], background: Windows, call: np.ndarray) -> str:
+def measure(clips: dict[str, np.ndarray], cohort: Windows, call: np.ndarray) -> str:
     """Tell the figures of unit vectors of each word's clips."""
     words = list(clips)
     asked = np.concatenate([found[TAUGHT:] for found in clips.values()])
@@ -87,7 +87,7 @@ def measure(clips: dict[str, np.ndarray], background: Windows, call: np.ndarray)
         )
         for n in SHOTS
     ]
-    level, call_level = background.level(asked), background.level(call)
+    level, call_level = cohort.level(asked), cohort.level(call)
     refused, missed = [], []
     for seed in range(SETS):
         rng = np.random.default_rng(seed)

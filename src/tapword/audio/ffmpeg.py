@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.files import PathLike
+from tapword.support.atomic_files import PathLike
 
 SUFFIXES = (".m4a", ".aac", ".webm", ".wma")
 # A choice: a second of sound takes ffmpeg milliseconds, so one that is silent for so long hangs.

@@ -13,7 +13,7 @@ import soxr
 
 from tapword.audio import ffmpeg
 from tapword.errors import InputError
-from tapword.files import PathLike, obstacle
+from tapword.support.atomic_files import PathLike, why_not_file
 
 SAMPLE_RATE = 16_000
 MIN_S = 0.1
@@ -183,7 +183,7 @@ def find(path: PathLike) -> list[Path]:
 def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
     """Open a sound file; what goes wrong while it is open is said of the file."""
     path = Path(path)
-    found = obstacle(path)
+    found = why_not_file(path)
     if found is not None:
         found += ", not a sound file" if found == "is a folder" else ""
         raise InputError(f"{path} {found}")

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tapword import downloads
 from tapword.backbones.base import Unavailable, first_line
 from tapword.errors import InputError, ModelFileError
+from tapword.support import downloads
 
 # Of weights that are fetched: the largest, hubert_xlarge, have 964 million numbers of 4 bytes.
 MOST_BYTES = 5 * 10**9

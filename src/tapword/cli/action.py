@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 from tapword.cli.console import err, warn
 from tapword.errors import InputError
 from tapword.listening.decider import Event
-from tapword.text import counted
+from tapword.support.text import counted
 
 # So many commands run at a time, by choice: more than a person starts by voice, few enough for a
 # small computer.

@@ -15,7 +15,7 @@ import typer.core
 import tapword
 from tapword.cli.console import err
 from tapword.errors import TapwordError
-from tapword.text import printable
+from tapword.support.text import printable
 
 # Panels of the help, in the order they are shown.
 TEACH, FILES, SERVE, RESEARCH = "Teach and listen", "Model files", "Serve", "Research"

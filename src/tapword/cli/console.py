@@ -17,7 +17,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from tapword.text import printable
+from tapword.support.text import printable
 
 # Tables that go into a file or a pipe keep their lines whole.
 PIPED_WIDTH = 1000

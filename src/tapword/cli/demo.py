@@ -20,7 +20,7 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import how_to_install
 from tapword.listening.detector import Detector, Event
 from tapword.spotter.spotter import Spotter
-from tapword.text import counted
+from tapword.support.text import counted
 
 # Words that are taught, the rest being unknown; voices that teach, the rest asking.
 N_TAUGHT, N_TEACHERS = 12, 3

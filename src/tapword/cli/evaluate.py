@@ -28,11 +28,11 @@ from tapword.research.cache import Cache
 from tapword.research.cluster import open_engine
 from tapword.research.open_set import OpenSet
 from tapword.research.orders import ORDERS
+from tapword.research.own_voice import Voices
 from tapword.research.records import Records, as_json
-from tapword.research.voices import Voices
 from tapword.spotter.presets import DEFAULT, UNWHITENED
 from tapword.spotter.whitening import Whitening
-from tapword.text import counted, printable
+from tapword.support.text import counted, printable
 
 
 @dataclass

@@ -15,7 +15,7 @@ from tapword.research.report.stream_page import STREAM_WRITERS
 from tapword.research.stream_eval import StreamReport, miss_rate_at
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
-from tapword.text import counted, printable
+from tapword.support.text import counted, printable
 
 # Rates of false alarms an hour at which the curve of misses is read off.
 RATES = (0.5, 3.0)

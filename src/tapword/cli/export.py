@@ -10,11 +10,11 @@ from tapword.cli.console import out, progress_bar
 from tapword.cli.options import Backbones, Quiet
 from tapword.cli.teach import report_model
 from tapword.errors import InputError
-from tapword.files import check_writable, write
 from tapword.research.datasets.base import word_folders
 from tapword.spotter import presets
 from tapword.spotter.spotter import Spotter
-from tapword.text import counted
+from tapword.support.atomic_files import check_writable, write
+from tapword.support.text import counted
 
 # Words there is room for on a device: with those, and what it takes to listen for words, 256 KiB.
 MAX_WORDS = 20
@@ -169,10 +169,10 @@ def header_of(spotter: Spotter) -> bytes:
 def _export_onnx(
     spotter: Spotter, target: Path, quantised: bool, folder: Path | None, quiet: bool
 ) -> None:
-    from tapword.export.calibration import demo_clips
     from tapword.export.onnx import file as onnx_file
     from tapword.export.onnx.check import compare
     from tapword.export.onnx.quantize import quantize
+    from tapword.export.sample_clips import demo_clips
 
     built = onnx_file.build(spotter)
     content = built.SerializeToString()

@@ -40,7 +40,7 @@ from tapword.listening import calibration
 from tapword.listening.decider import REFRACTORY_S, Event
 from tapword.listening.detector import Detector
 from tapword.listening.near import NearMiss, NearMisses
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
@@ -48,7 +48,7 @@ from tapword.spotter.thresholds import (
     parse_threshold,
 )
 from tapword.spotter.watched import WatchedModel
-from tapword.text import counted, printable
+from tapword.support.text import counted, printable
 
 BLOCK_S = 10.0
 # How often a model file is looked at that may have changed, in seconds of sound.
@@ -99,7 +99,7 @@ def listen(
     audio_files.check_rate(SAMPLE_RATE if rate is None else rate, "--rate")
     follows = mic or source == "-"
     action = None if exec_ is None else Action(exec_, may_wait=not follows)
-    modelfile.require_file(model)
+    store.require_file(model)
     watched = WatchedModel(model, backbones=backbone)
     if not watched.spotter.words:
         raise InputError(f"{model} has no words yet; teach it with: tapword learn {model} WORD")

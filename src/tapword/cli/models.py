@@ -12,11 +12,11 @@ from tapword.cli.console import cell, out, print_json
 from tapword.cli.options import AsJson, Backbones, Model, PerHour
 from tapword.cli.teach import report_model
 from tapword.errors import InputError
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, check_rate
 from tapword.spotter.words import clean_word
-from tapword.text import counted, printable
+from tapword.support.text import counted, printable
 
 Word = Annotated[str, argument("WORD", "A taught word.")]
 ARGUMENTS_WIDTH = 30
@@ -26,8 +26,8 @@ ARGUMENTS_WIDTH = 30
 def info(model: Model, as_json: AsJson = False) -> None:
     """Show what MODEL knows, what it is made of and what it keeps."""
     # The backbones, whose weights may lie elsewhere, are not made.
-    read = modelfile.read(model)
-    header, learner = read.header, modelfile.taught(model, read)
+    read = store.read(model)
+    header, learner = read.header, store.taught(model, read)
     size = learner.state_bytes
     words, negatives = header["words"], header["negatives"]
     common, own = header["sensitivity"], header["sensitivities"]
@@ -110,7 +110,7 @@ def sensitivity(
     is for all words, those too that had a sensitivity of their own or are taught later. Thresholds
     that are shown are those for --false-alarms-per-hour.
     """
-    modelfile.require_file(model)
+    store.require_file(model)
     wanted = [clean_word(one) for one in word or ()]
     check_rate(false_alarms_per_hour)
     if value is None:
@@ -165,7 +165,7 @@ def _show_sensitivities(
 @command(FILES)
 def forget(model: Model, word: Word, backbone: Backbones = None) -> None:
     """Remove a word from MODEL, and the backup of the file, which would still hold it."""
-    modelfile.require_file(model)
+    store.require_file(model)
     with Spotter.edit(model, backbone) as spotter:
         spotter.forget(word)
     out.print(f"{model}: forgot {word!r}, {counted(len(spotter.words), 'word')} left")
@@ -179,7 +179,7 @@ def rename(
     backbone: Backbones = None,
 ) -> None:
     """Give a word of MODEL another name."""
-    modelfile.require_file(model)
+    store.require_file(model)
     with Spotter.edit(model, backbone) as spotter:
         spotter.rename(old, new)
     out.print(f"{model}: {old!r} is now {new!r}")
@@ -212,7 +212,7 @@ def _require_different(models: list[Path]) -> None:
     """Refuse a model that is named twice, or a copy of another: its clips would count twice."""
     first: dict[str, Path] = {}
     for path in models:
-        revision = modelfile.revision(path)
+        revision = store.revision(path)
         same = first.setdefault(str(path.resolve()) if revision is None else revision, path)
         if same is not path:
             raise InputError(

@@ -11,7 +11,7 @@ from tapword.audio.endpoint import Endpointer, Take
 from tapword.audio.files import SAMPLE_RATE
 from tapword.cli.console import err, out
 from tapword.errors import InputError
-from tapword.text import printable
+from tapword.support.text import printable
 
 TAKES = 5
 # After so many refusals in a row something is wrong that another try does not mend.

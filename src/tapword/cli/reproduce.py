@@ -13,7 +13,7 @@ from tapword.cli.options import CACHE_GB, CacheFolder, CacheSize, DataFolder, Jo
 from tapword.errors import InputError
 from tapword.research import paper
 from tapword.research.cache import Cache
-from tapword.text import printable
+from tapword.support.text import printable
 
 
 @dataclass

@@ -12,7 +12,7 @@ from tapword.errors import InputError, MissingExtra
 from tapword.listening.decider import REFRACTORY_S
 from tapword.serve.wyoming.settings import read_clients
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
-from tapword.text import printable
+from tapword.support.text import printable
 
 PORT = 8642
 URI = "tcp://127.0.0.1:10400"
@@ -174,7 +174,7 @@ def wyoming(
     except ImportError as error:
         raise MissingExtra("the wake-word service", "wyoming", "wyoming") from error
     from tapword.serve import log
-    from tapword.serve.network import is_loopback
+    from tapword.serve.addresses import is_loopback
     from tapword.serve.wyoming.followed_model import FollowedModel
     from tapword.serve.wyoming.service import Presence, address, described, serve
 

@@ -32,11 +32,11 @@ from tapword.cli.record import TAKES, record
 from tapword.errors import InputError
 from tapword.research.cluster import Cluster, open_engine
 from tapword.research.datasets.base import word_folders
-from tapword.spotter import modelfile, teaching
+from tapword.spotter import store, teaching
 from tapword.spotter.encoder import CLIPS_AT_ONCE
 from tapword.spotter.spotter import Prediction, Spotter
-from tapword.spotter.words import clean_word, twin
-from tapword.text import counted, listed, printable
+from tapword.spotter.words import case_variant, clean_word
+from tapword.support.text import counted, listed, printable
 
 NOTHING = "none of the clips could be used; nothing was taught"
 
@@ -241,7 +241,7 @@ class Pupil:
         self.parts = parts
         self.keep_noise = keep_noise
         exists = model.exists()
-        self.revision = modelfile.revision(model)
+        self.revision = store.revision(model)
         self.listener = Spotter.load(model, self.backbones) if exists else Spotter(**parts)
 
     @contextlib.contextmanager
@@ -250,7 +250,7 @@ class Pupil:
         try:
             yield
         except (KeyboardInterrupt, typer.Abort):
-            written = modelfile.revision(self.model) != self.revision
+            written = store.revision(self.model) != self.revision
             done = "all was taught" if written else "nothing was taught"
             err.print(f"stopped: {done}")
             raise
@@ -259,7 +259,7 @@ class Pupil:
         """Ask about new words that differ from others in capital letters alone."""
         known = list(self.listener.words)
         for word in words:
-            other = None if word in known else twin(word, known)
+            other = None if word in known else case_variant(word, known)
             known.append(word)
             if other is None:
                 continue

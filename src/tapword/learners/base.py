@@ -10,7 +10,7 @@ import numpy as np
 
 from tapword.errors import InputError, ModelFileError
 from tapword.registry import Part
-from tapword.text import counted
+from tapword.support.text import counted
 
 # Larger numbers are refused: squares of 1e8 of them could not be summed in float32 (up to 3e38).
 LARGEST = 1e15

@@ -9,7 +9,7 @@ from tapword.errors import InputError
 from tapword.learners.base import Learner, StateReader
 from tapword.learners.packed import Blocks, packed_size
 from tapword.learners.statistics import SketchStatistics, Statistics, WordStatistics
-from tapword.text import counted
+from tapword.support.text import counted
 
 # How much of the covariance is kept, and what may be kept instead where memory is short.
 SMALLER_FORMS = {

@@ -7,15 +7,15 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.intervals import poisson_interval
 from tapword.listening.decider import REFRACTORY_S, Candidate, Event, replay
 from tapword.listening.detector import Detector
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, Tail, sensitivity_for
+from tapword.support.intervals import poisson_interval
 
 # How far a threshold is put above the score of a false alarm.
 ABOVE = 0.001
-# The background that is shipped counts as much as so many hours of the recordings' own sound.
+# The cohort that is shipped counts as much as so many hours of the recordings' own sound.
 SHIPPED_HOURS = 0.5
 # Recordings with less sound than this say nothing of a place.
 LEAST_S = 120
@@ -49,7 +49,7 @@ def calibrate(
 ) -> Calibration:
     """Find sensitivities that give few enough false alarms in recordings without the words.
 
-    A word's threshold is found in the recordings by the rule that finds it in the background that
+    A word's threshold is found in the recordings by the rule that finds it in the cohort that
     is shipped, and the two are averaged: where sounds are less like the word, it is heard more
     readily. Then thresholds are raised just above the scores of false alarms, the one that exceeds
     its threshold least first, until no more alarms are left than the recordings' hours allow. The
@@ -146,7 +146,7 @@ def _scores(candidates: Iterable[Candidate], words: Iterable[str]) -> dict[str, 
     first: dict[int, Candidate] = {}
     for candidate in candidates:
         first.setdefault(candidate.centre, candidate)
-    taken = [candidate.scores.taken() for candidate in first.values()]
+    taken = [candidate.scores.not_rejected() for candidate in first.values()]
     return {word: np.array([one[word] for one in taken if word in one]) for word in words}
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.spotter.thresholds import Scores, said
+from tapword.spotter.thresholds import Scores, decide
 
 # One event at most in this time, unless somebody says otherwise.
 REFRACTORY_S = 0.4
@@ -85,8 +85,8 @@ class Decider:
         A phrase is given once no later stretch is better.
         """
         if candidate.phrase:
-            return self._phrase_event(candidate, said(candidate.scores, thresholds))
-        word = None if self.pausing(candidate.centre) else said(candidate.scores, thresholds)
+            return self._phrase_event(candidate, decide(candidate.scores, thresholds))
+        word = None if self.pausing(candidate.centre) else decide(candidate.scores, thresholds)
         if word is None:
             return None
         repeats = self._repeats(candidate, word)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.decider import Candidate
 from tapword.listening.detector import CLOSE_SCORE, Detector
-from tapword.spotter.thresholds import said
+from tapword.spotter.thresholds import decide
 
 # A word may turn out to lie in a phrase, or the next window to be better: until so much later than
 # the longest word lasts.
@@ -49,7 +49,7 @@ class NearMisses:
     def __call__(self, candidate: Candidate) -> None:
         """Look at what the detector scored."""
         thresholds, scores, at = self._detector.thresholds, candidate.scores, candidate.centre
-        if said(scores, thresholds) is not None:
+        if decide(scores, thresholds) is not None:
             # What is beside a word is like it.
             self._said_at = at
             inside = candidate.start_s <= self._best_at / SAMPLE_RATE <= candidate.end_s
@@ -57,7 +57,7 @@ class NearMisses:
                 self._best = None
             return
         start_s, end_s = candidate.start_s, candidate.end_s
-        taken = scores.taken()
+        taken = scores.not_rejected()
         best = max(
             (
                 NearMiss(word, start_s, end_s, score, thresholds[word], word not in taken)

@@ -241,7 +241,7 @@ class Phrases:
 
 def best_margin(scores: Scores, words: Sequence[str], thresholds: Mapping[str, float]) -> float:
     """By how much the best of some words exceeds its threshold."""
-    taken = scores.taken()
+    taken = scores.not_rejected()
     return max(
         (taken[word] - thresholds[word] for word in words if word in taken), default=-math.inf
     )

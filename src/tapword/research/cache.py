@@ -23,11 +23,11 @@ import threadpoolctl
 from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
-from tapword.files import PathLike, write_whole
 from tapword.poolings.base import Pooling
 from tapword.research.datasets.base import Clip, Dataset
 from tapword.spotter.encoder import PLAIN, Preparation, block_poolings, pool_audio, prepare
 from tapword.spotter.lengths import CLIP_S, MAX_S
+from tapword.support.atomic_files import PathLike, atomic_write
 
 # Clips of one file: an interrupted run loses the work of so many at most.
 SHARD = 128
@@ -90,7 +90,7 @@ class Cache:
         np.savez(content, vectors=vectors, kept=kept)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, content.getvalue())
+            atomic_write(path, content.getvalue())
         except OSError as error:
             raise InputError(
                 f"cannot keep vectors in {self.folder}: {error.strerror or error}; "

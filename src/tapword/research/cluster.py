@@ -26,7 +26,6 @@ from tapword import registry
 from tapword.audio import files as audio
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, MissingExtra, TapwordError
-from tapword.files import PathLike
 from tapword.learners.base import Learner
 from tapword.learners.packed import one_thread
 from tapword.poolings.base import Pooling
@@ -37,6 +36,7 @@ from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoder, Preparation
 from tapword.spotter.lengths import Length, lengths_of
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening
+from tapword.support.atomic_files import PathLike
 from tapword.version import __version__
 
 ENGINES = ("local", "ray")

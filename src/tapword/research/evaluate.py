@@ -16,9 +16,9 @@ from tapword.research.cache import Cache, Stored
 from tapword.research.datasets.base import Dataset
 from tapword.research.experiment import Experiment
 from tapword.research.open_set import OpenSet
+from tapword.research.own_voice import Voices
 from tapword.research.records import AnyResult, Config, Environment, Records
 from tapword.research.runner import Progress, Split, Stream
-from tapword.research.voices import Voices
 from tapword.spotter.encoder import Encoder, Preparation
 from tapword.spotter.whitening import Whitening, join
 
@@ -156,7 +156,7 @@ def _load(encoder: Encoder, stored: Mapping[Key, Stored]) -> tuple[Split, int]:
         for name in ("train", "test")
     )
     joined = [join([one.vectors for one in part], encoder.whitenings) for part in (train, test)]
-    level = encoder.background.words.level(joined[1]) if encoder.background else None
+    level = encoder.cohort.words.level(joined[1]) if encoder.cohort else None
     split = Split(joined[0], train[0].words, joined[1], test[0].words, test[0].speakers, level)
     # The same clips may be to learn from and to name.
     same = train[0].words == test[0].words

@@ -21,7 +21,7 @@ from tapword.learners.packed import one_thread
 from tapword.research import foreign, metrics, orders
 from tapword.research.foreign import Foreign
 from tapword.research.records import Config, Ordering, Result, as_json
-from tapword.spotter.background import measured, shift
+from tapword.spotter.cohort import measured, shift
 
 # Called with (what is done, how much of it, of how much).
 Progress = Callable[[str, int, int], None]
@@ -38,7 +38,7 @@ class Split(NamedTuple):
     """Vectors to learn from and to name: (n, D) float32 each, and the word of each vector.
 
     Of the vectors to name, `speakers` are given where they are known, and `level`, (n,), what the
-    background takes off their scores, where there is one.
+    cohort takes off their scores, where there is one.
     """
 
     train: np.ndarray

@@ -18,8 +18,6 @@ from tapword.audio import files as audio
 from tapword.audio.files import SAMPLE_RATE
 from tapword.audio.microphone import CHUNK_S
 from tapword.errors import InputError
-from tapword.files import PathLike, obstacle
-from tapword.intervals import binomial_interval, poisson_interval
 from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
 from tapword.listening.detector import Detector
 from tapword.research.datasets.base import word_folders
@@ -27,6 +25,8 @@ from tapword.research.records import Environment
 from tapword.research.stream_mix import Placed, Source, StreamMix
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
+from tapword.support.atomic_files import PathLike, why_not_file
+from tapword.support.intervals import binomial_interval, poisson_interval
 
 # As long as the chunks that a microphone gives; latency is counted in whole chunks.
 # An event belongs to a clip if its middle is no further outside than this.
@@ -200,7 +200,7 @@ def find_positives(
     """Clips in FOLDER/<word>/ as (file, word), and notes on what did not fit."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"{folder} {obstacle(folder) or 'is not a folder'}")
+        raise InputError(f"{folder} {why_not_file(folder) or 'is not a folder'}")
     named = word_folders(folder)
     clips: list[tuple[PathLike, str]] = [
         (file, word)
@@ -331,7 +331,7 @@ class Listening:
         margins = [
             (one, max(score - thresholds[word] for word, score in taken.items()))
             for one in self.observed
-            if (taken := one.candidate.scores.taken())
+            if (taken := one.candidate.scores.not_rejected())
         ]
         if not margins:
             return []

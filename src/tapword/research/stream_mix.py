@@ -11,7 +11,7 @@ from tapword.audio import files as audio
 from tapword.audio.endpoint import examine
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.files import PathLike
+from tapword.support.atomic_files import PathLike
 
 # Least time between two clips.
 APART_S = 3.0

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from tapword.text import printable
+from tapword.support.text import printable
 
 # Longer lines are cut: no message of ours is that long without what a stranger sent.
 LINE_CHARACTERS = 500

@@ -14,7 +14,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.spotter import whitening as whitening_room
-from tapword.spotter.background import Background
+from tapword.spotter.cohort import Cohort
 from tapword.spotter.lengths import CLIP_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
 
@@ -157,16 +157,16 @@ class Encoder:
         return x / np.linalg.norm(x)
 
     @property
-    def background(self) -> Background | None:
+    def cohort(self) -> Cohort | None:
         """Windows of running speech as vectors; None where the whitenings have none."""
-        return _background(tuple(self.whitenings))
+        return _cohort(tuple(self.whitenings))
 
     @functools.cached_property
-    def first_background(self) -> Background | None:
+    def first_cohort(self) -> Cohort | None:
         """The same windows by the first backbone's part of their vectors."""
-        if self.background is None:
+        if self.cohort is None:
             return None
-        return self.background.first(len(self.whitenings[0].mean))
+        return self.cohort.first(len(self.whitenings[0].mean))
 
     def dim(self) -> int:
         """Numbers per vector."""
@@ -218,16 +218,16 @@ class Encoder:
 
 
 @functools.lru_cache(maxsize=3)
-def _background(whitenings: tuple[Whitening, ...]) -> Background | None:
-    """Give the background of whitenings: made once for all encoders that have them."""
+def _cohort(whitenings: tuple[Whitening, ...]) -> Cohort | None:
+    """Give the cohort of whitenings: made once for all encoders that have them."""
     if not whitenings:
         return None
-    words = whitening_room.join_windows(whitenings, [one.background for one in whitenings])
+    words = whitening_room.join_windows(whitenings, [one.cohort for one in whitenings])
     phrases = whitening_room.join_windows(whitenings, [one.phrases for one in whitenings])
     sight = whitenings[0].sight
     if sight is not None and len(whitenings) > 1:
         raise InputError("windows seen in a few directions are for one backbone alone")
-    return None if words is None else Background(words, phrases, sight, whitenings[0].share)
+    return None if words is None else Cohort(words, phrases, sight, whitenings[0].share)
 
 
 def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:

@@ -16,12 +16,10 @@ from tapword.audio import files
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone, other_weights
 from tapword.errors import InputError, ModelFileError
-from tapword.files import PathLike
 from tapword.learners.base import Learner
 from tapword.poolings.base import Pooling
-from tapword.spotter import header as headers
-from tapword.spotter import modelfile, presets
-from tapword.spotter.background import Background, measured, shift, unit
+from tapword.spotter import model_header, presets, store
+from tapword.spotter.cohort import Cohort, measured, shift, unit
 from tapword.spotter.encoder import REST_SCORE, Encoder, Preparation
 from tapword.spotter.lengths import CLIP_S, Length, lengths_of
 from tapword.spotter.thresholds import (
@@ -31,13 +29,14 @@ from tapword.spotter.thresholds import (
     Tail,
     check_rate,
     check_sensitivity,
+    decide,
     nearly,
     rate_factor,
-    said,
 )
 from tapword.spotter.whitening import Whitening
 from tapword.spotter.words import clean_word
-from tapword.text import counted
+from tapword.support.atomic_files import PathLike
+from tapword.support.text import counted
 from tapword.version import __version__
 
 Audio = PathLike | np.ndarray
@@ -304,7 +303,7 @@ class Spotter:
         """Learn a negative from a sound's vector and its vector for learning, as of `vectors`."""
         [scores] = self.score_vectors(vector[None])
         # What it is taken for now: a word it was rejected as before may be nearer still.
-        candidates = scores.taken() or scores.words
+        candidates = scores.not_rejected() or scores.words
         word = max(candidates, key=lambda name: candidates[name])
         [taught], _ = self.encoder.split(taught[None])
         self.learner.learn_one(taught, word, negative=True)
@@ -416,7 +415,7 @@ class Spotter:
             by_word = dict(zip(one.words, map(float, share), strict=True))
             word: str | None = order[0]
             if not closed and thresholds is not None:
-                word = None if no_word else said(one, thresholds)
+                word = None if no_word else decide(one, thresholds)
             ranked = {name: by_word[name] for name in order}
             result.append(Prediction(word, one.words[order[0]], ranked))
         return result
@@ -425,9 +424,9 @@ class Spotter:
         """Scores of vectors that `vectors` gave."""
         vectors, seconds = self.encoder.split(vectors)
         words, negatives = self.learner.all_scores(vectors)
-        learner, background = measured(self.learner), self.background
-        if learner is not None and background is not None and words.size:
-            level = background.level(vectors, seconds)
+        learner, cohort = measured(self.learner), self.cohort
+        if learner is not None and cohort is not None and words.size:
+            level = cohort.level(vectors, seconds)
             more = shift(learner, vectors, words, level)[:, None]
             words, negatives = words + more, negatives + more
         pairs = zip(words, negatives, strict=True)
@@ -459,10 +458,10 @@ class Spotter:
 
         None where scores are not measured against running speech.
         """
-        background = self.encoder.first_background
-        if measured(self.learner) is None or background is None:
+        cohort = self.encoder.first_cohort
+        if measured(self.learner) is None or cohort is None:
             return None
-        level = background.level(first[None], np.array([seconds]))
+        level = cohort.level(first[None], np.array([seconds]))
         return self.first_scores(first[None], level)[0]
 
     def first_scores(self, first: np.ndarray, level: np.ndarray | float) -> list[Scores]:
@@ -481,14 +480,14 @@ class Spotter:
         )
 
     @property
-    def background(self) -> Background | None:
+    def cohort(self) -> Cohort | None:
         """Running speech that scores are measured against; None where they are not."""
-        return None if measured(self.learner) is None else self.encoder.background
+        return None if measured(self.learner) is None else self.encoder.cohort
 
     @property
     def has_thresholds(self) -> bool:
         """Whether it is known how running speech scores: for the sizes, and parts whitened so."""
-        return self.background is not None
+        return self.cohort is not None
 
     def require_thresholds(self, reason: str) -> None:
         """Refuse parts for which thresholds are not known; `reason` says why, or what to do."""
@@ -503,15 +502,15 @@ class Spotter:
         if not self.words:
             return {}
         self.require_thresholds("give a threshold for each word (--threshold WORD=SCORE)")
-        learner, background = measured(self.learner), self.background
-        assert learner is not None and background is not None
+        learner, cohort = measured(self.learner), self.cohort
+        assert learner is not None and cohort is not None
         directions = learner.directions()
         # A learner gives the same directions until it learns something.
         if self._tails is None or self._tails[0] is not directions:
             found, reach = [], self.encoder.whitenings[0].reach
             for row, direction in zip(learner.rows, directions, strict=True):
                 phrase = self.length_of(row.word).is_phrase
-                windows = background.phrases if phrase else background.words
+                windows = cohort.phrases if phrase else cohort.words
                 found.append(Tail.of(windows.scores(direction[None])[:, 0], reach))
             self._tails = directions, found
         rows = zip(learner.rows, self._tails[1], strict=True)
@@ -602,8 +601,8 @@ class Spotter:
         file that is replaced is kept beside it as `NAME.bak`, unless it holds words that were
         forgotten.
         """
-        with modelfile.locked(Path(path)):
-            found = None if overwrite else modelfile.revision(Path(path))
+        with store.locked(Path(path)):
+            found = None if overwrite else store.revision(Path(path))
             if found is not None and found != self._revision:
                 raise ModelFileError(
                     f"{path} was changed since this spotter was loaded, or is another model; "
@@ -638,10 +637,10 @@ class Spotter:
         Nothing but the model file is opened, besides weights that you name: a backbone's own are
         opened when it hears the first clip, and refused if they are not those of the model.
         """
-        model = modelfile.read(path)
+        model = store.read(path)
         header = model.header
         if backbones is None:
-            given = headers.make_parts(path, "backbones", header)
+            given = model_header.make_parts(path, "backbones", header)
             # These are nobody else's: they may wait for their first clip to open their weights.
             for one, stored in zip(given, header["backbones"], strict=True):
                 one.claim_weights(stored.get("weights_sha256", ""))
@@ -651,8 +650,8 @@ class Spotter:
         try:
             spotter = cls(
                 given,
-                headers.make_parts(path, "poolings", header),
-                headers.make_learner(path, header),
+                model_header.make_parts(path, "poolings", header),
+                model_header.make_learner(path, header),
                 align=bool(header.get("align", False)),
                 augment=bool(header.get("augment", False)),
                 whitening=whitening if header.get("whitening") else "none",
@@ -671,7 +670,7 @@ class Spotter:
                 "Spotter.load(path, whitening=[...])"
             )
         spotter._require_dim(path, header["dim"])
-        spotter.learner = modelfile.taught(path, model)
+        spotter.learner = store.taught(path, model)
         spotter._revision = header.get("revision")
         return spotter
 
@@ -687,7 +686,7 @@ class Spotter:
         where there is no file, and a file of other parts is refused.
         """
         path = Path(path)
-        with modelfile.locked(path):
+        with store.locked(path):
             if os.path.lexists(path):
                 whitening = parts.get("whitening")
                 spotter = cls.load(path, backbones, whitening or "shipped")
@@ -720,7 +719,7 @@ class Spotter:
             "sensitivities": self.sensitivities,
             "lengths": self.lengths,
         }
-        header = modelfile.write(path, header, learner.state(), self._forgot)
+        header = store.write(path, header, learner.state(), self._forgot)
         self._generation, self._revision = header["generation"], header["revision"]
 
     def _require_dim(self, path: PathLike, taught: Any) -> None:
@@ -753,9 +752,9 @@ def _several(parts: Any) -> list[Any] | None:
 def _require_backbones(path: PathLike, header: dict[str, Any], given: list[Backbone]) -> None:
     """Refuse backbones that a model was not taught with, before any is opened."""
     for stored, one in zip_longest(header["backbones"], given):
-        if stored is None or one is None or not headers.is_stored(stored, one):
+        if stored is None or one is None or not model_header.is_stored(stored, one):
             raise ModelFileError(
-                f"{path} was taught with another backbone: {headers.taught_with(header)}"
+                f"{path} was taught with another backbone: {model_header.taught_with(header)}"
             )
         wanted = stored.get("weights_sha256", "")
         if one.weights_sha256 != wanted:

@@ -13,8 +13,8 @@ from tapword.audio.align import besides
 from tapword.audio.files import SAMPLE_RATE
 from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import said
-from tapword.text import listed
+from tapword.spotter.thresholds import decide
+from tapword.support.text import listed
 
 # Share of the clips that must be heard as another word for it to be close, and how many clips it
 # takes to say so. Set by hand; tests/spotter/test_teaching.py holds them to the demo's words.
@@ -141,7 +141,7 @@ def lesson_warnings(
             if not others:
                 continue
             other = max(others, key=lambda word: others[word])
-            counts = said(scores._replace(words=others), thresholds) == other
+            counts = decide(scores._replace(words=others), thresholds) == other
             nearer = others[other] > own_score
             pair = pairs.setdefault((words[row], other), _Likeness())
             pair.counting += counts

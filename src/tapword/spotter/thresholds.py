@@ -15,8 +15,8 @@ FALSE_ALARMS_PER_HOUR = 0.5
 # A word's scores in running speech: between which shares of the highest its tail is placed.
 PLACED = (0.005, 0.02)
 # How far the tail reaches beyond its place: for one false alarm an hour, and more for e times
-# fewer. Fitted by training/background.py, size small, to English words in phone calls of which the
-# background held no window; docs/results/running_speech.md has how it does elsewhere. A whitening
+# fewer. Fitted by training/cohort.py, size small, to English words in phone calls of which the
+# cohort held no window; docs/results/running_speech.md has how it does elsewhere. A whitening
 # may bring others.
 REACH = (0.191, 0.0282)
 # A low score would have a rate without limit.
@@ -41,7 +41,7 @@ class Scores(NamedTuple):
             {word: score for word, score in self.negatives.items() if word in words},
         )
 
-    def taken(self) -> dict[str, float]:
+    def not_rejected(self) -> dict[str, float]:
         """Scores of the words that the clip is not closer to a negative of."""
         return {
             word: score
@@ -50,19 +50,19 @@ class Scores(NamedTuple):
         }
 
 
-def said(scores: Scores, thresholds: Mapping[str, float]) -> str | None:
+def decide(scores: Scores, thresholds: Mapping[str, float]) -> str | None:
     """Word that counts as said: the best of those that reach their threshold.
 
     A word without a threshold is never said.
 
     Examples
     --------
-    >>> said(Scores({"lamp": 0.6, "music": 0.7}, {"music": 0.8}), {"lamp": 0.5, "music": 0.5})
+    >>> decide(Scores({"lamp": 0.6, "music": 0.7}, {"music": 0.8}), {"lamp": 0.5, "music": 0.5})
     'lamp'
     """
     found = {
         word: score
-        for word, score in scores.taken().items()
+        for word, score in scores.not_rejected().items()
         if word in thresholds and score >= thresholds[word]
     }
     return max(found, key=lambda word: found[word], default=None)
@@ -70,7 +70,7 @@ def said(scores: Scores, thresholds: Mapping[str, float]) -> str | None:
 
 def nearly(scores: Scores, thresholds: Mapping[str, float], by: float) -> bool:
     """Whether a word's score is below its threshold by no more than this, or reaches it."""
-    return said(scores, {word: score - by for word, score in thresholds.items()}) is not None
+    return decide(scores, {word: score - by for word, score in thresholds.items()}) is not None
 
 
 def check_rate(false_alarms_per_hour: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tapword.backbones.base import Backbone
 from tapword.errors import ModelFileError, TapwordError
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.spotter import Spotter
 
 
@@ -53,7 +53,7 @@ class WatchedModel:
         self._seen = _signature(path)
         # Whether what was seen last may be a file that is still being copied.
         self._unfinished = False
-        self.revision = modelfile.revision(path)
+        self.revision = store.revision(path)
         if self.revision is None:
             self.spotter = Spotter(**self.parts)
         else:
@@ -84,7 +84,7 @@ class WatchedModel:
             gone = f"{self.path} is gone; its words stay in use"
             self.problem = None if self.revision is None else gone
         else:
-            revision = modelfile.revision(self.path)
+            revision = store.revision(self.path)
             if revision != self.revision:
                 self.spotter, self.revision = self._load(), revision
             self.problem = None

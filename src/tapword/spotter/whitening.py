@@ -16,20 +16,22 @@ import safetensors.numpy
 from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
-from tapword.files import PathLike, write
 from tapword.poolings.base import Pooling
-from tapword.spotter.background import SHARE
+from tapword.spotter.cohort import SHARE
 from tapword.spotter.thresholds import REACH
+from tapword.support.atomic_files import PathLike, write
 
 # Under which a file says what it is of; the name from before whitening was called so.
 KEY = "tapword_prior"
+# The cohort's array keeps its first name in the file.
+COHORT_KEY = "background"
 # Numbers that are whitened together: a block on the diagonal of the covariance.
 BLOCK = 96
 # How often the diagonal of that covariance counts: correlations within some words hold for others
 # in part. One training clip a word of Speech Commands: 88.1% right by 1, 89.2% by 2, 89.1% by 4;
 # from five clips on no difference (training/constants.py).
 DIAGONAL = 2.0
-# Windows of a background: fewer have no tail.
+# Windows of a cohort: fewer have no tail.
 LEAST_WINDOWS = 100
 
 
@@ -50,9 +52,9 @@ class Whitening:
         Upper triangles of the blocks' whitening matrices, packed by rows, float16.
     within
         Shape (G,): squared distance of a group's vectors from their word's mean, on average.
-    background, phrases
+    cohort, phrases
         Whitened vectors (n, D) of windows of running speech, int8, of any scale: see
-        `background.Background`. The first are of a second each, the others longer. None where there
+        `cohort.Cohort`. The first are of a second each, the others longer. None where there
         are none.
     sight
         Directions (r, D), int8, of any scale, in which the windows are seen, which are (n, r) then:
@@ -65,7 +67,7 @@ class Whitening:
         mean: np.ndarray,
         maps: np.ndarray,
         within: np.ndarray,
-        background: np.ndarray | None = None,
+        cohort: np.ndarray | None = None,
         phrases: np.ndarray | None = None,
         sight: np.ndarray | None = None,
     ):
@@ -73,7 +75,7 @@ class Whitening:
         self.mean = mean
         self.maps = maps
         self.within = within
-        self.background = background
+        self.cohort = cohort
         self.phrases = phrases
         self.sight = sight
         groups, block = about["groups"], about["block"]
@@ -89,7 +91,7 @@ class Whitening:
         if sight is not None and sight.shape[1:] != mean.shape:
             raise InputError("a whitening's directions do not fit its groups")
         seen = mean.shape if sight is None else sight.shape[:1]
-        for windows in (background, phrases):
+        for windows in (cohort, phrases):
             if windows is not None and (windows.shape[1:] != seen or len(windows) < LEAST_WINDOWS):
                 raise InputError("a whitening's windows do not fit its groups, or are too few")
         self._spans = [slice(group[0].start, group[-1].stop) for group in _groups(groups, block)]
@@ -119,7 +121,7 @@ class Whitening:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """How far scores reach in running speech that are measured against its background.
+        """How far scores reach in running speech that are measured against its cohort.
 
         See `thresholds.Tail`.
         """
@@ -233,9 +235,9 @@ class Whitening:
         made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
         return made
 
-    def keep_background(self, X: np.ndarray, phrases: np.ndarray | None = None) -> None:
-        """Take vectors (n, D) of windows of running speech for the background, and longer ones."""
-        self.background = _packed(self(X))
+    def keep_cohort(self, X: np.ndarray, phrases: np.ndarray | None = None) -> None:
+        """Take vectors (n, D) of windows of running speech for the cohort, and longer ones."""
+        self.cohort = _packed(self(X))
         self.phrases = None if phrases is None else _packed(self(phrases))
 
     def narrowed(self, directions: int, reach: tuple[float, float]) -> "Whitening":
@@ -244,7 +246,7 @@ class Whitening:
         These are the ones in which the windows differ most. `reach` is how far scores reach in
         running speech that are measured so.
         """
-        found = [one for one in (self.background, self.phrases) if one is not None]
+        found = [one for one in (self.cohort, self.phrases) if one is not None]
         if not found or self.sight is not None:
             raise InputError("this whitening has no windows of running speech to narrow")
         units = [one / np.linalg.norm(one.astype(np.float32), axis=1)[:, None] for one in found]
@@ -258,7 +260,7 @@ class Whitening:
     def save(self, path: PathLike) -> None:
         """Write the whitening; `load` reads it."""
         arrays = {"mean": self.mean, "maps": self.maps, "within": self.within}
-        kept = {"background": self.background, "phrases": self.phrases, "sight": self.sight}
+        kept = {COHORT_KEY: self.cohort, "phrases": self.phrases, "sight": self.sight}
         arrays |= {name: windows for name, windows in kept.items() if windows is not None}
         about = json.dumps(self.about, ensure_ascii=False)
         write(path, safetensors.numpy.save(arrays, {KEY: about}))
@@ -269,9 +271,8 @@ class Whitening:
         try:
             with safetensors.safe_open(path, "numpy") as file:
                 about = json.loads((file.metadata() or {})[KEY])
-                names = list(file.keys())
-                arrays = {name: file.get_tensor(name) for name in names}
-            return cls(about, **arrays)
+                arrays = {name: file.get_tensor(name) for name in list(file.keys())}
+            return cls(about, cohort=arrays.pop(COHORT_KEY, None), **arrays)
         except FileNotFoundError:
             raise InputError(f"{path} does not exist") from None
         except (OSError, KeyError, ValueError, TypeError, safetensors.SafetensorError) as error:
@@ -329,7 +330,7 @@ def join_windows(
     whitenings
         Of the backbones.
     windows
-        Of each, its `background` or its `phrases`: rows are of the same windows in each.
+        Of each, its `cohort` or its `phrases`: rows are of the same windows in each.
 
     Returns
     -------

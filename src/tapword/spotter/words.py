@@ -39,14 +39,14 @@ def clean_word(word: str) -> str:
     return cleaned
 
 
-def twin(word: str, known: Iterable[str]) -> str | None:
+def case_variant(word: str, known: Iterable[str]) -> str | None:
     """Known word that is spelled as `word` but for capital letters; None where there is none.
 
     Examples
     --------
-    >>> twin("Lamp", ["music", "lamp"])
+    >>> case_variant("Lamp", ["music", "lamp"])
     'lamp'
-    >>> twin("lamp", ["lamp"]) is None
+    >>> case_variant("lamp", ["lamp"]) is None
     True
     """
     folded = word.casefold()

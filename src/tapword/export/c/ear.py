@@ -10,7 +10,7 @@ from tapword.backbones.logmel import STEP
 from tapword.backbones.sessions import open_session
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.export.c.tables import Tables
-from tapword.export.calibration import demo_clips, in_rooms
+from tapword.export.sample_clips import demo_clips, in_rooms
 
 
 class Block(NamedTuple):

@@ -27,10 +27,10 @@ from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.base import Pooling
 from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter.background import NEAREST
+from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
-from tapword.spotter.header import MOST_LENGTH
 from tapword.spotter.lengths import PHRASE, Length
+from tapword.spotter.model_header import MOST_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
@@ -323,12 +323,12 @@ def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
 
 
 def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
-    background = spotter.background
-    if background is None:
+    cohort = spotter.cohort
+    if cohort is None:
         return {"WINDOWS": 0}
     [whitening] = spotter.encoder.whitenings
-    words, phrases = np.asarray(whitening.background, dtype=np.int8), whitening.phrases
-    levels = [background.words.levels, background.phrases.levels]
+    words, phrases = np.asarray(whitening.cohort, dtype=np.int8), whitening.phrases
+    levels = [cohort.words.levels, cohort.phrases.levels]
     # Where clips are not cut around their sound, none is measured as a phrase.
     if phrases is None or not spotter.encoder.preparation.align:
         phrases, levels = words[:0], levels[:1]
@@ -387,7 +387,7 @@ def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
     tables.add("tapword_taught_means", state["means"])
     if "scatter" in state:
         tables.add("tapword_taught_scatter", state["scatter"])
-    if spotter.background is not None:
+    if spotter.cohort is not None:
         tails = spotter.tails()
         # Negatives are never said.
         places = [0.0 if row.negative else tails[row.word].place for row in rows]

@@ -29,7 +29,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
     `hears`: whether the ear is in the header. Streams are listened to where it is, and where
     thresholds are known.
     """
-    if not hears or spotter.background is None:
+    if not hears or spotter.cohort is None:
         return {"LISTEN": 0}
     grid = Grid.of(HOP)
     beside = [steps(ms) for ms in SEARCH.beside_ms]

@@ -11,7 +11,7 @@ from tapword.learners.base import Learner
 from tapword.learners.packed import Blocks
 from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import CovarianceLearner
-from tapword.spotter.background import measured
+from tapword.spotter.cohort import measured
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, shipped
 
@@ -83,7 +83,7 @@ def narrowed(spotter: Spotter) -> Spotter:
     It knows the same, and its thresholds are its own. Others are given back as they are.
     """
     [*whitenings] = spotter.encoder.whitenings
-    if spotter.background is None or whitenings != [shipped("tapword_ear")]:
+    if spotter.cohort is None or whitenings != [shipped("tapword_ear")]:
         return spotter
     made = Spotter(
         spotter.backbones,

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from tapword import files, registry
+from tapword import registry
 from tapword.errors import InputError, ModelFileError
-from tapword.files import PathLike
 from tapword.learners.base import LARGEST, Learner, Row
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
-from tapword.spotter.header import MOST_LENGTH
 from tapword.spotter.lengths import Length
+from tapword.spotter.model_header import MOST_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.words import clean_word
+from tapword.support import atomic_files
+from tapword.support.atomic_files import PathLike
 
 MAGIC, VERSION = b"TAPS", 1
 # Magic, version, fingerprint, numbers of a vector and of the scatter, rows, samples behind the
@@ -115,7 +116,7 @@ def dump(spotter: Spotter) -> bytes:
 
 def read(path: PathLike) -> bytes:
     """Read a state's file, if it is no larger than any state."""
-    found = files.obstacle(path)
+    found = atomic_files.why_not_file(path)
     if found is not None:
         raise ModelFileError(f"no state: {path} {found}")
     try:

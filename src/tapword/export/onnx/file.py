@@ -10,7 +10,7 @@ from tapword.errors import InputError
 from tapword.export.onnx.frames import CLIP, cut, exported, fill, log_mel
 from tapword.export.onnx.graph import Graph
 from tapword.export.onnx.scores import measure, pool, score, whiten
-from tapword.spotter.background import measured
+from tapword.spotter.cohort import measured
 from tapword.spotter.encoder import block_poolings
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import weights
@@ -45,10 +45,10 @@ def build(spotter: Spotter) -> Any:
     order = sorted(range(len(rows)), key=lambda number: rows[number].negative)
     vector = graph.add("Concat", *vectors, axis=1)
     scores = score(graph, spotter.learner, order, vector)
-    learner, background = measured(spotter.learner), spotter.background
-    if learner is not None and background is not None:
+    learner, cohort = measured(spotter.learner), spotter.cohort
+    if learner is not None and cohort is not None:
         long = graph.add("Greater", graph.length(clip), graph.ints(CLIP)) if align else None
-        scores = measure(graph, learner, background, order, vector, scores, long)
+        scores = measure(graph, learner, cohort, order, vector, scores, long)
     if refused is not None:
         scores = graph.add("Where", refused, graph.floats(np.nan), scores)
     # What a program that runs the file needs to know beside the scores.

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapword.backbones.sessions import onnx_runtime
 from tapword.errors import InputError
-from tapword.export.calibration import in_rooms
+from tapword.export.sample_clips import in_rooms
 
 # By this entry onnxruntime knows that a model needs no preparing before it is quantised.
 _PREPARED = "onnx.quant.pre_process", "onnxruntime.quant"

@@ -13,7 +13,7 @@ from tapword.learners.cosine import Cosine
 from tapword.poolings import looks
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter.background import NEAREST, Background, Windows
+from tapword.spotter.cohort import NEAREST, Cohort, Windows
 from tapword.spotter.whitening import Whitening
 
 
@@ -170,13 +170,13 @@ def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> st
 def measure(
     graph: Graph,
     learner: Cosine,
-    background: Background,
+    cohort: Cohort,
     order: list[int],
     vector: str,
     scores: str,
     long: str | None,
 ) -> str:
-    """Scores (K,) measured against the background, as `background.shift` does it.
+    """Scores (K,) measured against the cohort, as `cohort.shift` does it.
 
     `order` are the learner's rows in the order of the `scores`, words before negatives. `long`,
     (1,) bool, says whether the clip is longer than a second; None where that is not asked.
@@ -184,9 +184,9 @@ def measure(
     words = [row for row in order if not learner.rows[row].negative]
     length = graph.add("Max", graph.add("ReduceL2", vector, axes=[1]), graph.floats(1e-12))
     turned = graph.add("Div", vector, length)
-    level = _level(graph, background.words, turned)
-    if long is not None and background.phrases is not background.words:
-        level = graph.add("Where", long, _level(graph, background.phrases, turned), level)
+    level = _level(graph, cohort.words, turned)
+    if long is not None and cohort.phrases is not cohort.words:
+        level = graph.add("Where", long, _level(graph, cohort.phrases, turned), level)
     cosines = graph.add("MatMul", turned, graph.floats(learner.directions()[words].T))
     own = graph.slice(scores, graph.ints(0), graph.ints(len(words)))
     best = graph.add("ReduceMax", own, axes=[0])
@@ -200,7 +200,7 @@ def measure(
 def _level(graph: Graph, windows: Windows, turned: str) -> str:
     """Give what windows of running speech take off the cosines of a vector (1, D) of length 1."""
     if windows.sight is not None:
-        raise InputError("an ONNX file holds all of the background; give the model itself")
+        raise InputError("an ONNX file holds all of the cohort; give the model itself")
     # Whole numbers of 8 bits, as shipped: the file stays small.
     rows = np.rint(windows.vectors * (127 / np.abs(windows.vectors).max()))
     near = graph.add("MatMul", turned, graph.cast(graph.constant(rows.T, np.int8), np.float32))

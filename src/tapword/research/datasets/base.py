@@ -16,8 +16,8 @@ from tapword import registry
 from tapword.audio import files as audio
 from tapword.audio.align import fill
 from tapword.errors import InputError
-from tapword.files import PathLike, obstacle
 from tapword.spotter.words import spelling
+from tapword.support.atomic_files import PathLike, why_not_file
 
 SPLITS = ("train", "validation", "test")
 
@@ -60,7 +60,7 @@ class Dataset(registry.Part, ABC):
             raise InputError(f"{name}: root is empty; give its folder, as in {name}:root=FOLDER")
         folder = Path(self.root).expanduser()
         if not folder.is_dir():
-            raise InputError(f"{self.name}: {folder} {obstacle(folder) or 'is not a folder'}")
+            raise InputError(f"{self.name}: {folder} {why_not_file(folder) or 'is not a folder'}")
         found = self._find(folder)
         taught = {clip.word for clip in found.clips if clip.split == "train"}
         if not taught:

@@ -16,10 +16,10 @@ from typing import Any
 
 import filelock
 
-from tapword import downloads
 from tapword.errors import InputError, TapwordError
-from tapword.files import PathLike
 from tapword.research.datasets.speech_commands import LISTS
+from tapword.support import downloads
+from tapword.support.atomic_files import PathLike
 
 URL = "https://download.tensorflow.org/data/{archive}"
 SHA256 = {

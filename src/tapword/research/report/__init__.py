@@ -13,13 +13,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from tapword import files
 from tapword.errors import InputError
-from tapword.files import PathLike, check_writable
 from tapword.research.records import Records, as_json
 from tapword.research.report import columns
 from tapword.research.report.columns import human_bytes, refused
 from tapword.research.report.page import page
+from tapword.support import atomic_files
+from tapword.support.atomic_files import PathLike, check_writable
 
 __all__ = ["WRITERS", "Writers", "check", "human_bytes", "refused", "table", "write"]
 __all__ += ["write_csv", "write_html", "write_json", "write_latex", "write_text"]
@@ -158,4 +158,4 @@ def write(records: Any, path: PathLike, writers: Writers = WRITERS) -> None:
 
 def write_text(path: PathLike, text: str) -> None:
     """Write a text file whole or not at all; letters that UTF-8 cannot write become "?"."""
-    files.write(path, text.encode("utf-8", "replace"))
+    atomic_files.write(path, text.encode("utf-8", "replace"))

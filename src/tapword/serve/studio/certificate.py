@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tapword.errors import InputError, MissingExtra
-from tapword.serve.network import ip_address
+from tapword.serve.addresses import ip_address
 
 VALID_DAYS = 30
 

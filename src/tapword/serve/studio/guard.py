@@ -17,7 +17,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tapword.serve.network import ip_address, is_loopback
+from tapword.serve.addresses import ip_address, is_loopback
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 SAFE_METHODS = ("GET", "HEAD")

@@ -31,7 +31,7 @@ from tapword.serve.studio.history import (
 )
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.word_map import word_map
-from tapword.spotter import modelfile, teaching
+from tapword.spotter import store, teaching
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.watched import WatchedModel
 from tapword.spotter.words import clean_word
@@ -252,7 +252,7 @@ class StudioModel(WatchedModel):
             with self.edit() as ours:
                 if add:
                     ours.merge(theirs)
-                elif modelfile.revision(self.path) not in (seen, None):
+                elif store.revision(self.path) not in (seen, None):
                     raise ModelFileError(
                         "the model here was changed meanwhile; look at it again before you "
                         "replace it"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tapword.errors import InputError, MissingExtra
-from tapword.serve.network import is_loopback, own_address
+from tapword.serve.addresses import is_loopback, own_address
 from tapword.serve.studio import certificate
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.model import StudioModel

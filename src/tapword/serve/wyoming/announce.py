@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncIterator
 
 from tapword.errors import InputError, MissingExtra
-from tapword.serve.network import own_address
+from tapword.serve.addresses import own_address
 
 log = logging.getLogger("tapword.serve.wyoming")
 

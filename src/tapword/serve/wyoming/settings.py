@@ -7,7 +7,7 @@ from typing import Any
 
 from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Decider
-from tapword.serve.network import ip_address
+from tapword.serve.addresses import ip_address
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
     check_rate,

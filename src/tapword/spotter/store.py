@@ -21,11 +21,11 @@ import filelock
 import numpy as np
 import safetensors.numpy
 
-from tapword import files
 from tapword.errors import InputError, ModelFileError
-from tapword.files import PathLike
 from tapword.learners.base import Learner
-from tapword.spotter import header as headers
+from tapword.spotter import model_header
+from tapword.support import atomic_files
+from tapword.support.atomic_files import PathLike
 
 LOCK_TIMEOUT_S = 30.0
 # No learner takes a larger state unless told to, and no list of words needs a larger header: 2 MB
@@ -117,7 +117,7 @@ def write(
     path = resolve(path)
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     header = header | {
-        "format": headers.FORMAT,
+        "format": model_header.FORMAT,
         "revision": uuid.uuid4().hex,
         "checksum": checksum(arrays),
     }
@@ -139,11 +139,11 @@ def write(
         _back_up(path, set() if forgot else _names(found.header))
 
     try:
-        files.write_whole(path, content, check)
+        atomic_files.atomic_write(path, content, check)
     except OSError as error:
         raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        files.sweep(path)
+        atomic_files.clean_temp(path)
     return header
 
 
@@ -167,7 +167,7 @@ def _back_up(path: Path, known: set[tuple[str, str]]) -> None:
     if forgets:
         kept.unlink(missing_ok=True)
     elif found == path:
-        files.keep(path, kept)
+        atomic_files.backup(path, kept)
 
 
 def read(path: PathLike) -> Model:
@@ -187,7 +187,7 @@ def read(path: PathLike) -> Model:
 def taught(path: PathLike, model: Model) -> Learner:
     """Make the learner of a model that was read, with all that it learned; it takes the arrays."""
     header, arrays = model
-    learner = headers.make_learner(path, header)
+    learner = model_header.make_learner(path, header)
     try:
         learner.load_state(
             arrays, header["words"], header["negatives"], header["rows"], take_over=True
@@ -234,7 +234,7 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, dict[str, Entry], dict[str, 
 def _parse_table(path: Path, content: bytes, room: int) -> tuple[dict[str, str], dict[str, Entry]]:
     """Read safetensors' own header: metadata, and the table of arrays, which fill `room` bytes."""
     try:
-        rows = json.loads(content.decode(), object_pairs_hook=headers.once)
+        rows = json.loads(content.decode(), object_pairs_hook=model_header.once)
         found = rows.pop("__metadata__", {})
         if not all(isinstance(text, str) for text in found.values()):
             raise ValueError("its metadata is not text")
@@ -243,7 +243,7 @@ def _parse_table(path: Path, content: bytes, room: int) -> tuple[dict[str, str],
             shape = tuple(row["shape"])
             right = all(type(n) is int and 0 <= n <= LONGEST for n in shape)
             if not right or len(shape) > MOST_AXES or len(row) != 3:
-                raise ValueError(f"an array of shape {headers.shown(shape)}")
+                raise ValueError(f"an array of shape {model_header.shown(shape)}")
             entry = Entry(np.dtype(TYPES[row["dtype"]]), shape)
             start, end = end, end + entry.nbytes
             if row["data_offsets"] != [start, end]:
@@ -252,7 +252,7 @@ def _parse_table(path: Path, content: bytes, room: int) -> tuple[dict[str, str],
         if end != room:
             raise ValueError(f"{end} bytes of arrays are announced, {room} are there")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        reason = f"{NO_MODEL} ({str(error)[: headers.SHOWN]})"
+        reason = f"{NO_MODEL} ({str(error)[: model_header.SHOWN]})"
         raise ModelFileError(_damaged(path, reason)) from error
     return found, table
 
@@ -261,19 +261,19 @@ def _header(path: Path, found: dict[str, str], table: dict[str, Entry]) -> dict[
     """Take tapword's header out of the metadata, if its seal is right."""
     if "tapword" not in found:
         raise ModelFileError(f"{path} is a safetensors file, but not a tapword model")
-    header = headers.parse(path, found["tapword"])
+    header = model_header.parse(path, found["tapword"])
     # A seal whose name was damaged is none; nothing else stands beside a header.
     sealed = found.keys() == {"tapword", "crc32"}
     if sealed and found["crc32"] != seal(found["tapword"], table):
         raise ModelFileError(_damaged(path, "is damaged: its header was changed"))
-    if not sealed and (header["format"] >= headers.SEALED or len(found) > 1):
+    if not sealed and (header["format"] >= model_header.SEALED or len(found) > 1):
         raise ModelFileError(_damaged(path, "is damaged: its header was changed, or never sealed"))
-    return headers.judge(path, header)
+    return model_header.judge(path, header)
 
 
 def _check_arrays(path: Path, header: dict[str, Any], held: int) -> None:
     """Refuse arrays that are far from what the header's learner keeps of its words."""
-    learner, rows = headers.make_learner(path, header), 0
+    learner, rows = model_header.make_learner(path, header), 0
     least = most = 0
     if header["dim"] is not None:
         rows = len(header["words"]) + len(header["negatives"])
@@ -301,7 +301,7 @@ def _read_array(file: BinaryIO, entry: Entry) -> np.ndarray:
 
 def require_file(path: Path) -> None:
     """Refuse a path where no model file can be."""
-    found = files.obstacle(path)
+    found = atomic_files.why_not_file(path)
     if found is not None:
         raise ModelFileError(f"no model file: {path} {found}")
 
@@ -309,7 +309,7 @@ def require_file(path: Path) -> None:
 def _damaged(path: Path, how: str) -> str:
     """Say that a file cannot be read, and what to do."""
     kept = backup(path)
-    if files.obstacle(kept) is None:
+    if atomic_files.why_not_file(kept) is None:
         return (
             f"{path} {how}; {kept} is the model as it was before the last change: copy it to {path}"
         )

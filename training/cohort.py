@@ -1,13 +1,13 @@
 """Measure how high words score in running speech: where the constants of thresholds come from.
 
-    python training/background.py SIZE SPEECHOCEAN SPEECH_COMMANDS CALL...
+    python training/cohort.py SIZE SPEECHOCEAN SPEECH_COMMANDS CALL...
 
 SIZE is a preset, or a backbone with parts of its own (speech_embedding); SPEECHOCEAN and each CALL
 are what training/whitening.py takes, SPEECH_COMMANDS a folder of that data set, of which training
 clips are used. English words of speechocean762 are looked for in the calls, by five tokens each,
-in each call without those windows of the background that are from it: printed is how far beyond its
+in each call without those windows of the cohort that are from it: printed is how far beyond its
 tail's place a word's scores reach at several rates of alarms, and the line through these
-(`thresholds.REACH`), for several shares of the background (`background.SHARE`); and how many
+(`thresholds.REACH`), for several shares of the cohort (`cohort.SHARE`); and how many
 training clips of Speech Commands are missed, of words taught by five others, at thresholds of one
 alarm in ten hours by that line.
 """
@@ -22,7 +22,7 @@ from whitening import encode, windows
 from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.spotter import presets
-from tapword.spotter.background import Windows, unit
+from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.thresholds import Tail
 
 # Alarms an hour of a word: half an alarm is shared by up to twenty.
@@ -50,13 +50,13 @@ def main() -> None:
     heard = [encode(spotter, windows(call)) for call in calls]
     heard = [one[~spotter.encoder.is_noise(one)] for one in heard]
     said = encode_words(spotter, options.speechocean)
-    assert spotter.background is not None
-    background = spotter.background.words
+    assert spotter.cohort is not None
+    cohort = spotter.cohort.words
     print(f"{len(said)} words in {hours:.2f} hours, {sum(map(len, heard))} windows")
     clips = encode_clips(spotter, options.speech_commands)
     for share in SHARES:
-        changed = Windows(background.vectors, share=share)
-        base, slope = fit(changed, strangers(background.vectors, heard), said, hours)
+        changed = Windows(cohort.vectors, share=share)
+        base, slope = fit(changed, strangers(cohort.vectors, heard), said, hours)
         missed = []
         for found in clips.values():
             direction = directions({"": found[:TAUGHT]})
@@ -71,22 +71,22 @@ def main() -> None:
 Strangers = list[tuple[np.ndarray, np.ndarray]]
 
 
-def strangers(background: np.ndarray, calls: list[np.ndarray]) -> Strangers:
-    """Of each call: which windows of the background are not from it, and its own without those."""
+def strangers(cohort: np.ndarray, calls: list[np.ndarray]) -> Strangers:
+    """Of each call: which windows of the cohort are not from it, and its own without those."""
     result = []
     for call in calls:
-        same = unit(call) @ background.T > 0.99
+        same = unit(call) @ cohort.T > 0.99
         result.append((~same.any(axis=0), call[~same.any(axis=1)]))
     return result
 
 
 def fit(
-    background: Windows, heard: Strangers, said: dict[str, np.ndarray], hours: float
+    cohort: Windows, heard: Strangers, said: dict[str, np.ndarray], hours: float
 ) -> tuple[float, float]:
     """Line through how far scores of words that nobody says reach, over -ln of the rate."""
     means, scores, beyond = directions(said), [], []
     for others, call in heard:
-        part = Windows(background.vectors[others], background.sight, background.share)
+        part = Windows(cohort.vectors[others], cohort.sight, cohort.share)
         scores.append(scores_of(part, means, call))
         places = np.array([Tail.of(column).place for column in part.scores(means).T])
         beyond.append(scores[-1] - places)
@@ -100,9 +100,9 @@ def fit(
     return float(base), float(slope)
 
 
-def scores_of(background: Windows, means: np.ndarray, X: np.ndarray) -> np.ndarray:
+def scores_of(cohort: Windows, means: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Scores (n, K) of vectors (n, D) for words' directions (K, D)."""
-    return unit(X) @ means.T - background.level(X)[:, None]
+    return unit(X) @ means.T - cohort.level(X)[:, None]
 
 
 def directions(said: dict[str, np.ndarray]) -> np.ndarray:

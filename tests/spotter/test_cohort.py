@@ -6,7 +6,7 @@ import pytest
 from tapword import Spotter
 from tapword.assets import CLIPS
 from tapword.errors import InputError
-from tapword.spotter.background import NEAREST, SHARE, Windows
+from tapword.spotter.cohort import NEAREST, SHARE, Windows
 from tapword.spotter.whitening import Whitening, shipped
 from tests.conftest import tone
 
@@ -30,7 +30,7 @@ def test_a_level_is_a_share_of_the_mean_of_the_three_nearest(rng):
 
 
 def test_a_whitening_says_how_much_is_taken_off():
-    shares = {name: Spotter(name).background for name in ("tapword_ear", "speech_embedding")}
+    shares = {name: Spotter(name).cohort for name in ("tapword_ear", "speech_embedding")}
     assert {name: (one.words.share, one.phrases.share) for name, one in shares.items()} == {
         "tapword_ear": (SHARE, SHARE),
         "speech_embedding": (0.5, 0.5),
@@ -56,7 +56,7 @@ def test_a_score_is_the_cosine_less_what_running_speech_has_of_it():
         word: spotter.encoder.split(spotter.vectors(clips(word)[:3], learning=True))[0].mean(axis=0)
         for word in spotter.words
     }
-    level = spotter.background.level(vectors, seconds)
+    level = spotter.cohort.level(vectors, seconds)
     own = spotter.learner.scores(vectors)
     for row, scores in enumerate(spotter.score_vectors(asked)):
         wanted = unit[row] @ taught["lamp"] / np.linalg.norm(taught["lamp"]) - level[row]
@@ -81,22 +81,22 @@ def test_a_score_depends_neither_on_other_words_nor_on_how_often_a_sample_came()
 def test_other_learners_leave_the_background_out():
     spotter = Spotter(learner="slda:prior=shipped")
     spotter.learn(tone(300), "low")
-    assert spotter.background is None and not spotter.has_thresholds
+    assert spotter.cohort is None and not spotter.has_thresholds
     with pytest.raises(InputError, match="not known for these parts"):
         spotter.thresholds()
 
 
 def test_a_background_goes_with_its_whitening(tmp_path, rng):
     found = shipped("speech_embedding")
-    assert found.background.dtype == np.int8 and len(found.background) == 1000
+    assert found.cohort.dtype == np.int8 and len(found.cohort) == 1000
     found.save(tmp_path / "again.safetensors")
     again = Whitening.load(tmp_path / "again.safetensors")
-    np.testing.assert_array_equal(again.background, found.background)
+    np.testing.assert_array_equal(again.cohort, found.cohort)
     assert again.sha256 == found.sha256
     X = rng.normal(size=(20, len(found.mean))).astype(np.float32)
-    again.keep_background(X)
-    kept = again.background / np.linalg.norm(again.background, axis=1, keepdims=True)
+    again.keep_cohort(X)
+    kept = again.cohort / np.linalg.norm(again.cohort, axis=1, keepdims=True)
     whitened = again(X) / np.linalg.norm(again(X), axis=1, keepdims=True)
     assert np.einsum("nd,nd->n", kept, whitened).min() > 0.999
     with pytest.raises(InputError, match="windows do not fit"):
-        Whitening(found.about, found.mean, found.maps, found.within, found.background[:, 1:])
+        Whitening(found.about, found.mean, found.maps, found.within, found.cohort[:, 1:])

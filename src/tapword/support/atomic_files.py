@@ -14,14 +14,14 @@ from tapword.errors import InputError
 PathLike = str | os.PathLike[str]
 
 
-def obstacle(path: PathLike) -> str | None:
+def why_not_file(path: PathLike) -> str | None:
     """Say why a path is not a plain file, as the end of a sentence that begins with it.
 
     Examples
     --------
-    >>> obstacle("/nowhere/at/all")
+    >>> why_not_file("/nowhere/at/all")
     'does not exist'
-    >>> obstacle("/")
+    >>> why_not_file("/")
     'is a folder'
     """
     try:
@@ -49,7 +49,7 @@ def check_writable(path: PathLike) -> None:
         raise InputError(f"cannot write {path}: permission denied")
 
 
-def write_whole(
+def atomic_write(
     path: PathLike, content: bytes, check: Callable[[Path], None] | None = None
 ) -> None:
     """Write a file whole or not at all.
@@ -83,7 +83,7 @@ def write_whole(
     _sync_folder(target.parent)
 
 
-def keep(path: Path, kept: Path) -> None:
+def backup(path: Path, kept: Path) -> None:
     """Give the file at `path` a second name, which stays when another takes its place."""
     temporary = _beside(path)
     try:
@@ -110,14 +110,14 @@ def _mode(path: Path) -> int | None:
 
 
 def write(path: PathLike, content: bytes) -> None:
-    """Write a file as `write_whole` does, and refuse what cannot be written with its reason."""
+    """Write a file as `atomic_write` does, and refuse what cannot be written with its reason."""
     try:
-        write_whole(path, content)
+        atomic_write(path, content)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def sweep(path: Path) -> None:
+def clean_temp(path: Path) -> None:
     """Remove what a write of this file that was killed left beside it.
 
     Nobody else may be writing it: hold its lock.

@@ -1,4 +1,4 @@
-"""The background: windows of running speech, which scores and thresholds are measured against.
+"""The cohort: windows of running speech, which scores and thresholds are measured against.
 
 Which word a sound is, the learner says, in the metric of how the taught words vary. Whether it is a
 word at all is another question: what counts is how much nearer the sound is to the word's mean than
@@ -15,7 +15,7 @@ from tapword.learners.cosine import Cosine
 from tapword.spotter.lengths import CLIP_S
 
 # How many windows are the nearest: a choice, so that no single one decides. How much of their
-# cosine is taken off a word's, where a whitening does not say: training/background.py prints what
+# cosine is taken off a word's, where a whitening does not say: training/cohort.py prints what
 # other shares would give.
 NEAREST, SHARE = 3, 0.75
 
@@ -67,7 +67,7 @@ class Windows:
         return self.share * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
 
 
-class Background:
+class Cohort:
     """Running speech in windows of a second, for words, and in longer ones, for phrases.
 
     Parameters
@@ -89,12 +89,12 @@ class Background:
         self.words = Windows(words, sight, share)
         self.phrases = self.words if phrases is None else Windows(phrases, sight, share)
 
-    def first(self, dim: int) -> "Background":
+    def first(self, dim: int) -> "Cohort":
         """Give the same windows by the first `dim` numbers of their vectors."""
         if self.words.sight is not None:
             return self  # of one backbone, whose numbers are all of them
         words, phrases = (one.vectors[:, :dim] for one in (self.words, self.phrases))
-        return Background(words, phrases, share=self.words.share)
+        return Cohort(words, phrases, share=self.words.share)
 
     def level(self, X: np.ndarray, seconds: np.ndarray) -> np.ndarray:
         """Give what is taken off the cosines of vectors (n, D) of sounds so long (n,): (n,)."""
@@ -106,7 +106,7 @@ class Background:
 
 
 def measured(learner: Learner) -> Cosine | None:
-    """Give a learner whose scores are measured against the background: cosine, on whitened ones."""
+    """Give a learner whose scores are measured against the cohort: cosine, on whitened ones."""
     return learner if isinstance(learner, Cosine) and learner.prior == "shipped" else None
 
 
@@ -122,7 +122,7 @@ def shift(learner: Cosine, X: np.ndarray, scores: np.ndarray, level: np.ndarray)
     X, scores
         Vectors (n, D), and the learner's scores of the words, (n, K) with K at least 1.
     level
-        What the background takes off, (n,).
+        What the cohort takes off, (n,).
     """
     words = learner.directions()[[not row.negative for row in learner.rows]]
     best, rows = scores.argmax(axis=1), np.arange(len(X))

@@ -25,12 +25,12 @@ from typing import Any
 from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
-from tapword.files import PathLike
 from tapword.learners.base import Learner, Row
 from tapword.registry import MOST
 from tapword.spotter.lengths import LONGEST_S
 from tapword.spotter.thresholds import SENSITIVITY
 from tapword.spotter.words import clean_word
+from tapword.support.atomic_files import PathLike
 
 FORMAT = 2
 # From here on files are sealed; those of format 1 from before that have no seal.

@@ -2,7 +2,7 @@ import pytest
 import scipy.stats
 
 from tapword.errors import InputError
-from tapword.intervals import binomial_interval, poisson_interval
+from tapword.support.intervals import binomial_interval, poisson_interval
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 40, 5000])

@@ -10,8 +10,8 @@ import safetensors.numpy
 from tapword import Spotter
 from tapword.backbones.transformers import Transformers
 from tapword.errors import InputError, ModelFileError
-from tapword.spotter import modelfile
-from tapword.spotter.header import is_stored
+from tapword.spotter import store
+from tapword.spotter.model_header import is_stored
 from tests import hostile
 from tests.conftest import tone
 
@@ -29,7 +29,7 @@ def path(tmp_path):
 
 def rewrite(path, **changes):
     """Write the file again by hand, arrays or its header changed."""
-    model = modelfile.read(path)
+    model = store.read(path)
     changed = {name: changes.pop(name) for name in list(changes) if name in model.arrays}
     path.write_bytes(hostile.forged(model, model.arrays | changed, **changes))
 
@@ -46,7 +46,7 @@ def test_round_trip_goes_on_identically(path):
 
 
 def test_header_says_what_the_file_is(path):
-    header = modelfile.read(path).header
+    header = store.read(path).header
     assert header["format"] == 2 and header["generation"] == 1
     assert header["words"] == {"low": 1, "high": 1}
     assert header["backbones"] == [
@@ -116,14 +116,14 @@ def test_writers_at_once_lose_nothing(tmp_path):
         worker.join()
     expected = {f"{kind}{i}": 5 for kind in "pt" for i in range(3)}
     assert Spotter.load(path).words == expected
-    assert modelfile.read(path).header["generation"] == 30
+    assert store.read(path).header["generation"] == 30
 
 
 def test_a_held_lock_is_said(path):
     with (
-        modelfile.locked(path),
+        store.locked(path),
         pytest.raises(ModelFileError, match="locked by another program"),
-        modelfile.locked(path, timeout_s=0.1),
+        store.locked(path, timeout_s=0.1),
     ):
         pass
 
@@ -214,7 +214,7 @@ def test_links_and_permissions_survive(path):
 
 def test_machine_arguments_stay_out_of_the_file(tmp_path):
     Spotter(backbone="speech_embedding:threads=2").save(tmp_path / "model.tap")
-    [stored] = modelfile.read(tmp_path / "model.tap").header["backbones"]
+    [stored] = store.read(tmp_path / "model.tap").header["backbones"]
     assert stored["arguments"] == {"layers": "emb"}
     assert len(stored["weights_sha256"]) == 64
 

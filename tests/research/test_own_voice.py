@@ -10,8 +10,8 @@ from tapword import registry
 from tapword.errors import InputError
 from tapword.research import report
 from tapword.research.evaluate import evaluate_vectors
+from tapword.research.own_voice import IMPOSTORS, People, Voices
 from tapword.research.runner import Split
-from tapword.research.voices import IMPOSTORS, People, Voices
 from tests.conftest import shared, tone
 from tests.research.test_open_set import write_vectors
 

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from tapword import Spotter, registry
 from tapword.errors import InputError, ModelFileError
-from tapword.spotter import modelfile
+from tapword.spotter import store
 from tapword.spotter.words import clean_word
 from tests import hostile
 from tests.conftest import tone
@@ -65,9 +65,9 @@ PARTS = {
 )
 def test_any_words_and_arrays_come_back(folder, words, arrays):
     path = folder / "model.tap"
-    written = PARTS | {"words": words, "checksum": modelfile.checksum(arrays)}
-    path.write_bytes(modelfile.pack(written, arrays))
-    header, read = modelfile.read(path)
+    written = PARTS | {"words": words, "checksum": store.checksum(arrays)}
+    path.write_bytes(store.pack(written, arrays))
+    header, read = store.read(path)
     assert header == written and list(header["words"].items()) == list(words.items())
     assert read.keys() == arrays.keys()
     for name, array in arrays.items():
@@ -182,7 +182,7 @@ def test_headers_that_say_anything_are_refused_or_loaded(models, data, value, ba
     path, made = models
     content, _ = data.draw(st.sampled_from(made))
     path.write_bytes(content)
-    model = modelfile.read(path)
+    model = store.read(path)
     header = model.header
     # Somewhere in the header, any value for the one that is there.
     place, key = header, data.draw(st.sampled_from(sorted(header)))

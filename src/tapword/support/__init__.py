@@ -1,0 +1,1 @@
+"""What several packages share: files, downloads, intervals, text."""
