@@ -25,6 +25,7 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.research.stream_eval import TOLERANCE_S, find_positives
 from tapword.research.stream_mix import Source, StreamMix
+from tapword.spotter.encoder import Encoded
 
 TAUGHT, PEOPLE, ASKED = 8, 5, 40
 # Words that are not said in calls and orders every minute.
@@ -52,7 +53,7 @@ def main() -> None:
         spotter = Spotter(options.backbone)
         for (phrase, person), (learned, _, _) in clips.items():
             if phrase in taught and person in people[:PEOPLE]:
-                spotter.learn_vectors(learned[None], [phrase])
+                spotter.learn_encoded(learned, [phrase])
         row = asked(spotter, clips, set(people[PEOPLE : PEOPLE + ASKED]))
         print(f"draw {draw}: closed %.2f%%, refused %.2f / %.2f%%" % tuple(row), flush=True)
         if options.negatives:
@@ -65,30 +66,27 @@ class _AsIs(argparse.RawDescriptionHelpFormatter):
     """The text above as it is written."""
 
 
-Clips = dict[tuple[str, str], tuple[np.ndarray, np.ndarray, Path]]
+Clips = dict[tuple[str, str], tuple[Encoded, Encoded, Path]]
 
 
 def read(listener: Spotter, folder: Path) -> Clips:
-    """(Phrase, person) -> vectors for teaching and asking, and the file."""
+    """(Phrase, person) -> the clip encoded for teaching and asking, and the file."""
     found: Clips = {}
     for path in sorted(folder.glob("*/*")):
         try:
             clip = files.read(path)
-            learned, vector = (
-                listener.vectors([clip], learning=True)[0],
-                listener.vectors([clip])[0],
-            )
+            learned, encoded = listener.encode([clip], learning=True), listener.encode([clip])
         except InputError as error:
             print(f"{path.parent.name}/{path.name} is left out: {error}")
             continue
-        found[path.parent.name, path.stem] = learned, vector, path
+        found[path.parent.name, path.stem] = learned, encoded, path
     return found
 
 
 def asked(spotter: Spotter, clips: Clips, people: set[str]) -> list[float]:
     """Percent that are right, and refused at each share of false accepts."""
     keys = [key for key in clips if key[1] in people]
-    scores = spotter.score_vectors(np.stack([clips[key][1] for key in keys]))
+    scores = spotter.score_encoded(Encoded.concatenate([clips[key][1] for key in keys]))
     best = [max(one.words, key=lambda word: one.words[word]) for one in scores]
     score = np.array([one.words[word] for one, word in zip(scores, best, strict=True)])
     known = np.array([phrase in spotter.words for phrase, _ in keys])

@@ -68,7 +68,7 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
 
         def extract(spotter: Spotter = spotter) -> None:
             for start in range(0, len(sounds), engine.CLIPS_AT_ONCE):
-                spotter.vectors(sounds[start : start + engine.CLIPS_AT_ONCE], learning=True)
+                spotter.encode(sounds[start : start + engine.CLIPS_AT_ONCE], learning=True)
 
         found[f"extract to learn, size {size} (D = {dim})"] = (len(sounds), extract)
     for dim in DIMS:

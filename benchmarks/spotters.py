@@ -92,7 +92,7 @@ def measure(size: str, clips: int, rounds: int) -> dict:
     first: list[float] = []
     times = turns(
         {
-            "extract": lambda: [spotter.vectors(batch) for batch in batches],
+            "extract": lambda: [spotter.encode(batch) for batch in batches],
             "extract floor": lambda: [run() for run in whole],
             "learn": lambda: spotter.learn(sounds[0], words[0]),
             "learn floor": lambda: (four(), np.add(triangle, 1e-9, out=triangle)),
@@ -108,8 +108,8 @@ def measure(size: str, clips: int, rounds: int) -> dict:
     with ThreadPoolExecutor(2) as threads:
         cores = alternate(
             {
-                "one": lambda: [spotter.vectors(batch) for batch in batches],
-                "two": lambda: list(threads.map(spotter.vectors, batches)),
+                "one": lambda: [spotter.encode(batch) for batch in batches],
+                "two": lambda: list(threads.map(spotter.encode, batches)),
             },
             rounds,
             time.perf_counter,

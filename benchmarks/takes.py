@@ -50,8 +50,8 @@ def main() -> None:
         beside = [takes[voice][name][0] for name in others[:-1]]
         pupil.learn_many([first, *beside], [word, *others[:-1]])
         for kind, path in asked.items():
-            [vector] = pupil.vectors([path], learning=True)
-            doubted[kind].append(bool(doubts(pupil, vector, word)))
+            encoded = pupil.encode([path], learning=True)
+            doubted[kind].append(bool(doubts(pupil, encoded, word)))
     for kind, found in doubted.items():
         print(f"{kind}: {np.mean(found):.1%} of {len(found)} are doubted")
 

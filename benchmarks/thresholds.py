@@ -22,7 +22,7 @@ from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.listening.segmenter import Segmenter
 from tapword.research.datasets.base import Dataset
-from tapword.spotter.encoder import CLIPS_AT_ONCE
+from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded
 from tapword.spotter.thresholds import decide
 
 # Words of Speech Commands that are not said in calls and orders every minute.
@@ -34,10 +34,10 @@ Empty = Callable[[], Spotter]
 
 
 class Clips(NamedTuple):
-    """Vectors of clips to teach (n, D) and to ask (n, D), and the word and speaker of each."""
+    """Clips to teach and to ask, and the word and speaker of each."""
 
-    taught: np.ndarray
-    asked: np.ndarray
+    taught: Encoded
+    asked: Encoded
     words: np.ndarray
     speakers: np.ndarray
     split: np.ndarray
@@ -87,7 +87,7 @@ def streams(
     known: Sequence[str] | np.ndarray,
     count: int,
     draws: int,
-    heard: Sequence[np.ndarray],
+    heard: Sequence[Encoded],
     hours: float,
 ) -> dict[str, Any]:
     """Print and give misses and alarms of models of so many words."""
@@ -159,7 +159,7 @@ def own_voices(empty: Empty, clips: Clips, count: int = 3, takes: int = 3) -> di
             model, asked = empty(), []
             for word in words:
                 rows = rng.permutation(np.flatnonzero(mine & (clips.words == word)))
-                model.learn_vectors(clips.taught[rows[:takes]], [word] * takes)
+                model.learn_encoded(clips.taught[rows[:takes]], [word] * takes)
                 asked += list(rows[takes:])
             known = np.isin(clips.words, words)
             missed.append(misses(model, clips, asked))
@@ -189,21 +189,21 @@ def taught(
     for word in words:
         fit = np.flatnonzero((clips.words == word) & (clips.split == "train"))
         rows = rng.permutation(fit)[:samples]
-        model.learn_vectors(clips.taught[rows], [str(word)] * len(rows))
+        model.learn_encoded(clips.taught[rows], [str(word)] * len(rows))
     return model
 
 
 def misses(model: Spotter, clips: Clips, rows: np.ndarray | list[int]) -> float:
     """Percent of clips that are not taken for their word."""
-    answers = model.predict_vectors(clips.asked[rows])
+    answers = model.predict_encoded(clips.asked[rows])
     wanted = clips.words[rows]
     return 100 * float(np.mean([a.word != w for a, w in zip(answers, wanted, strict=True)]))
 
 
-def accepted(model: Spotter, X: np.ndarray) -> np.ndarray:
-    """Whether vectors (n, D) are taken for a word, (n,)."""
-    thresholds = model.thresholds()
-    return np.array([decide(scores, thresholds) is not None for scores in model.score_vectors(X)])
+def accepted(model: Spotter, encoded: Encoded) -> np.ndarray:
+    """Whether clips are taken for a word, (n,)."""
+    thresholds, found = model.thresholds(), model.score_encoded(encoded)
+    return np.array([decide(scores, thresholds) is not None for scores in found])
 
 
 def encode(spotter: Spotter, name: str, root: str) -> Clips:
@@ -212,16 +212,16 @@ def encode(spotter: Spotter, name: str, root: str) -> Clips:
     both = [(clip, split) for split in ("train", "test") for clip in dataset.clips(split)]
     paths = [clip.path for clip, _ in both]
     return Clips(
-        spotter.vectors(paths, learning=True),
-        spotter.vectors(paths),
+        spotter.encode(paths, learning=True),
+        spotter.encode(paths),
         np.array([clip.word for clip, _ in both]),
         np.array([str(clip.speaker) for clip, _ in both]),
         np.array([split for _, split in both]),
     )
 
 
-def windows(spotter: Spotter, path: str | Path) -> np.ndarray:
-    """Vectors of the windows that a detector would look at first, without noise."""
+def windows(spotter: Spotter, path: str | Path) -> Encoded:
+    """Encode the windows that a detector would look at first, without noise."""
     segmenter, clips, parts = Segmenter(), [], []
     for block in files.blocks(path):
         segmenter.hear(block)
@@ -229,8 +229,8 @@ def windows(spotter: Spotter, path: str | Path) -> np.ndarray:
         if len(clips) >= CLIPS_AT_ONCE:
             parts.append(spotter.encoder.encode(clips))
             clips = []
-    X = np.concatenate([*parts, spotter.encoder.encode(clips)] if clips else parts)
-    return X[~spotter.encoder.is_noise(X)]
+    encoded = Encoded.concatenate([*parts, spotter.encoder.encode(clips)] if clips else parts)
+    return encoded[~spotter.encoder.is_noise(encoded.vectors)]
 
 
 if __name__ == "__main__":

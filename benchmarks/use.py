@@ -36,6 +36,7 @@ from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.research.datasets.base import Dataset
 from tapword.spotter.cohort import measured, shift
+from tapword.spotter.encoder import Encoded
 
 # Words a model, models drawn of each kind, clips a word that are there to be taught.
 WORDS, DRAWS, TAUGHT = 3, 20, 10
@@ -115,7 +116,7 @@ def main() -> None:
     english = encode(spotter, "speech_commands", options.speech_commands, noise, RARE)
     arabic = encode(spotter, "mswc:language=ar", options.arabic, noise)
     heard = as_sounds(spotter, windows(spotter, first))
-    counted = as_sounds(spotter, np.concatenate([windows(spotter, x) for x in others]))
+    counted = as_sounds(spotter, Encoded.concatenate([windows(spotter, x) for x in others]))
     hours = sum(files.length_s(path) for path in others) / 3600
     rows = []
     for taught in (1, 2, 3, 5):
@@ -301,22 +302,21 @@ def encode(
             rows.append((files.load(clip.path), clip.word, str(clip.speaker), split, teach))
     sounds, words, speakers, splits, taught = zip(*rows, strict=True)
     to_teach = [sound for sound, *_, teach in rows if teach]
-    vectors = spotter.encoder.split(spotter.vectors(to_teach, learning=True))[0]
+    vectors = spotter.encode(to_teach, learning=True).vectors
     # Clips that are not to be taught have no vector for it.
     learned = np.full((len(rows), vectors.shape[1]), np.nan, dtype=np.float32)
     learned[list(taught)] = vectors
     mixed = [add_noise(sound, noise, rng) for sound in sounds]
-    quiet, noisy = (as_sounds(spotter, spotter.vectors(every)) for every in (sounds, mixed))
+    quiet, noisy = (as_sounds(spotter, spotter.encode(every)) for every in (sounds, mixed))
     return Clips(learned, quiet, noisy, np.array(words), np.array(speakers), np.array(splits))
 
 
-def as_sounds(spotter: Spotter, encoded: np.ndarray) -> Sounds:
+def as_sounds(spotter: Spotter, encoded: Encoded) -> Sounds:
     """Measure vectors against the cohort, once for all models."""
-    vectors, seconds = spotter.encoder.split(encoded)
     cohort = spotter.encoder.cohort
     assert cohort is not None
-    level = cohort.level(vectors, seconds)
-    return Sounds(vectors, level, spotter.encoder.is_noise(vectors))
+    level = cohort.level(encoded.vectors, encoded.seconds)
+    return Sounds(encoded.vectors, level, spotter.encoder.is_noise(encoded.vectors))
 
 
 def add_noise(sound: np.ndarray, noise: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:

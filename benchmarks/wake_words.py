@@ -51,7 +51,7 @@ from tapword.listening.detector import PIECE_SAMPLES, Detector
 from tapword.research.datasets.base import word_folders
 from tapword.research.stream_eval import TOLERANCE_S
 from tapword.research.stream_mix import Placed
-from tapword.spotter.encoder import Encoder
+from tapword.spotter.encoder import Encoded, Encoder
 from tapword.spotter.spotter import Spotter
 
 # One alarm in 10 hours, at which they compare; frames of their energy rule; chance of background.
@@ -70,20 +70,20 @@ class Remembering:
 
     def __init__(self, encoder: Encoder):
         self._encoder = encoder
-        self._vectors: dict[tuple[bytes, bool], np.ndarray] = {}
+        self._known: dict[tuple[bytes, bool], Encoded] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)
 
-    def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> np.ndarray:
+    def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> Encoded:
         """As the encoder's own, one clip at a time."""
         rows = []
         for clip in clips:
             key = hashlib.blake2b(clip.tobytes(), digest_size=16).digest(), learning
-            if key not in self._vectors:
-                self._vectors[key] = self._encoder.encode([clip], learning)[0]
-            rows.append(self._vectors[key])
-        return np.stack(rows)
+            if key not in self._known:
+                self._known[key] = self._encoder.encode([clip], learning)
+            rows.append(self._known[key])
+        return Encoded.concatenate(rows)
 
 
 class Mixed(NamedTuple):

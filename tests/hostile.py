@@ -15,6 +15,7 @@ import safetensors.numpy
 
 from tapword import Spotter
 from tapword.spotter import store
+from tapword.spotter.encoder import Encoded
 
 SECRET = "/etc/passwd"
 HASH = "ab" * 32
@@ -33,7 +34,8 @@ def honest(learner: str = "slda", pooling: str = "avg", words: int = 2) -> store
     """Header and arrays of a small taught model."""
     spotter = Spotter(backbone="logmel", pooling=pooling, learner=learner)
     vectors = np.random.default_rng(0).normal(size=(words, spotter.encoder.dim()))
-    spotter.learn_vectors(vectors, ["lamp", *(f"word {n}" for n in range(1, words))])
+    spoken = ["lamp", *(f"word {n}" for n in range(1, words))]
+    spotter.learn_encoded(Encoded.one_second(vectors), spoken)
     header: dict[str, Any] = json.loads(json.dumps(spotter._parts()))
     header |= {
         "format": 2,

@@ -128,10 +128,7 @@ def encode_clips(spotter: Spotter, folder: str) -> dict[str, np.ndarray]:
     paths: dict[str, list[Path]] = {}
     for clip in registry.build("datasets", "speech_commands", root=folder).clips("train"):
         paths.setdefault(clip.word, []).append(clip.path)
-    return {
-        word: spotter.encoder.split(spotter.vectors(found[: TAUGHT + ASKED]))[0]
-        for word, found in paths.items()
-    }
+    return {word: spotter.encode(found[: TAUGHT + ASKED]).vectors for word, found in paths.items()}
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.audio.align import align
 from tapword.audio.files import SAMPLE_RATE
-from tapword.learners.cosine import Cosine
 from tapword.spotter.cohort import unit
 from tapword.spotter.encoder import group_lengths
 from tapword.spotter.whitening import Whitening, join, vector_kind
@@ -88,7 +87,7 @@ def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
     X = encode(plain, [token.alone for token in others])
     groups = group_lengths(*plain.encoder.parts[0])
     about = vector_kind(*plain.encoder.parts[0], align=True) | {"source": "trial"}
-    vectors = {word: plain.encoder.split(plain.vectors(some))[0] for word, some in clips.items()}
+    vectors = {word: plain.encode(some).vectors for word, some in clips.items()}
     for diagonal in DIAGONALS:
         whitening = Whitening.fit(X, [token.word for token in others], groups, about, diagonal)
         shares = []
@@ -117,11 +116,11 @@ def rest_scores(size: str, clips: dict[str, list[np.ndarray]]) -> None:
     for word in words:
         spotter.learn_many(clips[word][:SAMPLES], [word] * SAMPLES)
     first, whole = spotter.encoder.first_cohort, spotter.encoder.cohort
-    assert first is not None and whole is not None and isinstance(spotter.learner, Cosine)
+    assert first is not None and whole is not None
     numbers = first.words.vectors.shape[1]
     more: list[float] = []
     for direction, word in zip(spotter.learner.directions(), words, strict=True):
-        X, _ = spotter.encoder.split(spotter.vectors(clips[word][SAMPLES:]))
+        X = spotter.encode(clips[word][SAMPLES:]).vectors
         own = unit(X[:, :numbers]) @ unit(direction[None, :numbers])[0]
         level = whole.words.level(X) - first.words.level(X[:, :numbers])
         more += list(unit(X) @ direction - own - level)

@@ -85,10 +85,7 @@ def clips_of(spotter: Spotter, folder: str, split: str) -> dict[str, np.ndarray]
         for clip in dataset.clips(part):
             if part in ("train", split) and len(found.setdefault(clip.word, [])) < most:
                 found[clip.word].append(clip.path)
-    return {
-        word: unit(spotter.encoder.split(spotter.vectors(paths))[0])
-        for word, paths in found.items()
-    }
+    return {word: unit(spotter.encode(paths).vectors) for word, paths in found.items()}
 
 
 def at_thresholds(

@@ -70,8 +70,8 @@ def main() -> None:
     for kind, trials in TRIALS.items():
         spotter = SPOTTERS[kind]()
         most = max(shots for trial in trials for shots in trial.shots)
-        X = {word: spotter.vectors(taught[word][:most]) for word in words}
-        Y = spotter.vectors([root / path for path in held_out])
+        X = {word: spotter.encode(taught[word][:most]).vectors for word in words}
+        Y = spotter.encode([root / path for path in held_out]).vectors
         truth = np.array([words.index(path.partition("/")[0]) for path in held_out])
         for trial in trials:
             measure = "ln p(right)" if trial.name == "sharpness" else "% right"

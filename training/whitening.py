@@ -113,8 +113,7 @@ def stretches(path: str, rng: np.random.Generator) -> list[np.ndarray]:
 def encode(spotter: Spotter, clips: list[np.ndarray]) -> np.ndarray:
     """Vectors (n, D) of clips that are prepared already."""
     parts = [clips[i : i + CLIPS_AT_ONCE] for i in range(0, len(clips), CLIPS_AT_ONCE)]
-    vectors = np.concatenate([spotter.encoder.encode(part) for part in parts])
-    return spotter.encoder.split(vectors)[0]
+    return np.concatenate([spotter.encoder.encode(part).vectors for part in parts])
 
 
 if __name__ == "__main__":

@@ -33,10 +33,10 @@ def test_copies_are_shorter_longer_and_noisy(burst):
 
 def test_a_sample_is_taught_as_the_mean_of_itself_and_its_copies(burst):
     plain, spotter = Spotter(**PARTS), Spotter(**PARTS, augment=True)
-    wanted = plain.vectors([burst, *augmented(burst)]).mean(axis=0)
-    learned = spotter.vectors([tone(500), burst], learning=True)
+    wanted = plain.encode([burst, *augmented(burst)]).vectors.mean(axis=0)
+    learned = spotter.encode([tone(500), burst], learning=True).vectors
     np.testing.assert_allclose(learned[1], wanted, rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(spotter.vectors([burst]), plain.vectors([burst]))
+    np.testing.assert_array_equal(spotter.encode([burst]).vectors, plain.encode([burst]).vectors)
 
 
 def test_presets_augment_and_other_parts_do_not():

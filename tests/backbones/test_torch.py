@@ -20,7 +20,7 @@ from tapword.backbones.emformer_base import EmformerBase
 from tapword.backbones.torchaudio_bundles import HubertLarge, Wav2vec2Base
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
-from tapword.spotter.encoder import pool_audio
+from tapword.spotter.encoder import Encoded, pool_audio
 from tests.conftest import tone
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
@@ -177,7 +177,7 @@ def test_a_spotter_with_a_torch_backbone_is_saved_and_loaded(full_size, tmp_path
 def test_torch_weights_open_on_first_use_and_must_be_the_model_s(full_size, tmp_path, monkeypatch):
     path = tmp_path / "model.tap"
     spotter = Spotter("wav2vec2_base:weights=random", "tap:R=1", "ncm")
-    spotter.learn_vectors(np.zeros((1, 768), np.float32), ["low"])
+    spotter.learn_encoded(Encoded.one_second(np.zeros((1, 768), np.float32)), ["low"])
     spotter.save(path)
     header, arrays = store.read(path)
     header["backbones"][0]["weights_sha256"] = "ab" * 32

@@ -108,7 +108,7 @@ def test_what_became_of_the_model_is_said_when_somebody_stops(folder, run, monke
 
     target, name = {
         "listening": (teach.audio_files, "read"),
-        "learning": (tapword.Spotter, "learn_vectors"),
+        "learning": (tapword.Spotter, "learn_encoded"),
         "after": (teach, "report_model"),
     }[moment]
     monkeypatch.setattr(target, name, stop)

@@ -63,14 +63,13 @@ def asked() -> list[np.ndarray]:
 
 def test_bytes_hear_nearly_as_the_model(device, small):
     clips = asked()
-    vectors = small.vectors(clips)
-    bare, _ = small.encoder.split(vectors)
+    encoded = small.encode(clips)
     for clip in clips:
         device.order("h", *counted(clip))
         device.order("w", *counted(clip))
     device.order("z")
     device.run()
-    for x, scores in zip(bare, small.score_vectors(vectors), strict=True):
+    for x, scores in zip(encoded.vectors, small.score_encoded(encoded), strict=True):
         assert device.number() == 0
         device.number()
         heard = device.take(len(x))
@@ -108,8 +107,7 @@ def test_products_by_vectors_are_the_same(device, small, tmp_path):
 def test_a_device_sees_running_speech_as_the_model_does(small, tmp_path):
     device = Device(small, tmp_path, max_words=10)
     clips = asked()
-    vectors = small.vectors(clips)
-    bare, _ = small.encoder.split(vectors)
+    encoded = small.encode(clips)
     for clip in clips:
         device.order("h", *counted(clip))
         device.order("w", *counted(clip))
@@ -118,7 +116,7 @@ def test_a_device_sees_running_speech_as_the_model_does(small, tmp_path):
         device.order("t", *counted(clip), "timer")
     device.order("T")
     device.run()
-    for clip, x, scores in zip(clips, bare, small.score_vectors(vectors), strict=True):
+    for clip, x, scores in zip(clips, encoded.vectors, small.score_encoded(encoded), strict=True):
         heard_as(device, clip, x)
         scored_as(device, scores, small)
     model = narrowed(small_copy(small))

@@ -254,7 +254,7 @@ def test_the_file_scores_as_the_model(parts):
     assert runner.words == list(spotter.words)
     [short], [clip] = clips_of("door", 7, 8), clips_of("music", 9, 10)
     for heard in (clip, short[:5_000], np.concatenate([np.zeros(20_000, np.float32), clip])):
-        [scores] = spotter.score_vectors(spotter.vectors([heard]))
+        [scores] = spotter.score_encoded(spotter.encode([heard]))
         wanted = np.array(list(scores.words.values()))
         scale = max(1.0, np.abs(wanted).max())
         np.testing.assert_allclose(runner.scores(heard), wanted, atol=1e-3 * min(scale, 10))
@@ -332,7 +332,7 @@ def test_negatives_are_columns_behind_the_words():
     assert about["sample_rate"] == 16_000
     runner = Runner(model.SerializeToString())
     raw = runner.session.run(["scores"], {"audio": noise})[0]
-    [scores] = spotter.score_vectors(spotter.vectors([noise]))
+    [scores] = spotter.score_encoded(spotter.encode([noise]))
     wanted = [*scores.words.values(), *scores.negatives.values()]
     np.testing.assert_allclose(raw, wanted, atol=1e-3)
     assert raw[-1] > raw[:-1].max()
@@ -448,8 +448,7 @@ def test_the_header_hears_as_the_model(device, phrases):
         phrase(*MUSIC, take=9),
         phrase("window", "door", take=9),
     ]
-    vectors = phrases.vectors(clips)
-    bare, _ = phrases.encoder.split(vectors)
+    encoded = phrases.encode(clips)
     for clip in clips:
         device.order("h", *counted(clip))
         device.order("w", *counted(clip))
@@ -457,12 +456,12 @@ def test_the_header_hears_as_the_model(device, phrases):
     device.order("h", *counted(np.zeros(0)))
     device.order("z")
     device.run()
-    for clip, x, scores in zip(clips, bare, phrases.score_vectors(vectors), strict=True):
+    for clip, x, scores in zip(clips, encoded.vectors, phrases.score_encoded(encoded), strict=True):
         heard_as(device, clip, x)
         scored_as(device, scores, phrases)
     for error in (-7, -4):
         assert device.number() == error and device.number() == 0
-        device.take(len(bare[0]))
+        device.take(encoded.vectors.shape[1])
     assert device.number() == device.header.ram_bytes
     assert device.number() == device.header.flash_bytes
 
@@ -490,13 +489,12 @@ def scored_as(device: Device, scores: Scores, spotter: Spotter) -> None:
 
 def test_the_header_hears_real_recordings_as_the_model(device, phrases):
     clips = people()
-    vectors = phrases.vectors(clips)
-    bare, _ = phrases.encoder.split(vectors)
+    encoded = phrases.encode(clips)
     for clip in clips:
         device.order("h", *counted(clip))
         device.order("w", *counted(clip))
     device.run()
-    for clip, x, scores in zip(clips, bare, phrases.score_vectors(vectors), strict=True):
+    for clip, x, scores in zip(clips, encoded.vectors, phrases.score_encoded(encoded), strict=True):
         heard_as(device, clip, x)
         scored_as(device, scores, phrases)
 
@@ -555,7 +553,7 @@ def test_the_header_surrounds_a_network_outside(tmp_path):
     device = Device(spotter, tmp_path)
     [backbone], dim = spotter.backbones, spotter.learner.dim
     clips = [np.pad(clips_of("lamp", 9, 10)[0], (21_000, 777)), phrase(*LIGHT, take=9)]
-    vectors, _ = spotter.encoder.split(spotter.vectors(clips))
+    vectors = spotter.encode(clips).vectors
     for clip in clips:
         device.order("m", *counted(clip))
         blocks = backbone.frames(prepare(clip, aligned=True))
@@ -590,8 +588,10 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     device = Device(spotter, tmp_path, max_words=6)
     fresh = [(clip, word) for word in ("timer", "blinds") for clip in clips_of(word, stop=20)]
     fresh += [(clip, "lamp") for clip in clips_of("lamp", 3, 13)]
-    vectors = spotter.vectors([clip for clip, _ in fresh])
-    asked = spotter.vectors([clips_of(word, 20, 21)[0] for word in (*WORDS, "timer", "blinds")])
+    vectors = spotter.encode([clip for clip, _ in fresh]).vectors
+    asked = spotter.encode(
+        [clips_of(word, 20, 21)[0] for word in (*WORDS, "timer", "blinds")]
+    ).vectors
 
     def ask() -> None:
         for x in asked:
@@ -671,7 +671,7 @@ def test_clips_are_measured_by_windows_of_their_length(tmp_path, aligned, longer
     [backbone], [pooling] = plain.encoder.backbones, plain.encoder.poolings
     words = [word for word in WORDS for _ in range(8)]
     clips = [clip for word in WORDS for clip in clips_of(word, stop=8)]
-    X, _ = plain.encoder.split(plain.vectors(clips))
+    X = plain.encode(clips).vectors
     about = vector_kind(backbone, pooling, aligned) | {"source": "a test"}
     whitening = Whitening.fit(X, words, group_lengths(backbone, pooling), about)
     windows = [X[rng.integers(len(X), size=150)] + rng.standard_normal((150, X.shape[1]))] * 2
@@ -689,11 +689,11 @@ def test_clips_are_measured_by_windows_of_their_length(tmp_path, aligned, longer
     content = onnx_file.build(spotter).SerializeToString()
     assert compare(spotter, content, asked, None).difference < 1e-5
     device = Device(spotter, tmp_path)
-    vectors = spotter.vectors(asked)
-    for clip, x in zip(asked, spotter.encoder.split(vectors)[0], strict=True):
+    encoded = spotter.encode(asked)
+    for clip, x in zip(asked, encoded.vectors, strict=True):
         device.order("s", np.uint32(len(spotter.encoder.prepare(clip))), x)
     device.run()
-    for scores in spotter.score_vectors(vectors):
+    for scores in spotter.score_encoded(encoded):
         scored_as(device, scores, spotter)
 
 
@@ -705,14 +705,14 @@ def test_the_device_rejects_as_the_model(tmp_path):
     nearest = spotter.reject(clips_of("right", stop=1)[0])
     spotter.set_sensitivity(1.0, nearest)
     device = Device(spotter, tmp_path)
-    vectors = spotter.vectors(
+    encoded = spotter.encode(
         [
             clips_of(name, at, at + 1)[0]
             for name in ("lamp", "door", "right", "timer")
             for at in (0, 9)
         ]
     )
-    for x in spotter.encoder.split(vectors)[0]:
+    for x in encoded.vectors:
         device.order("s", np.uint32(16_000), x)
     device.order("n")
     device.order("f", nearest)
@@ -720,11 +720,11 @@ def test_the_device_rejects_as_the_model(tmp_path):
     device.run()
     said = set()
     rows, thresholds = spotter.learner.rows, spotter.thresholds()
-    for x in vectors:
+    for one in encoded:
         device.number(), device.take(device.number())
         best, decided = device.number(), device.number()
-        assert rows[best] == (spotter.predict_vectors(x[None], closed=True)[0].word, False)
-        wanted = said_word(spotter.score_vectors(x[None])[0], thresholds)
+        assert rows[best] == (spotter.predict_encoded(one, closed=True)[0].word, False)
+        wanted = said_word(spotter.score_encoded(one)[0], thresholds)
         assert (rows[decided].word if decided >= 0 else None) == wanted
         said.add(wanted)
     assert {None, *words} == said
@@ -761,7 +761,7 @@ def test_the_header_pools_as_the_pooling_does(tmp_path, pooling):
     wanted = spotter.encoder.poolings[0].pool(block)
     np.testing.assert_allclose(device.take(len(wanted)), wanted, rtol=1e-4, atol=1e-4)
     assert device.number() == 0 and device.number() == max(len(clip), 16_000)
-    [heard] = spotter.vectors([clip])
+    [heard] = spotter.encode([clip]).vectors
     np.testing.assert_allclose(device.take(len(heard)), heard, rtol=1e-3, atol=1e-3)
 
 

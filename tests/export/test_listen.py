@@ -92,7 +92,7 @@ def spotter() -> Spotter:
     made = taught(**DIAGONAL)
     for text in (LIGHT, MUSIC):
         made.learn_many([phrase(*text, take=take) for take in range(3)], [" ".join(text)] * 3)
-    vectors, _ = made.encoder.split(made.vectors(clips_of("fan", stop=2), learning=True))
+    vectors = made.encode(clips_of("fan", stop=2), learning=True).vectors
     for vector in vectors:
         made.learner.learn_one(vector, "lamp", negative=True)
     return made

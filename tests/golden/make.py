@@ -35,15 +35,15 @@ def main(folder: Path) -> None:
         spotter = Spotter(**parts)
         for word in ("lamp", "music", "door"):
             spotter.learn_many(clips[word][: TAUGHT[word]], [word] * TAUGHT[word])
-        vectors = spotter.vectors([clips[word][7] for word in NEGATIVES])
-        for word, vector in zip(NEGATIVES, spotter.encoder.split(vectors)[0], strict=True):
+        encoded = spotter.encode([clips[word][7] for word in NEGATIVES])
+        for word, vector in zip(NEGATIVES, encoded.vectors, strict=True):
             spotter.learner.learn_one(vector, word, negative=True)
         spotter.learn_many(clips["fan"][:2], ["fan"] * 2)
         if spotter.has_thresholds:
             spotter.set_sensitivity(0.625, "lamp")
         spotter.save(folder / f"{name}.tap")
-        vectors = spotter.vectors(asked)
-        words, negatives = spotter.learner.all_scores(spotter.encoder.split(vectors)[0])
+        encoded = spotter.encode(asked)
+        words, negatives = spotter.learner.all_scores(encoded.vectors)
         scores = np.empty((len(asked), len(spotter.learner.rows)))
         negative = np.array([row.negative for row in spotter.learner.rows])
         scores[:, ~negative], scores[:, negative] = words, negatives
@@ -54,10 +54,10 @@ def main(folder: Path) -> None:
             "sensitivities": spotter.sensitivities,
             "files": [path.relative_to(CLIPS).as_posix() for path in asked],
             "scores": scores.tolist(),
-            "nearest": [x.word for x in spotter.predict_vectors(vectors, closed=True)],
+            "nearest": [x.word for x in spotter.predict_encoded(encoded, closed=True)],
         }
         if spotter.has_thresholds:
-            expected[name]["said"] = [x.word for x in spotter.predict_vectors(vectors)]
+            expected[name]["said"] = [x.word for x in spotter.predict_encoded(encoded)]
     text = json.dumps(expected, ensure_ascii=False, indent=1)
     (folder / "expected.json").write_text(text + "\n", "utf-8")
 

@@ -172,7 +172,7 @@ def saved(tmp_path, learner, secret):
     spotter = Spotter("logmel", "avg", learner, augment=False)
     for word, pitches in (("one", (200, 210, 221, 235)), ("two", (800, 830, 790, 822))):
         spotter.learn_many(sounds(pitches), [word] * 4)
-    vectors = spotter.vectors(sounds(SECRET))
+    vectors = spotter.encode(sounds(SECRET)).vectors
     if secret:
         spotter.learn_many(sounds(SECRET), ["secret"] * 2)
         spotter.forget("secret")

@@ -233,13 +233,13 @@ def pair():
     parts = Spotter(["tapword_ear", "logmel"], "tap:R=2", "ncm", align=True)
     words = [word for word in OTHERS for _ in VOICES]
     clips = [align(clip(word, voice), 1.0) for word in OTHERS for voice in VOICES]
-    vectors, whitenings = parts.encoder.encode(clips), []
+    vectors, whitenings = parts.encoder.encode(clips).vectors, []
     for backbone, pooling in parts.encoder.parts:
         groups = group_lengths(backbone, pooling)
         own, vectors = np.split(vectors, [sum(groups)], axis=1)
         about = vector_kind(backbone, pooling, True) | {"source": "these tests"}
         whitenings.append(Whitening.fit(own, words, groups, about))
-        whitenings[-1].keep_background(own)
+        whitenings[-1].keep_cohort(own)
     made = Spotter(
         parts.backbones,
         parts.encoder.poolings,

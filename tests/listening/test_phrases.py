@@ -101,10 +101,10 @@ def test_sound_that_was_lost_ends_a_phrase(spotter):
 
 def test_a_phrase_that_is_taught_while_listening_is_heard(spotter):
     made = Spotter()
-    made.learn_vectors(*_some(spotter, made, "window"))
+    made.learn_encoded(*_some(spotter, made, "window"))
     detector = Detector(made)
     detector(noise(1.3))
-    made.learn_vectors(*_some(spotter, made, PHRASE))
+    made.learn_encoded(*_some(spotter, made, PHRASE))
     events, _ = hear(detector, np.concatenate([noise(1.0), said(PHRASE, ASKED[0]), noise(1.0)]))
     assert [event.word for event in events] == [PHRASE]
     assert events[0].start_s == pytest.approx(2.3, abs=0.3)
@@ -112,7 +112,7 @@ def test_a_phrase_that_is_taught_while_listening_is_heard(spotter):
 
 def _some(spotter, made, text):
     clips = [np.concatenate([silence(0.5), said(text, voice), silence(0.5)]) for voice in TAUGHT]
-    return made.vectors(clips, learning=True), [text] * len(clips)
+    return made.encode(clips, learning=True), [text] * len(clips)
 
 
 # Decisions by themselves.
@@ -197,7 +197,7 @@ def test_a_longer_phrase_around_one_that_was_given_comes_as_well():
 def test_another_spotter_takes_over_while_a_phrase_is_said(spotter):
     made = Spotter()
     for text in (PHRASE, "window door timer"):
-        made.learn_vectors(*_some(spotter, made, text))
+        made.learn_encoded(*_some(spotter, made, text))
     detector = Detector(made)
     sound = np.concatenate([noise(1.0), said(PHRASE, ASKED[0]), noise(1.0)])
     detector(sound[: len(sound) // 2])

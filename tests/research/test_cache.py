@@ -132,8 +132,8 @@ def test_clips_to_learn_from_are_augmented_and_others_are_not(dataset, cache, pa
         dataset, "train", backbone, poolings[1:2], cache, preparation=Preparation(augment=True)
     )
     spotter = Spotter(backbone, poolings[1], "ncm", augment=True)
-    wanted = spotter.vectors([clip.path for clip in good], learning=True)
-    np.testing.assert_allclose(augmented[0].vectors, wanted, rtol=1e-4, atol=1e-5)
+    wanted = spotter.encode([clip.path for clip in good], learning=True)
+    np.testing.assert_allclose(augmented[0].vectors, wanted.vectors, rtol=1e-4, atol=1e-5)
 
 
 def test_strict_raises_on_a_broken_clip(dataset, cache, parts):

@@ -39,7 +39,7 @@ from tapword.research.cluster import (
 from tapword.research.datasets.folder import Folder
 from tapword.research.evaluate import evaluate
 from tapword.spotter import store
-from tapword.spotter.encoder import group_lengths
+from tapword.spotter.encoder import Encoded, group_lengths
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, vector_kind
 
@@ -80,11 +80,11 @@ def taught():
     encoder = Spotter(*PARTS, align=True)
     paths = [path for path, _ in clips]
     batches = range(0, len(clips), CLIPS_AT_ONCE)
-    vectors = [encoder.vectors(paths[i : i + CLIPS_AT_ONCE], learning=True) for i in batches]
+    encoded = [encoder.encode(paths[i : i + CLIPS_AT_ONCE], learning=True) for i in batches]
 
     def teach(learner):
         spotter = Spotter(*PARTS, learner, align=True)
-        spotter.learn_vectors(np.concatenate(vectors), [word for _, word in clips])
+        spotter.learn_encoded(Encoded.concatenate(encoded), [word for _, word in clips])
         return spotter
 
     return clips, teach
@@ -162,9 +162,9 @@ def test_statistics_and_labels_are_those_of_one_machine(cluster, taught):
     here = teach("ridge")
     there = taught_there(cluster, Spotter(*PARTS, "ridge", align=True), clips)
     assert_same(here, there)
-    vectors = here.vectors([path for path, _ in clips[::5]])
-    answers = here.predict_vectors(vectors)
-    assert [a.word for a in there.predict_vectors(vectors)] == [a.word for a in answers]
+    encoded = here.encode([path for path, _ in clips[::5]])
+    answers = here.predict_encoded(encoded)
+    assert [a.word for a in there.predict_encoded(encoded)] == [a.word for a in answers]
 
 
 @pytest.mark.parametrize("learner", ["perceptron", "cbcl", "snb", "sqda"])
@@ -180,7 +180,7 @@ def test_learners_of_every_kind(cluster, learner):
 def test_alignment_and_whitening_reach_the_workers(cluster, learner):
     clips = demo_clips()[:100]
     raw = Spotter("logmel", "avg", "ncm", align=True, whitening="none")
-    vectors, _ = raw.encoder.split(raw.vectors([path for path, _ in clips]))
+    vectors = raw.encode([path for path, _ in clips]).vectors
     [(backbone, pooling)] = raw.encoder.parts
     about = vector_kind(backbone, pooling, align=True) | {"source": "the clips themselves"}
     groups = group_lengths(backbone, pooling)

@@ -13,6 +13,7 @@ import soundfile
 import tapword
 from tapword.assets import CLIPS
 from tapword.errors import InputError
+from tapword.spotter.encoder import Encoded
 from tests.browser import PHONE, VOICE, launched, speak
 from tests.serve.conftest import running
 
@@ -630,10 +631,10 @@ LONG = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen"
 
 def test_many_words_and_a_long_one_fit(open_page, path):
     with tapword.Spotter.edit(path) as spotter:
-        vector = spotter.vectors([CLIPS / "lamp" / f"{VOICE}_0.ogg"], learning=True)[0]
+        encoded = spotter.encode([CLIPS / "lamp" / f"{VOICE}_0.ogg"], learning=True)
         words = [LONG, "a word that is rather long for the width of a telephone"]
         words += [f"word {n}" for n in range(32)]
-        spotter.learn_vectors(np.stack([vector] * len(words)), words)
+        spotter.learn_encoded(Encoded.concatenate([encoded] * len(words)), words)
     page = open_page(viewport=PHONE)
     page.locator("#word-list li").nth(33).wait_for()
     nameless = page.evaluate(

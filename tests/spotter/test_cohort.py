@@ -7,6 +7,7 @@ from tapword import Spotter
 from tapword.assets import CLIPS
 from tapword.errors import InputError
 from tapword.spotter.cohort import NEAREST, SHARE, Windows
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.whitening import Whitening, shipped
 from tests.conftest import tone
 
@@ -49,16 +50,15 @@ def test_a_score_is_the_cosine_less_what_running_speech_has_of_it():
     spotter = Spotter()
     for word in ("lamp", "music"):
         spotter.learn_many(clips(word)[:3], [word] * 3)
-    asked = spotter.vectors(clips("lamp")[3:5])
-    vectors, seconds = spotter.encoder.split(asked)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    asked = spotter.encode(clips("lamp")[3:5])
+    unit = asked.vectors / np.linalg.norm(asked.vectors, axis=1, keepdims=True)
     taught = {
-        word: spotter.encoder.split(spotter.vectors(clips(word)[:3], learning=True))[0].mean(axis=0)
+        word: spotter.encode(clips(word)[:3], learning=True).vectors.mean(axis=0)
         for word in spotter.words
     }
-    level = spotter.cohort.level(vectors, seconds)
-    own = spotter.learner.scores(vectors)
-    for row, scores in enumerate(spotter.score_vectors(asked)):
+    level = spotter.cohort.level(asked.vectors, asked.seconds)
+    own = spotter.learner.scores(asked.vectors)
+    for row, scores in enumerate(spotter.score_encoded(asked)):
         wanted = unit[row] @ taught["lamp"] / np.linalg.norm(taught["lamp"]) - level[row]
         assert scores.words["lamp"] == pytest.approx(wanted, abs=1e-4)
         behind = scores.words["lamp"] - scores.words["music"]
@@ -67,13 +67,13 @@ def test_a_score_is_the_cosine_less_what_running_speech_has_of_it():
 
 def test_a_score_depends_neither_on_other_words_nor_on_how_often_a_sample_came():
     one, other = Spotter(), Spotter()
-    taught = one.vectors(clips("lamp")[:5], learning=True)
-    one.learn_vectors(taught, ["lamp"] * 5)
-    other.learn_vectors(np.repeat(taught, 20, axis=0), ["lamp"] * 100)
+    taught = one.encode(clips("lamp")[:5], learning=True)
+    one.learn_encoded(taught, ["lamp"] * 5)
+    other.learn_encoded(Encoded.concatenate([taught] * 20), ["lamp"] * 100)
     other.learn_many(clips("music")[:4] + clips("door")[:3], ["music"] * 4 + ["door"] * 3)
-    asked = one.vectors(clips("lamp")[5:11])
-    few = [scores.words["lamp"] for scores in one.score_vectors(asked)]
-    many = [scores.words["lamp"] for scores in other.score_vectors(asked)]
+    asked = one.encode(clips("lamp")[5:11])
+    few = [scores.words["lamp"] for scores in one.score_encoded(asked)]
+    many = [scores.words["lamp"] for scores in other.score_encoded(asked)]
     np.testing.assert_allclose(few, many, atol=1e-5)
     assert one.tails()["lamp"].place == pytest.approx(other.tails()["lamp"].place, abs=1e-5)
 

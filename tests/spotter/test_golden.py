@@ -34,12 +34,12 @@ def test_a_file_knows_what_it_knew(number, name):
     assert spotter.learner.rows == rows
     assert spotter.words == wanted["words"] and spotter.negatives == wanted["rejected"]
     assert spotter.sensitivities == wanted.get("sensitivities", {})
-    vectors = spotter.vectors([CLIPS / file for file in wanted["files"]])
-    words, negatives = spotter.learner.all_scores(spotter.encoder.split(vectors)[0])
+    encoded = spotter.encode([CLIPS / file for file in wanted["files"]])
+    words, negatives = spotter.learner.all_scores(encoded.vectors)
     scores, negative = np.array(wanted["scores"]), np.array([row.negative for row in rows])
     np.testing.assert_allclose(words, scores[:, ~negative], rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(negatives, scores[:, negative], rtol=1e-4, atol=1e-4)
-    closed = spotter.predict_vectors(vectors, closed=True)
+    closed = spotter.predict_encoded(encoded, closed=True)
     assert [answer.word for answer in closed] == wanted["nearest"]
 
 

@@ -17,6 +17,7 @@ import pytest
 from tapword import Spotter
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.store import Entry
 from tests import hostile
 from tests.conftest import ROOT, tone
@@ -29,13 +30,15 @@ import os, random, resource, signal, sys, time
 import numpy as np
 from tapword import Spotter
 from tapword.spotter import store
+from tapword.spotter.encoder import Encoded
 from tapword.errors import ModelFileError, TapwordError
 
 path, arguments = sys.argv[1], sys.argv[2:]
 
 def spotter(order, number):
     made = Spotter(backbone="logmel", pooling=f"tap:R={order}", learner="slda")
-    made.learn_vectors(np.random.default_rng(number).normal(size=(4, 32 * order)), list("abcd"))
+    x = np.random.default_rng(number).normal(size=(4, 32 * order))
+    made.learn_encoded(Encoded.one_second(x), list("abcd"))
     return made
 """
 
@@ -112,7 +115,7 @@ for worker in range(workers):
         for number in range(rounds):
             with Spotter.edit(path, backbone="logmel", pooling="avg", learner="slda") as one:
                 x = np.random.default_rng((worker, number)).normal(size=(2, 32))
-                one.learn_vectors(x, [f"own{worker}", "everybody's"])
+                one.learn_encoded(Encoded.one_second(x), [f"own{worker}", "everybody's"])
         os._exit(0)
 assert not any([os.waitpid(child, 0)[1] for child in children])
 """
@@ -127,7 +130,7 @@ def test_eight_programs_teaching_one_model_lose_no_sample(tmp_path, rounds):
     for worker in range(8):
         for number in range(rounds):
             x = np.random.default_rng((worker, number)).normal(size=(2, 32))
-            whole.learn_vectors(x, [f"own{worker}", "everybody's"])
+            whole.learn_encoded(Encoded.one_second(x), [f"own{worker}", "everybody's"])
     taught = Spotter.load(path)
     assert taught.words == whole.words
     assert store.read(path).header["generation"] == 8 * rounds

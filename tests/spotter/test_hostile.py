@@ -21,6 +21,7 @@ import tapword
 from tapword import Spotter
 from tapword.errors import ModelFileError
 from tapword.spotter import store
+from tapword.spotter.encoder import Encoded
 from tests import hostile
 from tests.conftest import ROOT, tone
 
@@ -125,7 +126,9 @@ def test_what_loads_harmlessly_can_be_taught_saved_and_loaded_again(tmp_path, na
     path = tmp_path / "model.tap"
     path.write_bytes(dict(hostile.attacks())[name])
     spotter = Spotter.load(path)
-    spotter.learn_vectors(np.ones((1, spotter.learner.dim), np.float32), ["music"])
+    spotter.learn_encoded(
+        Encoded.one_second(np.ones((1, spotter.learner.dim), np.float32)), ["music"]
+    )
     spotter.save(path)
     assert "music" in Spotter.load(path).words
 

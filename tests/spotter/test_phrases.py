@@ -70,7 +70,7 @@ def test_the_vector_covers_all_of_the_speech_and_the_second_around_a_short_word(
     assert len(prepare(phrase("lamp", ASKED[0]), aligned=True)) == SAMPLE_RATE
     # However much silence lies around it.
     wide = np.concatenate([noise(1.0, 1e-4), long, noise(1.5, 1e-4)])
-    one, other = Spotter().vectors([long, wide])
+    one, other = Spotter().encode([long, wide]).vectors
     assert one[-1] == pytest.approx(other[-1], abs=0.15)
     assert one[:-1] @ other[:-1] > 0.9 * (one[:-1] @ one[:-1])
 
@@ -94,11 +94,11 @@ def test_lengths_are_kept_merged_renamed_forgotten_and_unlearned(spotter, tmp_pa
     teach(halves[1], PHRASES[0], voices=TAUGHT[2:])
     halves[0].merge(halves[1])
     assert halves[0].lengths[PHRASES[0]] == pytest.approx(spotter.lengths[PHRASES[0]])
-    vectors = halves[0].vectors([phrase(PHRASES[0], TAUGHT[0])], learning=True)
+    vectors = halves[0].encode([phrase(PHRASES[0], TAUGHT[0])], learning=True)
     before = halves[0].lengths[PHRASES[0]]
-    halves[0].learn_vectors(vectors, [PHRASES[0]])
+    halves[0].learn_encoded(vectors, [PHRASES[0]])
     assert halves[0].lengths[PHRASES[0]] != before
-    halves[0].unlearn_vectors(vectors, [PHRASES[0]])
+    halves[0].unlearn_encoded(vectors, [PHRASES[0]])
     assert halves[0].lengths[PHRASES[0]] == pytest.approx(before)
     loaded.rename(PHRASES[0], "first")
     assert loaded.lengths["first"] == spotter.lengths[PHRASES[0]]

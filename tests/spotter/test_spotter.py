@@ -19,9 +19,9 @@ def clips(rng):
 
 def test_no_clips_have_no_vectors():
     for spotter in (Spotter(), Spotter("logmel", "avg", "ncm")):
-        width = spotter.vectors([np.ones(16_000)]).shape[1]
-        assert spotter.vectors([]).shape == (0, width)
-    assert len(Spotter("logmel", "flat", "ncm").vectors([])) == 0
+        width = spotter.encode([np.ones(16_000)]).vectors.shape[1]
+        assert spotter.encode([]).vectors.shape == (0, width)
+    assert len(Spotter("logmel", "flat", "ncm").encode([])) == 0
 
 
 def test_an_untaught_spotter_answers_none():
@@ -36,7 +36,7 @@ def test_prediction_ranks_every_taught_word(rng):
     assert answer.word == "low" and next(iter(answer.probabilities)) == "low"
     assert set(answer.probabilities) == {"low", "mid", "high"}
     assert sum(answer.probabilities.values()) == pytest.approx(1)
-    assert answer.score == spotter.learner.scores(spotter.vectors([tone(310)])).max()
+    assert answer.score == spotter.learner.scores(spotter.encode([tone(310)]).vectors).max()
 
 
 def test_learn_many_takes_all_or_none(rng):
@@ -58,10 +58,10 @@ def test_merging_different_parts_is_refused():
 def test_vectors_are_unlearned_and_a_word_given_back(rng, tmp_path):
     spotter = Spotter()
     spotter.learn_many(clips(rng), WORDS)
-    asked, extra = tone(310), spotter.vectors([tone(900)], learning=True)
+    asked, extra = tone(310), spotter.encode([tone(900)], learning=True)
     before = spotter.predict(asked, closed=True)
-    spotter.learn_vectors(extra, [" low "])
-    spotter.unlearn_vectors(extra, [" low "])
+    spotter.learn_encoded(extra, [" low "])
+    spotter.unlearn_encoded(extra, [" low "])
     assert spotter.words == {"low": 4, "mid": 4, "high": 4}
     assert spotter.predict(asked, closed=True).score == pytest.approx(before.score, abs=1e-4)
     spotter.set_sensitivity(0.7, "low")
@@ -74,11 +74,11 @@ def test_vectors_are_unlearned_and_a_word_given_back(rng, tmp_path):
     assert spotter.predict(asked, closed=True).score == pytest.approx(before.score, abs=1e-4)
     # The last sample takes the word along, and the file's backup holds nothing of it.
     path = tmp_path / "home.tap"
-    spotter.learn_vectors(extra, ["new"])
+    spotter.learn_encoded(extra, ["new"])
     spotter.set_sensitivity(0.2, "new")
     for _ in range(2):
         spotter.save(path)
-    spotter.unlearn_vectors(extra, ["new"])
+    spotter.unlearn_encoded(extra, ["new"])
     spotter.save(path)
     assert "new" not in Spotter.load(path).words and "new" not in spotter.sensitivities
     assert not path.with_name("home.tap.bak").exists()
@@ -125,8 +125,8 @@ def test_words_are_cleaned():
 
 
 def test_several_backbones_stand_side_by_side():
-    one = Spotter(backbone="logmel", pooling="avg").vectors([tone(300)])
-    two = Spotter(backbone=["logmel", Logmel(pad_s=0.5)], pooling="avg").vectors([tone(300)])
+    one = Spotter(backbone="logmel", pooling="avg").encode([tone(300)]).vectors
+    two = Spotter(backbone=["logmel", Logmel(pad_s=0.5)], pooling="avg").encode([tone(300)]).vectors
     assert two.shape == (1, 64)
     np.testing.assert_array_equal(two[:, :32], one)
     assert not np.allclose(two[:, 32:], one)
@@ -176,7 +176,7 @@ def test_an_aligned_spotter_hears_the_word_wherever_it_lies(align):
     spotter = Spotter("logmel", "blocks:poolings=middle", "ncm", align=align)
     word = tone(300, 0.4)
     clips = [np.pad(word, (start, 41_600 - start)) for start in (0, 20_800, 40_000)]
-    vectors = spotter.vectors(clips)
+    vectors = spotter.encode(clips).vectors
     assert (np.ptp(vectors, axis=0) < 1e-5).all() == align
 
 
@@ -187,14 +187,16 @@ def test_blocks_go_through_a_model_file(tmp_path):
     spotter.save(tmp_path / "model.tap")
     loaded = Spotter.load(tmp_path / "model.tap")
     assert loaded.encoder.poolings[0].spec == spec and loaded.encoder.preparation.align
-    np.testing.assert_array_equal(loaded.vectors([tone(400)]), spotter.vectors([tone(400)]))
+    np.testing.assert_array_equal(
+        loaded.encode([tone(400)]).vectors, spotter.encode([tone(400)]).vectors
+    )
     with pytest.raises(InputError, match="got 3 poolings for 2 blocks"):
-        Spotter("speech_embedding:layers=b64+emb", spec, "ncm").vectors([tone(300)])
+        Spotter("speech_embedding:layers=b64+emb", spec, "ncm").encode([tone(300)])
 
 
 def test_each_backbone_may_have_its_own_pooling():
     spotter = Spotter(["logmel", "logmel:pad_s=0.5"], ["avg", "tap:R=3"], "ncm")
-    assert spotter.vectors([tone(300)]).shape == (1, 32 + 3 * 32)
+    assert spotter.encode([tone(300)]).vectors.shape == (1, 32 + 3 * 32)
     with pytest.raises(InputError, match="got 2 poolings for 1 backbones"):
         Spotter("logmel", ["avg", "tap"])
 
@@ -204,6 +206,6 @@ def test_rates_and_files(tmp_path):
 
     spotter = Spotter(**PARTS)
     soundfile.write(tmp_path / "clip.wav", tone(300, rate=48_000), 48_000, subtype="FLOAT")
-    from_file = spotter.vectors([tmp_path / "clip.wav"])
-    from_array = spotter.vectors([tone(300, rate=48_000)], sample_rate=48_000)
+    from_file = spotter.encode([tmp_path / "clip.wav"]).vectors
+    from_array = spotter.encode([tone(300, rate=48_000)], sample_rate=48_000).vectors
     np.testing.assert_allclose(from_file, from_array, atol=1e-3)

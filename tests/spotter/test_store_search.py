@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as hnp
 from tapword import Spotter, registry
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.words import clean_word
 from tests import hostile
 from tests.conftest import tone
@@ -86,7 +87,7 @@ def test_any_taught_spotter_comes_back(folder, learner, said, order, seed):
     path = folder / "model.tap"
     vectors = np.random.default_rng(seed).normal(size=(len(said), 32 * order))
     spotter = Spotter(backbone="logmel", pooling=f"tap:R={order}", learner=learner)
-    spotter.learn_vectors(vectors, said)
+    spotter.learn_encoded(Encoded.one_second(vectors), said)
     spotter.save(path, overwrite=True)
     loaded = Spotter.load(path)
     assert list(loaded.words.items()) == list(spotter.words.items())

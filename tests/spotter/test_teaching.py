@@ -5,6 +5,7 @@ import pytest
 
 import tapword
 from tapword.assets import CLIPS
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.teaching import (
     FEWEST,
     NOISE,
@@ -18,7 +19,7 @@ from tapword.spotter.teaching import (
 
 def vectors(spotter, word, start, end):
     clips = sorted((CLIPS / word).glob("*.ogg"))[start:end]
-    return spotter.vectors(clips, learning=True)
+    return spotter.encode(clips, learning=True)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def taught():
     spotter = tapword.Spotter("speech_embedding", "tap", "ridge")
     for word in ("lamp", "music", "window"):
         found = vectors(spotter, word, 0, 4)
-        spotter.learn_vectors(found, [word] * len(found))
+        spotter.learn_encoded(found, [word] * len(found))
     return spotter
 
 
@@ -54,7 +55,7 @@ def test_noise_is_told_by_name():
     spotter = tapword.Spotter()
     noise = 0.1 * np.random.default_rng(0).standard_normal(16_000).astype(np.float32)
     clip = sorted((CLIPS / "lamp").glob("*.ogg"))[0]
-    found = spotter.vectors([noise, clip], learning=True)
+    found = spotter.encode([noise, clip], learning=True)
     assert warnings(spotter, found, "lamp", ["hiss.wav", "lamp.wav"]) == [f"hiss.wav {NOISE}"]
     assert warnings(spotter, found, "lamp") == [f"take 1 {NOISE}"]
     assert Lesson(spotter, "lamp").warnings(found[0]) == [f"this take {NOISE}"]
@@ -79,7 +80,7 @@ def small():
 
 
 def second_take(spotter, word):
-    return spotter.vectors([CLIPS / word / "flite-rms_1.ogg"], learning=True)[0]
+    return spotter.encode([CLIPS / word / "flite-rms_1.ogg"], learning=True)[0]
 
 
 def test_a_take_that_may_be_none_of_the_word_is_doubted(small):
@@ -91,7 +92,7 @@ def test_a_take_that_may_be_none_of_the_word_is_doubted(small):
     assert doubts(small, coffee, "lamp") == ['this take sounds unlike "lamp" so far']
     assert doubts(small, coffee, "coffee") == []
     noise = 0.1 * np.random.default_rng(0).standard_normal(16_000).astype(np.float32)
-    heard = small.vectors([noise], learning=True)[0]
+    heard = small.encode([noise], learning=True)[0]
     assert doubts(small, heard, "lamp") == [f"this take {NOISE}"]
 
 
@@ -104,7 +105,7 @@ def lesson(spotter, **counts):
     """Vectors, words and names of so many clips of each word."""
     found = [vectors(spotter, word, 0, count) for word, count in counts.items()]
     words = [word for word, count in counts.items() for _ in range(count)]
-    return np.concatenate(found), words, [f"{row}.wav" for row in range(len(words))]
+    return Encoded.concatenate(found), words, [f"{row}.wav" for row in range(len(words))]
 
 
 @pytest.fixture(scope="module")
@@ -132,11 +133,11 @@ def test_a_clip_under_a_wrong_name_is_told_wherever_it_lies(spotter, row):
 def test_one_clip_that_sounds_like_a_taught_word_is_told(taught, spotter):
     X, words, _ = lesson(spotter, lamp=5, music=1)
     pupil = tapword.Spotter()
-    pupil.learn_vectors(X[:4], words[:4])
+    pupil.learn_encoded(X[:4], words[:4])
     assert lesson_warnings(pupil, X[4:5], ["timer"], ["a.wav"]) == [
         'taught as "timer", sounds like "lamp": a.wav'
     ]
     assert lesson_warnings(pupil, X[5:], ["timer"], ["a.wav"]) == []
     # Whether one clip is a word can only be said where thresholds are known.
     [clip] = vectors(taught, "lamp", 5, 6)
-    assert lesson_warnings(taught, clip[None], ["timer"], ["a.wav"]) == []
+    assert lesson_warnings(taught, clip, ["timer"], ["a.wav"]) == []

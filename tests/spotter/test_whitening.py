@@ -235,7 +235,7 @@ def made_for(*parts, align=True, seed=0, **about):
         for word, hiss in zip(words, noise, strict=True)
     ]
     about = {"source": "tones", "dataset": "tones"} | about | vector_kind(backbone, pooling, align)
-    vectors, _ = raw.encoder.split(raw.vectors(sounds))
+    vectors = raw.encode(sounds).vectors
     return Whitening.fit(vectors, words, group_lengths(backbone, pooling), about)
 
 
@@ -274,13 +274,13 @@ def test_the_default_whitens_by_the_shipped_whitening():
     spotter = Spotter(size="small")
     assert [one.sha256 for one in spotter.encoder.whitenings] == [shipped("tapword_ear").sha256]
     assert "align -> " in repr(spotter) and "whitening -> cosine" in repr(spotter)
-    [vector], _ = spotter.encoder.split(spotter.vectors([tone(300)]))
+    [vector] = spotter.encode([tone(300)]).vectors
     lengths = [np.square(part).sum() for part in np.split(vector, [192])]
     np.testing.assert_allclose(lengths, lengths[0], rtol=1e-4)
     raw = Spotter(spotter.backbones, spotter.encoder.poolings, "ncm", align=True)
     np.testing.assert_allclose(
         vector,
-        join([raw.encoder.split(raw.vectors([tone(300)]))[0]], spotter.encoder.whitenings)[0],
+        join([raw.encode([tone(300)]).vectors], spotter.encoder.whitenings)[0],
     )
 
 
@@ -386,7 +386,7 @@ def test_the_shipped_whitening_is_of_the_words_it_names(monkeypatch):
     whitening = shipped("tapword_ear")
     squares, spare = np.zeros(len(whitening.within)), 0
     for clips in [clips for clips in found.values() if len(clips) >= 2 * 3]:
-        Z = whitening(spotter.encoder.split(spotter.encoder.encode(clips))[0])
+        Z = whitening(spotter.encoder.encode(clips).vectors)
         starts = np.cumsum([0, *whitening.about["groups"][:-1]])
         squares += np.add.reduceat(np.square(Z - Z.mean(axis=0)).sum(axis=0), starts)
         spare += len(clips) - 1

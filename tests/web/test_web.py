@@ -379,7 +379,7 @@ def test_it_hears_what_python_hears(core, tmp_path):
     whole = Spotter("tapword_ear")
     whole.learn_many(taught, [word for word in WORDS for _ in range(3)])
     spotter = for_device(whole)
-    scored = spotter.score_vectors(spotter.vectors(asked))
+    scored = spotter.score_encoded(spotter.encode(asked))
     for ours, theirs in zip(found["scores"], scored, strict=True):
         assert ours == pytest.approx(theirs.words, abs=0.05)
     thresholds = {word["word"]: word["threshold"] for word in found["words"]}

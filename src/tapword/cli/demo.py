@@ -19,6 +19,7 @@ from tapword.audio.align import decibels
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import how_to_install
 from tapword.listening.detector import Detector, Event
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.support.text import counted
 
@@ -99,19 +100,19 @@ def clips(word: str, voices: Sequence[str]) -> list[np.ndarray]:
 def teach(spotter: Spotter, play: Cast) -> Iterator[Step]:
     """Teach words one after another, and the same to a network that is fine-tuned."""
     network = Spotter(learner="finetune", whitening="shipped")
-    asked: list[np.ndarray] = []
+    asked: list[Encoded] = []
     truth: list[str] = []
     # Clips that each of the two knew once.
     once: tuple[set[int], set[int]] = (set(), set())
     for word in play.taught:
-        vectors = spotter.vectors(clips(word, play.teachers), learning=True)
-        asked.append(spotter.vectors(clips(word, play.others)))
+        taught = spotter.encode(clips(word, play.teachers), learning=True)
+        asked.append(spotter.encode(clips(word, play.others)))
         truth += [word] * len(play.others)
         shares: list[float] = []
         forgot: list[int] = []
         for pupil, before in zip((spotter, network), once, strict=True):
-            pupil.learn_vectors(vectors, [word] * len(vectors))
-            answers = pupil.predict_vectors(np.concatenate(asked), closed=True)
+            pupil.learn_encoded(taught, [word] * len(taught))
+            answers = pupil.predict_encoded(Encoded.concatenate(asked), closed=True)
             right = {row for row, said in enumerate(truth) if answers[row].word == said}
             shares.append(100 * len(right) / len(truth))
             forgot.append(len(before - right))
@@ -181,8 +182,8 @@ def show(console: Console, seed: int = 0) -> None:
     for one in found:
         _say(console, _refusal(one))
     worst = min(found, key=lambda one: one.refused)
-    vectors = spotter.vectors(clips(worst.word, play.teachers), learning=True)
-    spotter.learn_vectors(vectors, [worst.word] * len(vectors))
+    taught = spotter.encode(clips(worst.word, play.teachers), learning=True)
+    spotter.learn_encoded(taught, [worst.word] * len(taught))
     now = spotter.predict_many(clips(worst.word, play.others))
     known = sum(answer.word == worst.word for answer in now)
     _say(

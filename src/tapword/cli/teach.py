@@ -33,7 +33,7 @@ from tapword.errors import InputError
 from tapword.research.cluster import Cluster, open_engine
 from tapword.research.datasets.base import word_folders
 from tapword.spotter import store, teaching
-from tapword.spotter.encoder import CLIPS_AT_ONCE
+from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded
 from tapword.spotter.spotter import Prediction, Spotter
 from tapword.spotter.words import case_variant, clean_word
 from tapword.support.text import counted, listed, printable
@@ -97,9 +97,9 @@ def learn(
         pupil.ask_about(words)
         if mic:
             clips = record(words[0], TAKES if takes is None else takes, device)
-            vectors = pupil.listener.vectors(clips, learning=True)
+            encoded = pupil.listener.encode(clips, learning=True)
             takes_by_name = [f"take {n + 1}" for n in range(len(clips))]
-            pupil.learn(vectors, words * len(clips), takes_by_name)
+            pupil.learn(encoded, words * len(clips), takes_by_name)
             return
         with open_engine(engine.engine, engine.address) as workers:
             if workers is None:
@@ -123,8 +123,8 @@ def predict(
     """Say which taught word each file is, or - where it is none of them."""
     spotter = Spotter.load(model, backbone)
     answers: list[tuple[Path, Prediction]] = []
-    for paths, _, vectors in _extract(spotter, expand(files), skip_bad, quiet):
-        answers.extend(zip(paths, spotter.predict_vectors(vectors, closed=closed), strict=True))
+    for paths, _, encoded in _extract(spotter, expand(files), skip_bad, quiet):
+        answers.extend(zip(paths, spotter.predict_encoded(encoded, closed=closed), strict=True))
     if as_json:
         print_json([{"file": str(path)} | answer._asdict() for path, answer in answers])
         return
@@ -151,13 +151,13 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
         raise InputError(f"{model} has no words yet, so nothing is taken for one")
     paths = expand(files)
     clips = [audio_files.read(path) for path in paths]
-    vectors, taught = listener.vectors(clips), listener.vectors(clips, learning=True)
+    asked, taught = listener.encode(clips), listener.encode(clips, learning=True)
     # The file is locked only for the moment of learning.
     with Spotter.edit(model, listener.backbones) as spotter:
         spotter.require_same_parts(listener)
-        before = spotter.predict_vectors(vectors)
-        taken = [spotter.reject_vector(*pair) for pair in zip(vectors, taught, strict=True)]
-        after = spotter.predict_vectors(vectors)
+        before = spotter.predict_encoded(asked)
+        taken = [spotter.reject_encoded(*pair) for pair in zip(asked, taught, strict=True)]
+        after = spotter.predict_encoded(asked)
     rows = [
         {"file": str(path), "nearest": word, "before": old.word, "now": new.word}
         for path, word, old, new in zip(paths, taken, before, after, strict=True)
@@ -196,7 +196,7 @@ def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
 
 def _extract(
     spotter: Spotter, paths: list[Path], skip_bad: bool, quiet: bool, learning: bool = False
-) -> Iterator[tuple[list[Path], list[np.ndarray], np.ndarray]]:
+) -> Iterator[tuple[list[Path], list[np.ndarray], Encoded]]:
     """Files, clips and vectors, a batch at a time, with a progress bar."""
     with progress_bar(quiet) as progress:
         task = progress.add_task("listening", total=len(paths))
@@ -268,17 +268,17 @@ class Pupil:
             elif not typer.confirm(f'There is "{other}". Is "{word}" another word?', default=False):
                 raise InputError(f'nothing was taught; to teach it as "{other}", give it that name')
 
-    def learn(self, vectors: np.ndarray, words: Sequence[str], names: Sequence[str]) -> None:
-        """Learn vectors (n, D) of clips by these names; warn of those that may not do."""
-        noise = teaching.is_noise(self.listener, vectors)
+    def learn(self, encoded: Encoded, words: Sequence[str], names: Sequence[str]) -> None:
+        """Learn clips by these names; warn of those that may not do."""
+        noise = teaching.is_noise(self.listener, encoded)
         self.tell_noise([names[row] for row in np.flatnonzero(noise).tolist()])
         if not self.keep_noise:
             fit = np.flatnonzero(~noise).tolist()
-            vectors = vectors[fit]
+            encoded = encoded[fit]
             words, names = ([texts[row] for row in fit] for texts in (words, names))
-        for message in teaching.lesson_warnings(self.listener, vectors, words, names):
+        for message in teaching.lesson_warnings(self.listener, encoded, words, names):
             warn(message)
-        self.write(len(words), lambda spotter: spotter.learn_vectors(vectors, words))
+        self.write(len(words), lambda spotter: spotter.learn_encoded(encoded, words))
 
     def tell_noise(self, names: Sequence[str]) -> None:
         """Say in one line which clips are noise alone, and what becomes of them."""
@@ -310,14 +310,14 @@ def _teach(pupil: Pupil, clips: list[tuple[Path, str]], skip_bad: bool, quiet: b
     """Teach sound files, each with its word."""
     word_of = dict(clips)
     paths: list[Path] = []
-    vectors: list[np.ndarray] = []
+    parts: list[Encoded] = []
     # Recording -> the first file that holds it.
     first: dict[bytes, Path] = {}
     remarked: dict[str, list[str]] = {}
     given = [path for path, _ in clips]
     for files, heard, found in _extract(pupil.listener, given, skip_bad, quiet, learning=True):
         paths.extend(files)
-        vectors.append(found)
+        parts.append(found)
         for path, clip in zip(files, heard, strict=True):
             same = first.setdefault(hashlib.sha256(clip.tobytes()).digest(), path)
             if word_of[same] != word_of[path]:
@@ -330,7 +330,9 @@ def _teach(pupil: Pupil, clips: list[tuple[Path, str]], skip_bad: bool, quiet: b
         warn(f"{remark}: {listed(files_with)}")
     if not paths:
         raise InputError(NOTHING)
-    pupil.learn(np.concatenate(vectors), [word_of[path] for path in paths], list(map(str, paths)))
+    pupil.learn(
+        Encoded.concatenate(parts), [word_of[path] for path in paths], list(map(str, paths))
+    )
 
 
 def _teach_on(

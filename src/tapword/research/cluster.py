@@ -32,7 +32,7 @@ from tapword.poolings.base import Pooling
 from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, ShardVectors, Stored, shard_vectors
 from tapword.research.datasets.base import Clip, Dataset
-from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoder, Preparation
+from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoded, Encoder, Preparation
 from tapword.spotter.lengths import Length, lengths_of
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening
@@ -294,13 +294,16 @@ class Cluster:
         taught = []
         for outcome, result in batches:
             if outcome.words:
-                np.save(file, self._get(result))
+                encoded = self._get(result)
+                np.save(file, encoded.vectors)
+                np.save(file, encoded.seconds)
                 taught.append(outcome.words)
 
         def teach(spotter: Spotter) -> None:
             file.seek(0)
             for words in taught:
-                spotter.learn_vectors(np.load(file, allow_pickle=False), words)
+                vectors, seconds = (np.load(file, allow_pickle=False) for _ in range(2))
+                spotter.learn_encoded(Encoded(vectors, seconds), words)
 
         return Lesson(sum(map(len, taught)), teach)
 
@@ -478,13 +481,11 @@ def learn(
     skip_noise: bool,
 ) -> tuple[Outcome, State]:
     """Teach a batch to an empty learner."""
-    outcome, vectors = encode(parcel, whitenings, clips, skip_bad, skip_noise)
+    outcome, encoded = encode(parcel, whitenings, clips, skip_bad, skip_noise)
     with settled(parcel) as parts:
         learner = fresh(parts["learners"][0])
         if outcome.words:
-            # After the last number is how long a clip is, where they are aligned.
-            dim = vectors.shape[1] - parcel.preparation.align
-            learner.learn_many(vectors[:, :dim], outcome.words)
+            learner.learn_many(encoded.vectors, outcome.words)
     return outcome, (learner.words, learner.state())
 
 
@@ -494,11 +495,11 @@ def encode(
     clips: list[LabelledClip],
     skip_bad: bool,
     skip_noise: bool,
-) -> tuple[Outcome, np.ndarray]:
-    """Vectors (n, D) of a batch, to learn from."""
+) -> tuple[Outcome, Encoded]:
+    """Encode a batch, to learn from."""
     used: list[LabelledClip] = []
     bad: dict[str, str] = {}
-    made: list[np.ndarray] = []
+    made: list[Encoded] = []
     with settled(parcel) as parts:
         backbones, poolings = parts["backbones"], parts["poolings"]
         encoder = Encoder(backbones, poolings, parcel.preparation, whitenings or "none")
@@ -515,18 +516,16 @@ def encode(
             if prepared:
                 made.append(encoder.encode(prepared, learning=True))
         require_seen(parcel, list(bad))
-        vectors = np.concatenate(made or [np.empty((0, 0), dtype=np.float32)])
-        noise = np.zeros(len(vectors), dtype=bool)
-        if skip_noise and len(vectors):
-            noise = encoder.is_noise(vectors)
+        empty = Encoded.one_second(np.empty((0, 0), dtype=np.float32))
+        encoded = Encoded.concatenate(made or [empty])
+        noise = np.zeros(len(encoded), dtype=bool)
+        if skip_noise and len(encoded):
+            noise = encoder.is_noise(encoded.vectors)
     words = [word for (_, word), left_out in zip(used, noise, strict=True) if not left_out]
     noisy = [path for (path, _), left_out in zip(used, noise, strict=True) if left_out]
-    vectors = vectors[~noise]
-    lengths: dict[str, Length] = {}
-    if len(vectors):
-        _, seconds = encoder.split(vectors)
-        lengths = lengths_of(words, seconds)
-    return Outcome(words, list(bad.values()), noisy, lengths), vectors
+    encoded = encoded[~noise]
+    lengths = lengths_of(words, encoded.seconds)
+    return Outcome(words, list(bad.values()), noisy, lengths), encoded
 
 
 def merge(parcel: Parcel, *states: State) -> State:

@@ -1,7 +1,8 @@
 """The encoder: clips -> vectors, through backbones, poolings and whitening."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,52 @@ class Preparation(NamedTuple):
 
 
 PLAIN = Preparation()
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Clips as vectors; iterating and indexing give rows, each an `Encoded` as well.
+
+    Attributes
+    ----------
+    vectors
+        Shape (n, D), float32: every block of every backbone, side by side.
+    seconds
+        Shape (n,), float32: length of each prepared clip; 1 where clips are not aligned.
+
+    Examples
+    --------
+    >>> encoded = Encoded.one_second(np.eye(3, dtype=np.float32))
+    >>> len(encoded[1:]), [one.vectors.argmax() for one in encoded]
+    (2, [np.int64(0), np.int64(1), np.int64(2)])
+    """
+
+    vectors: np.ndarray
+    seconds: np.ndarray
+
+    @classmethod
+    def one_second(cls, vectors: np.ndarray) -> "Encoded":
+        """Vectors (n, D) of clips that count as one second each."""
+        return cls(vectors, np.full(len(vectors), CLIP_S, dtype=np.float32))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Encoded"]) -> "Encoded":
+        """Join the rows of several, at least one."""
+        return cls(
+            np.concatenate([part.vectors for part in parts]),
+            np.concatenate([part.seconds for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, rows: int | slice | Sequence[int] | np.ndarray) -> "Encoded":
+        if isinstance(rows, int | np.integer):
+            rows = [int(rows)]
+        return Encoded(self.vectors[rows], self.seconds[rows])
+
+    def __iter__(self) -> Iterator["Encoded"]:
+        return (self[row] for row in range(len(self)))
 
 
 class Encoder:
@@ -102,13 +149,10 @@ class Encoder:
         """Bring a clip (n,) to the length that backbones expect."""
         return prepare(clip, self.preparation.align)
 
-    def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> np.ndarray:
-        """Turn prepared clips (n,) float32 into vectors: (n, D), or (n, D + 1) of aligned clips.
-
-        The number after the last is how many seconds such a clip is long: `split` takes it off.
-        """
+    def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> Encoded:
+        """Turn prepared clips (n,) float32 into vectors, to learn from where `learning`."""
         if not len(clips) and not any(pooling.needs_length for pooling in self.poolings):
-            return np.zeros((0, self.dim() + self.preparation.align), dtype=np.float32)
+            return Encoded.one_second(np.zeros((0, self.dim()), dtype=np.float32))
         augment = learning and self.preparation.augment
         blocks = [
             pool_audio(backbone, [poolings], clips, learning, augment)[0]
@@ -116,15 +160,9 @@ class Encoder:
         ]
         vectors = join(blocks, self.whitenings)
         if not self.preparation.align:
-            return vectors
-        lengths = np.array([len(clip) for clip in clips], dtype=np.float32) / SAMPLE_RATE
-        return np.hstack([vectors, lengths[:, None]])
-
-    def split(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Take what `encode` gave apart: vectors (n, D), and seconds of sound (n,)."""
-        if not self.preparation.align:
-            return vectors, np.full(len(vectors), CLIP_S, dtype=np.float32)
-        return vectors[:, :-1], vectors[:, -1]
+            return Encoded.one_second(vectors)
+        lengths = np.array([len(clip) for clip in clips], dtype=np.float32)
+        return Encoded(vectors, lengths / SAMPLE_RATE)
 
     def encode_first(self, clip: np.ndarray) -> np.ndarray:
         """Turn a prepared clip (n,) into the first backbone's part of its vector (D_1,)."""
@@ -342,11 +380,12 @@ def pool_clips(
     for index, blocks in enumerate(clips):
         by_length.setdefault(len(blocks[0]), []).append(index)
     result: np.ndarray | None = None
+    functions = [part.pool_for_learning if learning else part.pool for part in poolings]
     for rows in by_length.values():
         vectors = np.hstack(
             [
-                pooling.pool(np.stack([clips[row][block] for row in rows]), learning=learning)
-                for block, pooling in enumerate(poolings)
+                pool(np.stack([clips[row][block] for row in rows]))
+                for block, pool in enumerate(functions)
             ]
         )
         if result is None:

@@ -20,7 +20,7 @@ from tapword.learners.base import Learner
 from tapword.poolings.base import Pooling
 from tapword.spotter import model_header, presets, store
 from tapword.spotter.cohort import Cohort, measured, shift, unit
-from tapword.spotter.encoder import REST_SCORE, Encoder, Preparation
+from tapword.spotter.encoder import REST_SCORE, Encoded, Encoder, Preparation
 from tapword.spotter.lengths import CLIP_S, Length, lengths_of
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
@@ -132,11 +132,10 @@ class Spotter:
             own = presets.preset(presets.DEFAULT).learner
             learner = presets.UNWHITENED if whitening == "none" else own
         self.learner: Learner = registry.make("learners", learner)
-        wants_whitening = getattr(self.learner, "prior", None) == "shipped"
-        if wants_whitening and whitening == "none":
+        if self.learner.needs_whitening and whitening == "none":
             raise InputError(f"learner {self.learner.spec} needs a whitening, got whitening='none'")
         if whitening is None:
-            whitening = "shipped" if wants_whitening else "none"
+            whitening = "shipped" if self.learner.needs_whitening else "none"
         preparation = Preparation(
             chosen.align if align is None else align,
             chosen.augment if augment is None else augment,
@@ -178,7 +177,7 @@ class Spotter:
 
         `audio` is a sound file, or samples (n,), float in [-1, 1] or int16, at `sample_rate`.
         """
-        self.learn_vectors(self.vectors([audio], sample_rate, learning=True), [word])
+        self.learn_encoded(self.encode([audio], sample_rate, learning=True), [word])
 
     def learn_many(
         self, audios: Sequence[Audio], words: Sequence[str], sample_rate: int = SAMPLE_RATE
@@ -189,18 +188,17 @@ class Spotter:
                 f"got {counted(len(audios), 'clip')} for {counted(len(words), 'word')}"
             )
         if len(audios):
-            self.learn_vectors(self.vectors(audios, sample_rate, learning=True), words)
+            self.learn_encoded(self.encode(audios, sample_rate, learning=True), words)
 
-    def learn_vectors(self, vectors: np.ndarray, words: Sequence[str]) -> None:
-        """Learn vectors that `vectors` gave, one for each of `words`."""
+    def learn_encoded(self, encoded: Encoded, words: Sequence[str]) -> None:
+        """Learn what `encode` gave, one row for each of `words`."""
         words = [clean_word(word) for word in words]
-        vectors, seconds = self.encoder.split(vectors)
         before = self.words
         if len(words) == 1:
-            self.learner.learn_one(vectors[0], words[0])
+            self.learner.learn_one(encoded.vectors[0], words[0])
         else:
-            self.learner.learn_many(vectors, words)
-        self._add_lengths(lengths_of(words, seconds), before, Counter(words))
+            self.learner.learn_many(encoded.vectors, words)
+        self._add_lengths(lengths_of(words, encoded.seconds), before, Counter(words))
 
     def _add_lengths(
         self, new: Mapping[str, Length], before: Mapping[str, int], more: Mapping[str, int]
@@ -238,33 +236,35 @@ class Spotter:
         There are none where the first backbone cannot hear a stream in pieces, or scores are not
         measured against running speech.
         """
-        if self.backbones[0].hop is None or not self.has_thresholds:
+        if (
+            self.backbones[0].hop is None
+            or not self.has_thresholds
+            or not self.learner.supports_phrases
+        ):
             return {}
         counts = self.learner.words
         found = self.lengths.items()
         return {word: length.span(counts[word]) for word, length in found if length.is_phrase}
 
-    def unlearn_vectors(
+    def unlearn_encoded(
         self,
-        vectors: np.ndarray,
+        encoded: Encoded,
         words: Sequence[str],
         negative: bool = False,
         scattered: bool = True,
     ) -> None:
-        """Take vectors out that were learned, as if they had never been.
+        """Take out what was learned, as if it had never been.
 
         As words, or where `negative` as negatives; `scattered` is as for `Learner.unlearn_one`. The
         last sample of a word takes the word along.
         """
-        vectors, seconds = self.encoder.split(vectors)
-        rows = zip(vectors, seconds, map(clean_word, words), strict=True)
-        for vector, length_s, word in rows:
+        for one, word in zip(encoded, map(clean_word, words), strict=True):
             before = self.words
-            self.learner.unlearn_one(vector, word, negative, scattered)
+            self.learner.unlearn_one(one.vectors[0], word, negative, scattered)
             if word not in self.learner.words:
                 self.sensitivities.pop(word, None)
             if not negative:
-                self._part_length(word, before[word], Length.of(length_s[None]))
+                self._part_length(word, before[word], Length.of(one.seconds))
         self._forgot = True
 
     def _part_length(self, word: str, before: int, gone: Length) -> None:
@@ -296,17 +296,15 @@ class Spotter:
         if not self.words:
             return None
         clip = files.load(audio, sample_rate)
-        taught = self.vectors([clip], learning=True)[0]
-        return self.reject_vector(self.vectors([clip])[0], taught)
+        return self.reject_encoded(self.encode([clip]), self.encode([clip], learning=True))
 
-    def reject_vector(self, vector: np.ndarray, taught: np.ndarray) -> str:
-        """Learn a negative from a sound's vector and its vector for learning, as of `vectors`."""
-        [scores] = self.score_vectors(vector[None])
+    def reject_encoded(self, encoded: Encoded, taught: Encoded) -> str:
+        """Learn a negative from one clip as `encode` gives it, and as it does for learning."""
+        [scores] = self.score_encoded(encoded)
         # What it is taken for now: a word it was rejected as before may be nearer still.
         candidates = scores.not_rejected() or scores.words
         word = max(candidates, key=lambda name: candidates[name])
-        [taught], _ = self.encoder.split(taught[None])
-        self.learner.learn_one(taught, word, negative=True)
+        self.learner.learn_one(taught.vectors[0], word, negative=True)
         return word
 
     def forget(self, word: str) -> None:
@@ -389,23 +387,23 @@ class Spotter:
         """Predictions of many clips, equal to `predict` one by one."""
         if not len(audios):
             return []
-        vectors = self.vectors(audios, sample_rate)
-        return self.predict_vectors(vectors, closed=closed, thresholds=thresholds)
+        encoded = self.encode(audios, sample_rate)
+        return self.predict_encoded(encoded, closed=closed, thresholds=thresholds)
 
-    def predict_vectors(
+    def predict_encoded(
         self,
-        vectors: np.ndarray,
+        encoded: Encoded,
         *,
         closed: bool = False,
         thresholds: Mapping[str, float] | None = None,
     ) -> list[Prediction]:
-        """Predictions of vectors that `vectors` gave."""
-        scores = self.score_vectors(vectors)
+        """Predictions of what `encode` gave."""
+        scores = self.score_encoded(encoded)
         if not self.words:
             return [Prediction(None, None, {})] * len(scores)
         if not closed and self.has_thresholds:
             thresholds = self.thresholds() | dict(thresholds or {})
-        noise = self.encoder.is_noise(vectors)
+        noise = self.encoder.is_noise(encoded.vectors)
         shares = self.learner.probabilities(
             np.array([list(one.words.values()) for one in scores]).reshape(-1, len(self.words))
         )
@@ -420,9 +418,9 @@ class Spotter:
             result.append(Prediction(word, one.words[order[0]], ranked))
         return result
 
-    def score_vectors(self, vectors: np.ndarray) -> list[Scores]:
-        """Scores of vectors that `vectors` gave."""
-        vectors, seconds = self.encoder.split(vectors)
+    def score_encoded(self, encoded: Encoded) -> list[Scores]:
+        """Scores of what `encode` gave."""
+        vectors, seconds = encoded.vectors, encoded.seconds
         words, negatives = self.learner.all_scores(vectors)
         learner, cohort = measured(self.learner), self.cohort
         if learner is not None and cohort is not None and words.size:
@@ -448,10 +446,10 @@ class Spotter:
             proposed = self.propose(first, len(clip) / SAMPLE_RATE)
             if proposed is not None and not nearly(proposed, thresholds, REST_SCORE):
                 return proposed
-        vectors = self.encoder.encode([clip])
-        if self.encoder.is_noise(vectors)[0]:
+        encoded = self.encoder.encode([clip])
+        if self.encoder.is_noise(encoded.vectors)[0]:
             return None
-        return self.score_vectors(vectors)[0]
+        return self.score_encoded(encoded)[0]
 
     def propose(self, first: np.ndarray, seconds: float) -> Scores | None:
         """Scores by the first backbone's part of a vector (D_1,) of a sound so long.
@@ -555,14 +553,10 @@ class Spotter:
             result[word] = tail.threshold(allowed)
         return result
 
-    def vectors(
+    def encode(
         self, audios: Sequence[Audio], sample_rate: int = SAMPLE_RATE, learning: bool = False
-    ) -> np.ndarray:
-        """Encode clips as vectors, one a row: every block of every backbone, side by side.
-
-        Where clips are aligned, the number after the last says how long each is: see
-        `Encoder.encode`.
-        """
+    ) -> Encoded:
+        """Encode clips as vectors with their lengths; to learn from where `learning`."""
         clips = [self.prepare(audio, sample_rate) for audio in audios]
         return self.encoder.encode(clips, learning)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tapword.audio.align import besides
 from tapword.audio.files import SAMPLE_RATE
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import decide
@@ -39,7 +40,7 @@ NOISE = "sounds like noise alone, which is never taken for a word when listening
 
 
 def warnings(
-    spotter: Spotter, vectors: np.ndarray, word: str, names: Sequence[str] | None = None
+    spotter: Spotter, encoded: Encoded, word: str, names: Sequence[str] | None = None
 ) -> list[str]:
     """Say what may be wrong with clips of one word before they are taught.
 
@@ -47,8 +48,8 @@ def warnings(
     ----------
     spotter
         The model before it learns the clips.
-    vectors
-        Of the clips, as they will be learned, (n, D).
+    encoded
+        The clips, as they will be learned.
     word
         What is said in them.
     names
@@ -60,35 +61,35 @@ def warnings(
         A sentence without its full stop for each clip that is noise alone, and one where the word
         sounds close to another.
     """
-    names = [f"take {n + 1}" for n in range(len(vectors))] if names is None else names
-    found = [f"{name} {NOISE}" for name in compress(names, is_noise(spotter, vectors))]
-    other = close_word(spotter, vectors, word)
+    names = [f"take {n + 1}" for n in range(len(encoded))] if names is None else names
+    found = [f"{name} {NOISE}" for name in compress(names, is_noise(spotter, encoded))]
+    other = close_word(spotter, encoded, word)
     return found if other is None else [*found, close_warning(word, other)]
 
 
-def doubts(spotter: Spotter, vector: np.ndarray, word: str) -> list[str]:
-    """Say why a take may be none of `word`, by its vector (D,), before it is taught.
+def doubts(spotter: Spotter, encoded: Encoded, word: str) -> list[str]:
+    """Say why a take may be none of `word`, by its vector, before it is taught.
 
     It may be noise alone, sound like another word, or unlike this word's other takes; the latter
     two can be told where thresholds are known.
     """
-    if is_noise(spotter, vector[None])[0]:
+    if is_noise(spotter, encoded)[0]:
         return [f"this take {NOISE}"]
     if not spotter.words or not spotter.has_thresholds:
         return []
-    [heard] = spotter.predict_vectors(vector[None])
+    [heard] = spotter.predict_encoded(encoded)
     if heard.word not in (None, word):
         return [f'this take sounds like "{heard.word}"']
     lacking = 0.0
     if word in spotter.words:
-        [scores] = spotter.score_vectors(vector[None])
+        [scores] = spotter.score_encoded(encoded)
         lacking = spotter.thresholds()[word] - scores.words[word]
     return [f'this take sounds unlike "{word}" so far'] if lacking > UNLIKE_SCORE else []
 
 
-def is_noise(spotter: Spotter, vectors: np.ndarray) -> np.ndarray:
-    """Say which of the vectors (n, D) of clips are noise alone, (n,) bool."""
-    return spotter.encoder.is_noise(vectors)
+def is_noise(spotter: Spotter, encoded: Encoded) -> np.ndarray:
+    """Say which clips are noise alone, (n,) bool."""
+    return spotter.encoder.is_noise(encoded.vectors)
 
 
 def remarks(clip: np.ndarray) -> list[str]:
@@ -105,7 +106,7 @@ def remarks(clip: np.ndarray) -> list[str]:
 
 
 def lesson_warnings(
-    spotter: Spotter, vectors: np.ndarray, words: Sequence[str], names: Sequence[str]
+    spotter: Spotter, encoded: Encoded, words: Sequence[str], names: Sequence[str]
 ) -> list[str]:
     """Say of clips of several words which words, and which clips, sound like another word.
 
@@ -126,7 +127,7 @@ def lesson_warnings(
             for place, row in enumerate(own[:MOST])
             if place % FOLDS != fold and word != without
         ]
-        return _taught(spotter, vectors[rows], [words[row] for row in rows])
+        return _taught(spotter, encoded[rows], [words[row] for row in rows])
 
     pairs: dict[tuple[str, str], _Likeness] = {}
     for fold in range(FOLDS):
@@ -135,7 +136,7 @@ def lesson_warnings(
             break
         pupil = lesson(fold)
         thresholds = pupil.thresholds() if pupil.has_thresholds else {}
-        for row, scores in zip(asked, pupil.score_vectors(vectors[asked]), strict=True):
+        for row, scores in zip(asked, pupil.score_encoded(encoded[asked]), strict=True):
             others = dict(scores.words)
             own_score = others.pop(words[row], -math.inf)
             if not others:
@@ -153,7 +154,7 @@ def lesson_warnings(
     for (word, other), pair in pairs.items():
         rows = rows_of[word]
         mixed_up = pair.nearer >= STILL_SHARE * len(rows) >= STILL_SHARE * FEWEST
-        mixed_up = mixed_up and other == _mostly_heard(lesson(without=word), vectors[rows[:MOST]])
+        mixed_up = mixed_up and other == _mostly_heard(lesson(without=word), encoded[rows[:MOST]])
         if mixed_up or pair.counting >= CLOSE_SHARE * len(rows) >= CLOSE_SHARE * FEWEST:
             if close.get(other) != word:
                 close[word] = other
@@ -173,39 +174,39 @@ class _Likeness:
     taken: list[str] = field(default_factory=list)
 
 
-def close_word(spotter: Spotter, vectors: np.ndarray, word: str) -> str | None:
+def close_word(spotter: Spotter, encoded: Encoded, word: str) -> str | None:
     """Taught word that clips of another are mixed up with, or None; arguments as for `warnings`.
 
     Nearly all clips must be heard as it now, and at least one still when a copy has learned the
     other clips: a model of few words hears one of them in anything, but tells a word that is far
     from it as soon as it is taught.
     """
-    vectors = vectors[:MOST]
-    if len(vectors) < FEWEST:
+    encoded = encoded[:MOST]
+    if len(encoded) < FEWEST:
         return None
-    other = _mostly_heard(spotter, vectors)
+    other = _mostly_heard(spotter, encoded)
     if other in (None, word):
         return None
-    for index, vector in enumerate(vectors):
-        rest = np.delete(vectors, index, axis=0)
+    for index, one in enumerate(encoded):
+        rest = encoded[np.arange(len(encoded)) != index]
         pupil = _taught(spotter, rest, [word] * len(rest))
-        if pupil.predict_vectors(vector[None], closed=True)[0].word == other:
+        if pupil.predict_encoded(one, closed=True)[0].word == other:
             return other
     return None
 
 
-def _mostly_heard(spotter: Spotter, vectors: np.ndarray) -> str | None:
+def _mostly_heard(spotter: Spotter, encoded: Encoded) -> str | None:
     """Word that nearly all clips are nearest to, or None."""
-    heard = Counter(answer.word for answer in spotter.predict_vectors(vectors, closed=True))
+    heard = Counter(answer.word for answer in spotter.predict_encoded(encoded, closed=True))
     word, votes = heard.most_common(1)[0]
-    return word if votes >= CLOSE_SHARE * len(vectors) else None
+    return word if votes >= CLOSE_SHARE * len(encoded) else None
 
 
-def _taught(spotter: Spotter, vectors: np.ndarray, words: Sequence[str]) -> Spotter:
+def _taught(spotter: Spotter, encoded: Encoded, words: Sequence[str]) -> Spotter:
     """Copy of a spotter that has learned more."""
     pupil = copy.copy(spotter)
     pupil.learner = copy.deepcopy(spotter.learner)
-    pupil.learn_vectors(vectors, words)
+    pupil.learn_encoded(encoded, words)
     return pupil
 
 
@@ -223,11 +224,11 @@ class Lesson:
     def __init__(self, spotter: Spotter, word: str):
         self.spotter = spotter
         self.word = word
-        self._vectors: deque[np.ndarray] = deque(maxlen=LATEST)
+        self._latest: deque[Encoded] = deque(maxlen=LATEST)
 
-    def warnings(self, vector: np.ndarray) -> list[str]:
-        """Say what may be wrong with the next clip's vector (D,), seen with those before it."""
-        found = warnings(self.spotter, vector[None], self.word, ["this take"])
-        self._vectors.append(vector)
-        other = close_word(self.spotter, np.stack(self._vectors), self.word)
+    def warnings(self, encoded: Encoded) -> list[str]:
+        """Say what may be wrong with the next clip, seen with those before it."""
+        found = warnings(self.spotter, encoded, self.word, ["this take"])
+        self._latest.append(encoded)
+        other = close_word(self.spotter, Encoded.concatenate(list(self._latest)), self.word)
         return found if other is None else [*found, close_warning(self.word, other)]

@@ -43,7 +43,7 @@ def compare(
     `words` are what is said in each; None where these are no words of the model.
     """
     runner = Runner(content)
-    scored = [spotter.score_vectors(spotter.vectors([clip]))[0].words for clip in clips]
+    scored = [spotter.score_encoded(spotter.encode([clip]))[0].words for clip in clips]
     wanted = np.array([list(scores.values()) for scores in scored])
     given = np.stack([runner.scores(clip) for clip in clips])
     difference = float(np.abs(given - wanted).max())

@@ -9,10 +9,9 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from tapword.errors import InputError
 from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 
 NOTHING = "there is nothing to undo"
@@ -36,10 +35,10 @@ class Take:
         By which its page calls it.
     word
         What it was learned as; where it is a negative, the word that it is not.
-    vector
-        As it was learned, (D,).
+    taught
+        As it was learned.
     scored
-        As it was scored, (D,), where it was rejected; None where it is a sample of the word.
+        As it was scored, where it was rejected; None where it is a sample of the word.
     scattered
         As for `Learner.unlearn_one`.
     gone
@@ -48,8 +47,8 @@ class Take:
 
     number: int
     word: str
-    vector: np.ndarray
-    scored: np.ndarray | None = None
+    taught: Encoded
+    scored: Encoded | None = None
     scattered: bool = True
     gone: str | None = None
 
@@ -62,15 +61,15 @@ class Take:
         """Learn it, for the first time or again."""
         self.scattered = not spotter.learner.spare
         if self.scored is None:
-            spotter.learn_vectors(self.vector[None], [self.word])
+            spotter.learn_encoded(self.taught, [self.word])
         else:
-            self.word = spotter.reject_vector(self.scored, self.vector)
+            self.word = spotter.reject_encoded(self.scored, self.taught)
 
     def take_out(self, spotter: Spotter) -> None:
         """Unlearn it."""
         if self.gone is not None:
             raise InputError(self.gone)
-        spotter.unlearn_vectors(self.vector[None], [self.word], self.negative, self.scattered)
+        spotter.unlearn_encoded(self.taught, [self.word], self.negative, self.scattered)
 
 
 class Change:
@@ -231,9 +230,9 @@ class History:
         self.takes: dict[int, Take] = {}
         self._numbers = itertools.count(1)
 
-    def take(self, word: str, vector: np.ndarray, scored: np.ndarray | None = None) -> Take:
+    def take(self, word: str, taught: Encoded, scored: Encoded | None = None) -> Take:
         """Make a take, which is not in the history yet."""
-        return Take(next(self._numbers), word, vector, scored)
+        return Take(next(self._numbers), word, taught, scored)
 
     def add(self, change: Change) -> None:
         """Note a change; the oldest is let go where there are too many."""

@@ -32,6 +32,7 @@ from tapword.serve.studio.history import (
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.word_map import word_map
 from tapword.spotter import store, teaching
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.watched import WatchedModel
 from tapword.spotter.words import clean_word
@@ -78,17 +79,17 @@ class StudioModel(WatchedModel):
         """Learn one clip (n,) float32 of a word; where `careful`, not if it may be none of it."""
         word = clean_word(word)
         encoder = self.spotter
-        vector = encoder.vectors([clip], learning=True)[0]
-        doubts = teaching.doubts(encoder, vector, word)
+        taught = encoder.encode([clip], learning=True)
+        doubts = teaching.doubts(encoder, taught, word)
         if careful and doubts:
             return Outcome(None, doubts)
-        warnings = [*doubts, *self._lesson_of(encoder, word).warnings(vector)]
+        warnings = [*doubts, *self._lesson_of(encoder, word).warnings(taught)]
         history = history or History()
         with self._changing:
             with self.edit() as spotter:
                 if not _alike(spotter, encoder):
-                    vector = spotter.vectors([clip], learning=True)[0]
-                take = history.take(word, vector)
+                    taught = spotter.encode([clip], learning=True)
+                take = history.take(word, taught)
                 take.teach(spotter)
             _note(history, take, spotter)
         return Outcome(take.number, list(dict.fromkeys(warnings)))
@@ -108,15 +109,15 @@ class StudioModel(WatchedModel):
     def reject(self, clip: np.ndarray, history: History | None = None) -> Outcome:
         """Learn that a clip (n,) float32 was none of the words."""
         encoder = self.spotter
-        vector, taught = _both(encoder, clip)
+        asked, taught = _both(encoder, clip)
         history = history or History()
         with self._changing:
             with self.edit() as spotter:
                 if not spotter.words:
                     return Outcome(None, [])
                 if not _alike(spotter, encoder):
-                    vector, taught = _both(spotter, clip)
-                take = history.take("", taught, vector)
+                    asked, taught = _both(spotter, clip)
+                take = history.take("", taught, asked)
                 take.teach(spotter)
             _note(history, take, spotter)
         return Outcome(take.number, [])
@@ -342,9 +343,9 @@ def _trace(learner: Learner) -> str | None:
     return "differences" if isinstance(learner, StatisticsLearner) else "changes"
 
 
-def _both(spotter: Spotter, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors (D,) of a clip as it is scored and as it is learned."""
-    return spotter.vectors([clip])[0], spotter.vectors([clip], learning=True)[0]
+def _both(spotter: Spotter, clip: np.ndarray) -> tuple[Encoded, Encoded]:
+    """Encode a clip as it is scored and as it is learned."""
+    return spotter.encode([clip]), spotter.encode([clip], learning=True)
 
 
 def _alike(one: Spotter, other: Spotter) -> bool:

@@ -76,9 +76,9 @@ class FollowedModel(WatchedModel):
         if self.detector(spotter, self.clients.common) is not None:
             # Make what is made on first use, before threads share it; fail now if it must.
             silence = np.zeros(SAMPLE_RATE, dtype=np.float32)
-            vectors = spotter.encoder.encode([silence])
-            spotter.encoder.is_noise(vectors)
-            spotter.score_vectors(vectors)
+            encoded = spotter.encoder.encode([silence])
+            spotter.encoder.is_noise(encoded.vectors)
+            spotter.score_encoded(encoded)
         self.served = spotter
         for word in self.clients.words():
             if spotter.words and word not in spotter.words:
