@@ -22,6 +22,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Pages whose commands are run, in this order.
 NEWCOMERS = ("start.md", "teaching.md", "doing.md")
 FENCED = re.DOTALL | re.MULTILINE
+# An entry of the navigation: its name and its page.
+NAMED = r"- (.+): ([\w/]+\.md)$"
 
 
 def test_the_readmes_example(tmp_path, monkeypatch, capsys):
@@ -129,6 +131,24 @@ def test_the_site_has_every_page_once():
     assert sorted(named) == sorted(pages)
 
 
+def test_a_page_has_one_name():
+    """Navigation, title, and the links in the README and the overview all use the same name."""
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    names = {
+        page: name.strip('"') for name, page in re.findall(r"- (.+): ([\w/]+\.md)$", nav, re.M)
+    }
+    for page in PAGES:
+        path = page.relative_to(ROOT).as_posix().removeprefix("docs/")
+        path = path if "/" in path else path.lower()
+        if path != "readme.md":
+            assert page.read_text().startswith(f"# {names[path]}\n"), path
+    for name in ("README.md", "docs/index.md"):
+        table = "".join(re.findall(r"^\|.*\|$", (ROOT / name).read_text(), re.MULTILINE))
+        for text, link in re.findall(r"\[([^\]]+)\]\((?:docs/|\.\./)?([\w/]+\.md)\)", table):
+            if link != "model_card.md":
+                assert text == names[link if "/" in link else link.lower()], link
+
+
 def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_moves():
     """Parts that are seen for a while alone are invisible until they are animated."""
     path = ROOT / "docs" / "pictures" / "demo.svg"
@@ -146,8 +166,8 @@ def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_move
 def test_what_the_architecture_names_is_on_the_disk():
     text = (ROOT / "docs" / "architecture.md").read_text()
     source = ROOT / "src" / "tapword"
-    rooms = {path.name for path in source.iterdir() if path.is_dir()} - {"__pycache__"}
-    assert rooms == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
+    packages = {path.name for path in source.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert packages == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
     for name in re.findall(r"`(\w+/\w+\.py)`", text):
         assert (source / name).exists() or (ROOT / name).exists(), f"{name} is not on the disk"
 
