@@ -600,9 +600,9 @@ def test_a_learner_that_declares_thresholds_gets_them():
     found = [spotter.predict(clips[word][-1]).word for word in clips]
     assert found == ["coffee", "lamp", None]
     # The best word's cosine less the cohort's score; the others as far behind as the learner says.
-    vectors = spotter.vectors([clips["coffee"][-1]])
-    [scores], X = spotter.score_vectors(vectors), spotter.encoder.split(vectors)[0]
-    [own] = spotter.learner.scores(X)
+    encoded = spotter.encode([clips["coffee"][-1]])
+    [scores] = spotter.score_encoded(encoded)
+    [own] = spotter.learner.scores(encoded.vectors)
     gap = scores.words["coffee"] - scores.words["lamp"]
     assert 0 < scores.words["coffee"] < own[0] and gap == pytest.approx(own[0] - own[1], abs=1e-5)
 
