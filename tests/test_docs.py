@@ -102,6 +102,41 @@ def test_the_pooling_one_is_told_to_add_keeps_the_contract(check):
     check(names["Median"])
 
 
+def run(program, *arguments):
+    """Run Python in a process of its own, where it may register commands; return its output."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
+def test_the_command_of_the_guide(tmp_path):
+    [example], [shell] = (
+        blocks("adding_commands.md", "python"),
+        blocks("adding_commands.md", "console"),
+    )
+    spotter = tapword.Spotter("logmel", "avg", "ncm")
+    for word in ("lamp", "music"):
+        spotter.learn_many(sorted((CLIPS / word).glob("flite-*_0.ogg")), [word] * 3)
+    spotter.save(tmp_path / "home.tap")
+    program = f"{example}\nfrom tapword.cli import main\nmain()\n"
+    printed = run(program, "words", str(tmp_path / "home.tap"))
+    assert printed == shell.partition("\n")[2]
+    assert run(program, "words", str(tmp_path / "home.tap"), "--json").startswith('{\n  "lamp": 3')
+    assert "List the words of MODEL" in run(program, "--help")
+
+
+def test_the_threshold_rules_of_the_guide():
+    mine, builtin = blocks("adding_threshold_rules.md", "python")
+    assert re.fullmatch(r"\{'lamp': 0\.\d+, 'music': 0\.\d+\}\n", run(mine))
+    assert re.fullmatch(r"\{'lamp': 0\.\d+\}\n", run(builtin))
+
+
 def prose(page):
     """Text of a page without its blocks of code."""
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=FENCED)
