@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -135,6 +136,22 @@ def test_the_threshold_rules_of_the_guide():
     mine, builtin = blocks("adding_threshold_rules.md", "python")
     assert re.fullmatch(r"\{'lamp': 0\.\d+, 'music': 0\.\d+\}\n", run(mine))
     assert re.fullmatch(r"\{'lamp': 0\.\d+\}\n", run(builtin))
+
+
+def test_the_check_of_a_language_in_the_guide(tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("needs node: apt install nodejs")
+    [script] = blocks("adding_languages.md", "javascript")
+    (tmp_path / "check.mjs").write_text(script)
+    studio = "src/tapword/serve/studio/static"
+    folder = shutil.copytree(ROOT / studio, tmp_path / studio)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    lacking = (folder / "de.js").read_text().replace("  undo: ", "  other: ")
+    (folder / "es.js").write_text(lacking)
+    for language, missing in (("fr", ""), ("es", "undo\n")):
+        command = ["node", "check.mjs", language]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout == missing
 
 
 def prose(page):
