@@ -1,5 +1,5 @@
-/* Sizes and features of a model: here the ear as shipped, without words. Export has those of
-   another model in their place. `make model_header` writes this file. */
+/* Sizes and features of a model: here the ear as shipped, without words. Export has those
+   of another model in their place. `make model_header` writes this file. */
 #define TAPWORD_COSINE 1
 #define TAPWORD_SLDA 0
 #define TAPWORD_RIDGE 0
