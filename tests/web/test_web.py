@@ -21,7 +21,6 @@ from tapword.audio.endpoint import Endpointer, examine
 from tapword.export.c import state as states
 from tapword.export.c.reduced import for_device
 from tapword.spotter.session import LATEST, TeachSession
-from tapword.support.issues import message
 from tests.browser import PHONE, launched, speak
 from tests.conftest import ROOT
 
@@ -415,7 +414,8 @@ def test_takes_are_checked_as_by_the_studio(core, tmp_path):
     noise = 0.1 * np.random.default_rng(0).standard_normal(20_000, dtype=np.float32)
     words = [word for word in WORDS for _ in range(3)] + ["light"] * 4 + ["music"]
     said = [word for word in WORDS for _ in range(3)] + ["lamp"] * 4 + ["stop"]
-    sounds = [files.read(clips(word, 20)[at]) for at, word in enumerate(said)]
+    paths = [sorted((CLIPS / word).glob("*.ogg"))[at] for at, word in enumerate(said)]
+    sounds = list(map(files.read, paths))
     sounds = [np.concatenate([quiet, sound, quiet]) for sound in sounds]
     sounds += [noise, quiet, sounds[0][: 12_000 + 5_000], np.tile(sounds[0][12_000:-12_000], 9)]
     words += ["lamp"] * 4
