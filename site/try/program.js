@@ -2,28 +2,40 @@
 // core, and stores every change in the browser.
 
 import {RATE, Tapword} from './core/index.js';
-import {Endpointer, examine} from './endpoint.js';
 import {History} from './history.js';
 import settings from './settings.js';
 import * as store from './store.js';
-import {errorOf} from './api.js';
 import {errorText, texts} from './texts.js';
 
-// Chunks that may wait on a busy computer: two seconds.
+// How often expired clips are dropped; and chunks that wait if the machine is busy, two seconds.
 const EXPIRE_MS = 5000, MAX_WAITING = 25;
-// A score is about a window of audio: it is shown this long, unless another comes.
+// A score is about a window of sound: it is shown for this long, unless another comes.
 const SCORE_S = 0.5;
 const {limits} = settings;
 const NOTHING = new Int16Array(0);
 
-const floats = samples => Float32Array.from(samples, sample => sample / 32768);
-const integers = samples => Int16Array.from(samples, sample => Math.max(-32768, Math.min(32767, Math.round(sample * 32768))));
 const cleanWord = word => word.trim().normalize('NFC');
 const rounded = (value, digits) => Number(value.toFixed(digits));
 const hasSpeech = take => take.end_s > take.start_s;
-
 // An error with a code, for which the languages have a text.
 const coded = (code, params = {}) => Object.assign(new Error(code), {code, params});
+
+function join(chunks) {
+  const all = new Int16Array(chunks.reduce((n, chunk) => n + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) { all.set(chunk, at); at += chunk.length; }
+  return all;
+}
+
+// Codes of the page's errors for those of the core.
+const CODES = {
+  TAPWORD_FULL: 'model_full', TAPWORD_BAD_WORD: 'bad_word', TAPWORD_TAKEN: 'name_taken',
+  TAPWORD_BAD_AUDIO: 'bad_audio', TAPWORD_TOO_LONG: 'phrase_too_long', TAPWORD_NOISE: 'noise_only',
+  TAPWORD_BAD_STATE: 'damaged_file', TAPWORD_OTHER_STATE: 'other_model',
+};
+
+// An error as the studio sends one.
+export const errorOf = ({message, code = null, params = {}}) => ({error: message, code: CODES[code] ?? code, params});
 
 export class Program {
   #spotter = null;
@@ -46,9 +58,8 @@ export class Program {
   #began = 0;
   #events = 0;
   #clips = new Map();
-  // The take that is being recorded, or the last one.
-  #endpointer = null;
-  #number = 0;
+  // The take that is being recorded, and the last one that was.
+  #recording = null;
   #take = null;
 
   // `send` is called with every message for the page.
@@ -123,31 +134,33 @@ export class Program {
     this.#send({
       type: 'model', file: texts.file, words: words.map(word => ({...word, sensitivity: rounded(word.sensitivity, 3)})),
       state_bytes: bytes, bytes_per_word: each, sensitivity: rounded(await this.#spotter.sensitivity(), 3),
-      keeps_vectors: false, has_thresholds: true, mergeable: false, trace: 'differences',
+      keeps_vectors: false, max_word_bytes: settings.max_word_bytes, has_thresholds: true, mergeable: false, trace: 'differences',
       revision: words.length ? '' : null, problem: this.#problem, unread: this.#offered,
-      max_word_bytes: settings.max_word_bytes,
       history: {takes: this.#history.takes(), undo: this.#history.last},
     });
   }
 
   // Requests of the page.
 
-  // Learn a recording: of a take only the speech, a file as it is. A doubtful one needs `anyway`.
-  async learn(samples, word, kind, anyway = false) {
-    const audio = floats(samples), take = kind === 'take' ? examine(audio) : null;
-    const issues = [...(take?.issue ? [take.issue] : []), ...await this.#doubts(take?.audio ?? audio, cleanWord(word), kind)];
-    const worst = issues.some(({severity}) => severity === 'refuse') ? 'refuse' : issues.length ? 'doubt' : null;
-    if (worst === 'refuse' || (worst === 'doubt' && !anyway)) return {take: null, issues};
-    return {...await this.#learn(take?.audio ?? audio, word), issues};
+  // Of a take only the speech is taught, a file as it is.
+  async learn(audio, {word, kind = 'take', anyway = false}) {
+    if (kind === 'file') return this.#learn(audio, word, {kind, anyway});
+    const take = await this.#spotter.examine(audio), found = take.issue ? [take.issue] : [];
+    if (!hasSpeech(take)) return {take: null, issues: found};
+    return this.#learn(take.audio, word, {anyway, found});
   }
 
-  async #learn(audio, named) {
+  // Check a clip and teach it; a doubtful one only with `anyway`.
+  async #learn(audio, named, {kind = 'take', anyway = true, found = []} = {}) {
     const word = cleanWord(named);
+    const issues = [...found, ...await this.#spotter.check(audio, word, kind)];
+    if (!anyway && issues.some(({severity}) => severity === 'doubt')) return {take: null, issues};
+    const close = (await this.#spotter.accept(word)).filter(({code}) => code === 'close_word');
     const take = await this.#change(() => this.#history.make({
-      kind: 'teach', word, make: () => this.#spotter.learn(audio, word),
+      kind: 'teach', word, make: () => this.#spotter.learn(audio, word, {anyway}),
       takes: (takes, id) => [...takes, {id, word, negative: false}],
     }));
-    return {take, issues: []};
+    return {take, issues: [...issues, ...close]};
   }
 
   async #reject(audio) {
@@ -224,14 +237,14 @@ export class Program {
     this.#recent = NOTHING;
   }
 
-  // Give the microphone's next chunk to the take and to the detector.
+  // The next chunk of the microphone.
   push(chunk) {
-    if (this.#endpointer) this.#pushTake(chunk);
-    if (this.#listening) this.#detect(chunk);
+    if (this.#recording) this.#pushTake(chunk).catch(error => this.#fail(error));
+    if (this.#listening) this.#pushStream(chunk);
   }
 
-  async #detect(chunk) {
-    // A slow computer drops audio instead of falling behind.
+  async #pushStream(chunk) {
+    // A machine that cannot keep up drops audio instead of falling behind.
     if (this.#waiting >= MAX_WAITING) {
       this.#lost += chunk.length;
       this.#received += chunk.length;
@@ -251,8 +264,8 @@ export class Program {
       await this.#one(async () => {
         if (!this.#listening) return;
         if (lost) await this.#spotter.gap(lost);
-        for (const event of await this.#spotter.hear(chunk)) this.#sendEvent(event);
-        const scores = await this.#spotter.heardScores();
+        for (const event of await this.#spotter.push(chunk)) this.#sendEvent(event);
+        const scores = await this.#spotter.streamScores();
         if (scores) this.#scored = {scores, until: received + SCORE_S * RATE};
       });
       this.#send({type: 'scores', time_s: received / RATE, scores: received < this.#scored.until ? this.#scored.scores : {}});
@@ -273,75 +286,74 @@ export class Program {
     this.#send({type: 'event', id, word, score, start_s, end_s});
   }
 
-  play({id}) { return {audio: integers(this.#eventSpeech(id))}; }
+  async play({id}) { return {audio: await this.#eventSpeech(id)}; }
 
   async correct({id, word}) {
-    const spoken = this.#eventSpeech(id);
+    const spoken = await this.#eventSpeech(id);
     const outcome = word === null ? await this.#reject(spoken) : await this.#learn(spoken, word);
     this.#clips.delete(id);
-    return {...outcome, audio: integers(spoken)};
+    return {...outcome, audio: spoken};
   }
 
   async missed({word}) {
-    const take = examine(floats(this.#recent));
-    if (!hasSpeech(take)) throw coded('no_recent_speech', {seconds: limits.recent_s});
+    const take = await this.#spotter.examine(this.#recent), seconds = limits.recent_s;
+    if (!hasSpeech(take)) throw coded('no_recent_speech', {seconds});
     const outcome = await this.#learn(take.audio, word);
     this.#recent = NOTHING;
-    return {...outcome, audio: integers(take.audio)};
+    return {...outcome, audio: take.audio};
   }
 
   // Clip of an event, cut to its speech if there is any.
-  #eventSpeech(id) {
-    const held = this.#clips.get(id);
-    if (!held) throw coded('event_expired');
-    const all = floats(held.audio), take = examine(all);
-    return hasSpeech(take) ? take.audio : all;
+  async #eventSpeech(id) {
+    const kept = this.#clips.get(id);
+    if (!kept) throw coded('event_expired');
+    const take = await this.#spotter.examine(kept.audio);
+    return hasSpeech(take) ? take.audio : kept.audio;
   }
 
   // Recording a take.
 
   record({id}) {
     this.cancel();
-    this.#number = id;
-    this.#endpointer = new Endpointer();
+    this.#recording = {id, chunks: [], state: 'waiting'};
+    return this.#spotter.startRecording();
   }
 
-  #pushTake(chunk) {
-    const before = this.#endpointer.state, state = this.#endpointer.push(floats(chunk));
-    if (state === 'over' || state === 'nobody') this.#send(this.finish());
-    else if (state !== before) this.#send({type: 'recording', id: this.#number, state});
+  async #pushTake(chunk) {
+    const recording = this.#recording;
+    recording.chunks.push(chunk);
+    const state = await this.#spotter.pushRecording(chunk);
+    if (recording !== this.#recording) return;
+    if (state === 'over' || state === 'nobody') this.#send(await this.finish());
+    else if (state !== recording.state) this.#send({type: 'recording', id: recording.id, state});
+    recording.state = state;
   }
 
-  finish() {
-    if (!this.#endpointer) return {};
-    const take = this.#endpointer.take(), {length} = this.#endpointer.audio;
-    this.#endpointer = null;
-    if (hasSpeech(take)) this.#take = {id: this.#number, audio: take.audio};
+  #fail(error) {
+    const id = this.#recording?.id;
+    this.cancel();
+    this.#send({type: 'take', id, ...errorOf(error)});
+  }
+
+  async finish() {
+    if (!this.#recording) return {};
+    const {id, chunks} = this.#recording;
+    this.#recording = null;
+    const audio = join(chunks), take = await this.#spotter.examine(audio);
+    if (hasSpeech(take)) this.#take = {id, audio: take.audio};
     return {
-      type: 'take', id: this.#number, issues: take.issue ? [take.issue] : [], has_speech: hasSpeech(take), length_s: length / RATE,
+      type: 'take', id, issues: take.issue ? [take.issue] : [], has_speech: hasSpeech(take), length_s: audio.length / RATE,
       start_s: rounded(take.start_s, 3), end_s: rounded(take.end_s, 3), snr_db: rounded(take.snr_db, 1),
     };
   }
 
-  cancel() { this.#endpointer = this.#take = null; }
+  cancel() { this.#recording = this.#take = null; }
 
   async keep({id, word, anyway}) {
     if (this.#take?.id !== id) throw coded('take_expired');
-    const {audio} = this.#take;
-    const issues = await this.#doubts(audio, cleanWord(word), 'take');
-    if (issues.length && !anyway) return {take: null, issues};
-    this.#take = null;
-    return {...await this.#learn(audio, word), issues};
-  }
-
-  // Why a clip may not be its word; only of a take, whether it is unlike the others.
-  async #doubts(audio, word, kind) {
-    if (!audio.length) return [];
-    const {word: heard} = await this.#spotter.predict(audio);
-    if (heard !== null && heard !== word) return [{code: 'other_word', severity: 'doubt', params: {word, other: heard}}];
-    const known = kind === 'take' && (await this.#spotter.words()).find(other => other.word === word);
-    const lacking = known ? known.threshold - (await this.#spotter.scores(audio))[word] : 0;
-    return lacking > settings.unlike ? [{code: 'unlike', severity: 'doubt', params: {word}}] : [];
+    const outcome = await this.#learn(this.#take.audio, word, {anyway});
+    if (outcome.take !== null && this.#take?.id === id) this.#take = null;
+    return outcome;
   }
 
   #expire() {
