@@ -1,13 +1,13 @@
 // The studio's interface (../../src/tapword/serve/studio/static/api.js) on the program in this page.
 
-import {Program} from './program.js';
+import {Program, errorOf} from './program.js';
 import {errorText} from './texts.js';
 
 const sockets = new Set();
 const program = new Program(message => sockets.forEach(socket => socket.dispatch(message)));
 
 const HANDLERS = {
-  '/api/learn': (audio, {word, kind, anyway}) => program.learn(audio, word, kind, Boolean(anyway)),
+  '/api/learn': (audio, {word, kind, anyway}) => program.learn(audio, {word, kind, anyway: Boolean(anyway)}),
   '/api/remove': ({take}) => program.remove(take),
   '/api/forget': ({word}) => program.forget(word),
   '/api/rename': ({old, new: now}) => program.rename(old, now),
@@ -26,15 +26,6 @@ export async function post(path, body = null, query = {}) {
 }
 
 export const postJson = post;
-
-// Codes of the page's errors for those of the core.
-const CODES = {
-  TAPWORD_FULL: 'model_full', TAPWORD_BAD_WORD: 'bad_word', TAPWORD_TAKEN: 'name_taken',
-  TAPWORD_BAD_AUDIO: 'bad_audio', TAPWORD_TOO_LONG: 'phrase_too_long', TAPWORD_NOISE: 'noise_only',
-  TAPWORD_BAD_STATE: 'damaged_file', TAPWORD_OTHER_STATE: 'other_model',
-};
-
-export const errorOf = ({message, code = null, params = {}}) => ({error: message, code: CODES[code] ?? code, params});
 
 // Save the words as a file; or the stored bytes that could not be read.
 export async function download(name, unread = false) {

@@ -5,12 +5,11 @@ import {RATE, Tapword} from './core/index.js';
 import {History} from './history.js';
 import settings from './settings.js';
 import * as store from './store.js';
-import {errorOf} from './api.js';
 import {errorText, texts} from './texts.js';
 
-// Chunks that may wait on a busy computer: two seconds.
+// How often expired clips are dropped; and chunks that wait if the machine is busy, two seconds.
 const EXPIRE_MS = 5000, MAX_WAITING = 25;
-// A score is about a window of audio: it is shown this long, unless another comes.
+// A score is about a window of sound: it is shown for this long, unless another comes.
 const SCORE_S = 0.5;
 const {limits} = settings;
 const NOTHING = new Int16Array(0);
@@ -18,6 +17,8 @@ const NOTHING = new Int16Array(0);
 const cleanWord = word => word.trim().normalize('NFC');
 const rounded = (value, digits) => Number(value.toFixed(digits));
 const hasSpeech = take => take.end_s > take.start_s;
+// An error with a code, for which the languages have a text.
+const coded = (code, params = {}) => Object.assign(new Error(code), {code, params});
 
 function join(chunks) {
   const all = new Int16Array(chunks.reduce((n, chunk) => n + chunk.length, 0));
@@ -26,8 +27,15 @@ function join(chunks) {
   return all;
 }
 
-// An error with a code, for which the languages have a text.
-const coded = (code, params = {}) => Object.assign(new Error(code), {code, params});
+// Codes of the page's errors for those of the core.
+const CODES = {
+  TAPWORD_FULL: 'model_full', TAPWORD_BAD_WORD: 'bad_word', TAPWORD_TAKEN: 'name_taken',
+  TAPWORD_BAD_AUDIO: 'bad_audio', TAPWORD_TOO_LONG: 'phrase_too_long', TAPWORD_NOISE: 'noise_only',
+  TAPWORD_BAD_STATE: 'damaged_file', TAPWORD_OTHER_STATE: 'other_model',
+};
+
+// An error as the studio sends one.
+export const errorOf = ({message, code = null, params = {}}) => ({error: message, code: CODES[code] ?? code, params});
 
 export class Program {
   #spotter = null;
@@ -126,24 +134,23 @@ export class Program {
     this.#send({
       type: 'model', file: texts.file, words: words.map(word => ({...word, sensitivity: rounded(word.sensitivity, 3)})),
       state_bytes: bytes, bytes_per_word: each, sensitivity: rounded(await this.#spotter.sensitivity(), 3),
-      keeps_vectors: false, has_thresholds: true, mergeable: false, trace: 'differences',
+      keeps_vectors: false, max_word_bytes: settings.max_word_bytes, has_thresholds: true, mergeable: false, trace: 'differences',
       revision: words.length ? '' : null, problem: this.#problem, unread: this.#offered,
-      max_word_bytes: settings.max_word_bytes,
       history: {takes: this.#history.takes(), undo: this.#history.last},
     });
   }
 
   // Requests of the page.
 
-  // Learn a recording: of a take only the speech, a file as it is. A doubtful one needs `anyway`.
-  async learn(audio, word, kind, anyway = false) {
+  // Of a take only the speech is taught, a file as it is.
+  async learn(audio, {word, kind = 'take', anyway = false}) {
     if (kind === 'file') return this.#learn(audio, word, {kind, anyway});
     const take = await this.#spotter.examine(audio), found = take.issue ? [take.issue] : [];
     if (!hasSpeech(take)) return {take: null, issues: found};
     return this.#learn(take.audio, word, {anyway, found});
   }
 
-  // Check a clip and learn it; a doubtful one needs `anyway`.
+  // Check a clip and teach it; a doubtful one only with `anyway`.
   async #learn(audio, named, {kind = 'take', anyway = true, found = []} = {}) {
     const word = cleanWord(named);
     const issues = [...found, ...await this.#spotter.check(audio, word, kind)];
@@ -230,21 +237,24 @@ export class Program {
     this.#recent = NOTHING;
   }
 
-  // Give the microphone's next chunk to the take and to the detector.
+  // The next chunk of the microphone.
   push(chunk) {
     if (this.#recording) this.#pushTake(chunk).catch(error => this.#fail(error));
-    if (this.#listening) this.#detect(chunk);
+    if (this.#listening) this.#pushStream(chunk);
   }
 
-  async #detect(chunk) {
-    // A slow computer drops audio instead of falling behind.
+  async #pushStream(chunk) {
+    // A machine that cannot keep up drops audio instead of falling behind.
     if (this.#waiting >= MAX_WAITING) {
       this.#lost += chunk.length;
       this.#received += chunk.length;
       this.#recent = NOTHING;
       return;
     }
-    this.#recent = join([this.#recent, chunk]).slice(-Math.round(limits.recent_s * RATE));
+    const joined = new Int16Array(this.#recent.length + chunk.length);
+    joined.set(this.#recent);
+    joined.set(chunk, this.#recent.length);
+    this.#recent = joined.slice(-Math.round(limits.recent_s * RATE));
     const lost = this.#lost;
     this.#lost = 0;
     this.#received += chunk.length;
@@ -279,15 +289,15 @@ export class Program {
   async play({id}) { return {audio: await this.#eventSpeech(id)}; }
 
   async correct({id, word}) {
-    const audio = await this.#eventSpeech(id);
-    const outcome = word === null ? await this.#reject(audio) : await this.#learn(audio, word);
+    const spoken = await this.#eventSpeech(id);
+    const outcome = word === null ? await this.#reject(spoken) : await this.#learn(spoken, word);
     this.#clips.delete(id);
-    return {...outcome, audio};
+    return {...outcome, audio: spoken};
   }
 
   async missed({word}) {
-    const take = await this.#spotter.examine(this.#recent);
-    if (!hasSpeech(take)) throw coded('no_recent_speech', {seconds: limits.recent_s});
+    const take = await this.#spotter.examine(this.#recent), seconds = limits.recent_s;
+    if (!hasSpeech(take)) throw coded('no_recent_speech', {seconds});
     const outcome = await this.#learn(take.audio, word);
     this.#recent = NOTHING;
     return {...outcome, audio: take.audio};
@@ -295,10 +305,10 @@ export class Program {
 
   // Clip of an event, cut to its speech if there is any.
   async #eventSpeech(id) {
-    const held = this.#clips.get(id);
-    if (!held) throw coded('event_expired');
-    const take = await this.#spotter.examine(held.audio);
-    return hasSpeech(take) ? take.audio : held.audio;
+    const kept = this.#clips.get(id);
+    if (!kept) throw coded('event_expired');
+    const take = await this.#spotter.examine(kept.audio);
+    return hasSpeech(take) ? take.audio : kept.audio;
   }
 
   // Recording a take.
@@ -327,9 +337,9 @@ export class Program {
 
   async finish() {
     if (!this.#recording) return {};
-    const {id, chunks} = this.#recording, audio = join(chunks);
+    const {id, chunks} = this.#recording;
     this.#recording = null;
-    const take = await this.#spotter.examine(audio);
+    const audio = join(chunks), take = await this.#spotter.examine(audio);
     if (hasSpeech(take)) this.#take = {id, audio: take.audio};
     return {
       type: 'take', id, issues: take.issue ? [take.issue] : [], has_speech: hasSpeech(take), length_s: audio.length / RATE,

@@ -121,7 +121,7 @@ export class Core {
 
   // Compare the clip that was checked last, and those accepted before it, with other words.
   accept(word) {
-    return this.#issues(this.#c.lesson_add(), spelled(word)).map(issue => ({...issue, severity: 'note'}));
+    return this.#issues(this.#c.lesson_add(), spelled(word)).map(found => ({...found, severity: 'note'}));
   }
 
   // Start a stream.

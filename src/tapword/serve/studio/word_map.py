@@ -51,8 +51,8 @@ def word_map(spotter: Spotter) -> list[Point]:
 def distances(means: np.ndarray, counts: np.ndarray, variances: np.ndarray | None) -> np.ndarray:
     """Distances (K, K) of words, in units of the typical distance of two takes of one word.
 
-    `means` is (K, D), `counts` the takes (K,) of each, `variances` (D,) those within a word. Without
-    them, the variance of all words is the unit.
+    `means` is (K, D), `counts` the takes (K,) of each, `variances` (D,) those within a word.
+    Without them, the variance of all words is the unit.
 
     Examples
     --------
