@@ -34,24 +34,24 @@ class OddSpec(Avg):
 
 
 class Writes(Avg):
-    def _reduce(self, frames, learning):
+    def _reduce(self, frames):
         frames += 1
-        return super()._reduce(frames, learning)
+        return super()._reduce(frames)
 
 
 class Random(Avg):
-    def _reduce(self, frames, learning):
-        return super()._reduce(frames, learning) + np.random.default_rng().normal()
+    def _reduce(self, frames):
+        return super()._reduce(frames) + np.random.default_rng().normal()
 
 
 class OneFrame(Avg):
-    def _reduce(self, frames, learning):
+    def _reduce(self, frames):
         with np.errstate(all="ignore"):
             return np.float32(1) * frames.sum(axis=1) / (frames.shape[1] - 1)
 
 
 class Constant(Avg):
-    def _reduce(self, frames, learning):
+    def _reduce(self, frames):
         with np.errstate(all="ignore"):
             return frames.mean(axis=1) / frames.std(axis=1)
 
@@ -66,17 +66,17 @@ class NeedsNoLength(Flat):
 
 
 class BatchMatters(Avg):
-    def _reduce(self, frames, learning):
+    def _reduce(self, frames):
         return frames.mean(axis=1) - frames.mean()
 
 
 class KeepsDouble(Avg):
-    def pool(self, frames, learning=False):
+    def pool(self, frames):
         return frames.mean(axis=-2) + (frames.dtype == np.float64)
 
 
 class Unchecked(Avg):
-    def pool(self, frames, learning=False):
+    def pool(self, frames):
         return np.nan_to_num(np.asarray(frames, dtype=np.float32)).mean(axis=-2)
 
 
@@ -213,6 +213,13 @@ class MergesWordsAlone(Ncm):
 class SortsRows(Ncm):
     def load_state(self, state, words, negatives=None, rows=None):
         super().load_state(state, words, negatives)
+
+
+class LongDirections(Ncm):
+    supports_thresholds = True
+
+    def directions(self):
+        return self.statistics.means
 
 
 class WrongWidth(Logmel):

@@ -6,20 +6,25 @@ Each one is itself shown to fail, on a part broken for it (`broken_parts.py`).
 
 import functools
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tapword import registry
+from tapword import assets, registry
 from tapword.backbones import checkpoints
 from tapword.backbones.base import Unavailable
 from tapword.errors import InputError, MissingExtra, ModelFileError
 from tapword.learners.base import Row
+from tapword.learners.ncm import Ncm
 from tapword.learners.statistics_learner import StatisticsLearner
+from tapword.spotter.cohort import unit
+from tapword.spotter.spotter import Spotter
 from tests import broken_parts
 from tests.conftest import tone
 
 D = 6
+CLIPS = Path(assets.__file__).parent / "clips"
 # Parts in the forms that their arguments give them: each keeps the whole contract of its room.
 VARIANTS = {
     "poolings": [
@@ -150,17 +155,16 @@ def spec_leads_back(cls):
 
 
 def pooling_inputs_untouched(cls):
-    for learning in (False, True):
+    for pool in (cls().pool, cls().pool_for_learning):
         given = frames()
-        cls().pool(given, learning=learning)
+        pool(given)
         np.testing.assert_array_equal(given, frames())
 
 
 def pooling_deterministic(cls):
-    for learning in (False, True):
-        np.testing.assert_array_equal(
-            cls().pool(frames(), learning=learning), cls().pool(frames(), learning=learning)
-        )
+    np.testing.assert_array_equal(cls().pool(frames()), cls().pool(frames()))
+    learned = [cls().pool_for_learning(frames()) for _ in range(2)]
+    np.testing.assert_array_equal(*learned)
 
 
 def pooling_one_frame(cls):
@@ -188,10 +192,10 @@ def pooling_takes_a_length_where_it_needs_one(cls):
 
 def pooling_batch_equals_alone(cls):
     pooling, batch = cls().fixed(9), frames()
-    for learning in (False, True):
+    for pool in (pooling.pool, pooling.pool_for_learning):
         for t in (9, 3, 1):
-            together = pooling.pool(batch[:, :t], learning=learning)
-            alone = [pooling.pool(clip[:t], learning=learning) for clip in batch]
+            together = pool(batch[:, :t])
+            alone = [pool(clip[:t]) for clip in batch]
             np.testing.assert_array_equal(together, alone)
 
 
@@ -505,6 +509,24 @@ def learner_loads_rows_in_any_order(cls):
             cls().load_state(state, words, negatives, rows)
 
 
+def learner_keeps_what_it_declares(cls):
+    """Thresholds come with directions of length 1, phrases with thresholds, rejection with rows."""
+    learner, X = taught(cls), samples()[0]
+    if learner.supports_rejection:
+        learner.learn_one(X[0], "word0", negative=True)
+        assert Row("word0", negative=True) in learner.rows
+    else:
+        refused(lambda: learner.learn_one(X[0], "word0", negative=True), learner.name)
+    if not learner.supports_thresholds:
+        assert not learner.supports_phrases
+        return
+    before = learner.directions()
+    assert before.shape == (len(learner.rows), D) and before.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(before, axis=1), 1, rtol=1e-5)
+    learner.learn_one(X[0], "word1")
+    assert learner.directions() is not before
+
+
 # Backbones.
 
 
@@ -550,20 +572,68 @@ def checks(prefix):
     return ANY + [value for name, value in globals().items() if name.startswith(prefix + "_")]
 
 
-CASES = [
-    pytest.param(cls, check, id=f"{name}-{check.__name__}")
-    for room in registry.ROOMS
-    for name, cls in registry.classes(room).items()
-    for check in checks(room[:-1])
-] + [
-    pytest.param(
-        functools.partial(registry.build, room, spec), check, id=f"{spec}-{check.__name__}"
-    )
-    for room, specs in VARIANTS.items()
-    for spec in specs
-    for check in checks(room[:-1])
-    if check not in ANY
-]
+class OwnLearner(StatisticsLearner):
+    """Cosine to a word's mean, as somebody else may write it, with thresholds."""
+
+    keeps_scatter = False
+    needs_whitening = supports_thresholds = supports_phrases = True
+
+    def directions(self):
+        return unit(self.statistics.means)
+
+    def _scores(self, X):
+        return unit(X) @ self.directions().T
+
+
+class LearnsNoNegatives(Ncm):
+    """A learner that declares that it cannot be told what a word is not."""
+
+    supports_rejection = False
+
+
+def test_a_learner_that_declares_thresholds_gets_them():
+    clips = {word: sorted(CLIPS.joinpath(word).glob("*")) for word in ("coffee", "lamp", "stop")}
+    spotter = Spotter(learner=OwnLearner())
+    for word in ("coffee", "lamp"):
+        spotter.learn_many(clips[word][:-1], [word] * (len(clips[word]) - 1))
+    assert spotter.has_thresholds and set(spotter.thresholds()) == {"coffee", "lamp"}
+    found = [spotter.predict(clips[word][-1]).word for word in clips]
+    assert found == ["coffee", "lamp", None]
+    # The best word's cosine less the cohort's score; the others as far behind as the learner says.
+    vectors = spotter.vectors([clips["coffee"][-1]])
+    [scores], X = spotter.score_vectors(vectors), spotter.encoder.split(vectors)[0]
+    [own] = spotter.learner.scores(X)
+    gap = scores.words["coffee"] - scores.words["lamp"]
+    assert 0 < scores.words["coffee"] < own[0] and gap == pytest.approx(own[0] - own[1], abs=1e-5)
+
+
+def test_a_learner_that_declares_no_rejection_refuses_it():
+    learner_keeps_what_it_declares(LearnsNoNegatives)
+    spotter = Spotter("logmel", "avg", LearnsNoNegatives())
+    spotter.learn(tone(300), "300")
+    with pytest.raises(InputError, match="not a word"):
+        spotter.reject(tone(900))
+    assert spotter.negatives == {}
+
+
+CASES = (
+    [
+        pytest.param(cls, check, id=f"{name}-{check.__name__}")
+        for room in registry.ROOMS
+        for name, cls in registry.classes(room).items()
+        for check in checks(room[:-1])
+    ]
+    + [
+        pytest.param(
+            functools.partial(registry.build, room, spec), check, id=f"{spec}-{check.__name__}"
+        )
+        for room, specs in VARIANTS.items()
+        for spec in specs
+        for check in checks(room[:-1])
+        if check not in ANY
+    ]
+    + [pytest.param(OwnLearner, check, id=f"own-{check.__name__}") for check in checks("learner")]
+)
 
 
 @pytest.mark.parametrize(("cls", "check"), CASES)
@@ -620,6 +690,7 @@ BROKEN = {
     learner_negatives_are_forgotten_and_renamed_with_their_word: broken_parts.KeepsNegatives,
     learner_merges_negatives: broken_parts.MergesWordsAlone,
     learner_loads_rows_in_any_order: broken_parts.SortsRows,
+    learner_keeps_what_it_declares: broken_parts.LongDirections,
     backbone_shapes: broken_parts.WrongWidth,
     backbone_inputs_untouched: broken_parts.WritesAudio,
     backbone_deterministic: broken_parts.RandomFrames,

@@ -22,7 +22,6 @@ from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.audio.align import align
 from tapword.audio.files import SAMPLE_RATE
-from tapword.learners.cosine import Cosine
 from tapword.spotter.cohort import unit
 from tapword.spotter.encoder import group_lengths
 from tapword.spotter.whitening import Whitening, join, vector_kind
@@ -117,7 +116,7 @@ def rest_scores(size: str, clips: dict[str, list[np.ndarray]]) -> None:
     for word in words:
         spotter.learn_many(clips[word][:SAMPLES], [word] * SAMPLES)
     first, whole = spotter.encoder.first_cohort, spotter.encoder.cohort
-    assert first is not None and whole is not None and isinstance(spotter.learner, Cosine)
+    assert first is not None and whole is not None
     numbers = first.words.vectors.shape[1]
     more: list[float] = []
     for direction, word in zip(spotter.learner.directions(), words, strict=True):

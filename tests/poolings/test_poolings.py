@@ -10,6 +10,7 @@ import scipy.stats
 
 from tapword import registry
 from tapword.errors import InputError
+from tapword.poolings import stochastic
 from tapword.spotter.encoder import block_poolings
 from tests.conftest import shared
 
@@ -292,7 +293,7 @@ def test_stochastic_draws_in_proportion():
     # 5,000 features with the same values draw independently of each other.
     column = np.array([-2.0, 1.0, 0.0, 3.0, 4.0])
     frames = np.repeat(column[:, None], 5000, axis=1)
-    drawn = pooling("stochastic").pool(frames, learning=True)
+    drawn = pooling("stochastic").pool_for_learning(frames)
     shares = [np.mean(drawn == value) for value in column]
     np.testing.assert_allclose(shares, [0, 1 / 8, 0, 3 / 8, 4 / 8], atol=0.03)
     np.testing.assert_allclose(drawn.mean(), pooling("stochastic").pool(frames).mean(), atol=0.05)
@@ -300,19 +301,19 @@ def test_stochastic_draws_in_proportion():
 
 def test_stochastic_without_a_positive_activation_is_uniform():
     frames = np.repeat(np.array([[-3.0], [-1.0], [0.0]]), 5000, axis=1)
-    drawn = pooling("stochastic").pool(frames, learning=True)
+    drawn = pooling("stochastic").pool_for_learning(frames)
     assert all(abs(np.mean(drawn == value) - 1 / 3) < 0.03 for value in (-3, -1, 0))
     np.testing.assert_allclose(pooling("stochastic").pool(frames), -4 / 3, rtol=1e-6)
 
 
 def test_stochastic_draw_hangs_on_seed_and_clip():
     frames = made_up()
-    first = pooling("stochastic").pool(frames, learning=True)
-    assert (first != pooling("stochastic:seed=1").pool(frames, learning=True)).any()
-    back = pooling("stochastic").pool(frames[::-1], learning=True)
+    first = pooling("stochastic").pool_for_learning(frames)
+    assert (first != pooling("stochastic:seed=1").pool_for_learning(frames)).any()
+    back = pooling("stochastic").pool_for_learning(frames[::-1])
     np.testing.assert_array_equal(first, back[::-1])
     shifted = np.roll(frames, 1, axis=1)
-    assert (first != pooling("stochastic").pool(shifted, learning=True)).any()
+    assert (first != pooling("stochastic").pool_for_learning(shifted)).any()
 
 
 def drawn_by_hand(clip: np.ndarray, seed: int) -> np.ndarray:
@@ -335,15 +336,15 @@ def test_stochastic_draw_by_hand(seed):
     part = pooling(f"stochastic:seed={seed}")
     # A feature's draw hangs on that feature, and on no unit.
     for unit in (1, 2.0**-100, 2.0**123):
-        np.testing.assert_array_equal(part.pool(unit * frames, learning=True), unit * wanted)
+        np.testing.assert_array_equal(part.pool_for_learning(unit * frames), unit * wanted)
     frames[:, :, 0] *= 64
-    np.testing.assert_array_equal(part.pool(frames, learning=True)[:, 1:], wanted[:, 1:])
+    np.testing.assert_array_equal(part.pool_for_learning(frames)[:, 1:], wanted[:, 1:])
 
 
 def test_stochastic_never_draws_a_frame_without_weight():
     # All activity is in frame 1, so that the draw is 100 % 1.
     frames = np.array([[0.0], [1.0], [0.0]])
-    assert pooling("stochastic")._pool_clip(frames, np.zeros(1)) == 1
+    assert stochastic._drawn(frames, np.zeros(1)) == 1
 
 
 def test_stochastic_draws_anew_for_every_clip():
@@ -351,7 +352,7 @@ def test_stochastic_draws_anew_for_every_clip():
     rng = np.random.default_rng(0)
     pattern = np.array([[1, -1], [0, -2], [3, -3], [4, -4]])
     frames = (pattern * (1 + 0.1 * rng.standard_normal((4000, 4, 2)))).astype(np.float32)
-    drawn = pooling("stochastic").pool(frames, learning=True)
+    drawn = pooling("stochastic").pool_for_learning(frames)
     which = (frames == drawn[:, None]).argmax(axis=1)
     for feature, shares in enumerate(([1 / 8, 0, 3 / 8, 4 / 8], [1 / 4] * 4)):
         found = np.bincount(which[:, feature], minlength=4) / len(frames)
@@ -365,7 +366,7 @@ def test_stochastic_draws_the_same_after_rounding():
     rng = np.random.default_rng(0)
     near = (frames * (1 + 1e-7 * rng.standard_normal(frames.shape))).astype(np.float32)
     assert (near != frames).mean() > 0.3
-    drawn, again = (pooling("stochastic").pool(one, learning=True) for one in (frames, near))
+    drawn, again = (pooling("stochastic").pool_for_learning(one) for one in (frames, near))
     assert np.mean(np.isclose(drawn, again, rtol=1e-5)) > 0.98
 
 
@@ -420,9 +421,9 @@ def test_one_name_stands_for_all_blocks():
 
 def test_blocks_say_that_a_vector_is_learned_from():
     frames = made_up()
-    drawn = pooling("stochastic").pool(frames, learning=True)
+    drawn = pooling("stochastic").pool_for_learning(frames)
     part = pooling("blocks:poolings=stochastic")
-    np.testing.assert_array_equal(part.pool(frames, learning=True), drawn)
+    np.testing.assert_array_equal(part.pool_for_learning(frames), drawn)
     assert (part.pool(frames) != drawn).any()
 
 

@@ -53,6 +53,16 @@ class Learner(Part, ABC):
     keeps_trace
         Whether something of a forgotten word may stay while others are taught; where not, a learner
         that forgets a word is, byte for byte, one that was never taught it.
+    needs_whitening
+        Whether it is made for whitened vectors: then a spotter whitens them by default.
+    supports_thresholds
+        Whether its scores can be normalised by a cohort, which gives each word a threshold. It then
+        has `directions`, and the cosine to a row's direction says how well that row fits.
+    supports_phrases
+        Whether phrases, words of more than a second, can be found in a stream. This needs
+        thresholds.
+    supports_rejection
+        Whether it can learn that a sound is not a word.
     """
 
     max_gb = 4.0
@@ -60,6 +70,10 @@ class Learner(Part, ABC):
     mergeable = False
     keeps_vectors = False
     keeps_trace = True
+    needs_whitening = False
+    supports_thresholds = False
+    supports_phrases = False
+    supports_rejection = True
     # The array of a state that has one column for each number of a vector.
     _columns = "means"
 
@@ -89,6 +103,8 @@ class Learner(Part, ABC):
         """Learn that the vector `x` (D,) is `word`, which may be new; or that it is not `word`."""
         x = self._check(np.asarray(x), ndim=1)
         self._check_word(word)
+        if negative and not self.supports_rejection:
+            raise InputError(f"learner {self.name!r} cannot learn that a sound is not a word")
         row = Row(word, negative)
         if row not in self._numbers:
             if negative:
@@ -177,6 +193,13 @@ class Learner(Part, ABC):
     def linear(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Weights (rows, D) and biases (rows,) if scores are X @ weights.T + biases, else None."""
         return None
+
+    def directions(self) -> np.ndarray:
+        """Return unit vectors (rows, D) float32, if the learner `supports_thresholds`.
+
+        Each change of the learner gives a new array.
+        """
+        raise InputError(f"learner {self.name!r} does not support thresholds")
 
     def predict(self, X: np.ndarray) -> list[str | None]:
         """Best word of each row of `X` (n, D); None where nothing is taught."""

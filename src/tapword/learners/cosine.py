@@ -53,6 +53,8 @@ class Cosine(CovarianceLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_one_of("prior", "diagonal", "shipped")
+        whitened = self.prior == "shipped"
+        self.needs_whitening = self.supports_thresholds = self.supports_phrases = whitened
         self._turned: np.ndarray | None = None
 
     def _changed(self) -> None:

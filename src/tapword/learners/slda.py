@@ -58,6 +58,7 @@ class Slda(CovarianceLearner):
         self._require("eps", 0 < self.eps <= 1, "above 0 and at most 1")
         self._require_one_of("variant", "exact", "reference")
         self._require_one_of("prior", "none", "diagonal", "shipped")
+        self.needs_whitening = self.prior == "shipped"
         self.mergeable = self.mergeable and self.variant == "exact"
         # A sample weighs by how many came before it, of any word.
         self.keeps_trace = self.keeps_trace or self.variant == "reference"

@@ -22,5 +22,5 @@ class Avg(Pooling):
         """As `Pooling` says."""
         return frames.mean(dim=1)
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         return frames.mean(axis=1)

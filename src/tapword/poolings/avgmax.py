@@ -14,5 +14,5 @@ class Avgmax(Pooling):
     array([2., 4., 3., 6.], dtype=float32)
     """
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         return np.concatenate([frames.mean(axis=1), frames.max(axis=1)], axis=1)

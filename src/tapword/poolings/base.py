@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,31 +24,35 @@ class Pooling(Part, ABC):
     # Whether `reduce_tensor` is written.
     on_device = False
 
-    def pool(self, frames: np.ndarray, learning: bool = False) -> np.ndarray:
-        """Pool one clip, (t, d) -> (D,) float32, or clips of one length, (b, t, d) -> (b, D).
+    def pool(self, frames: np.ndarray) -> np.ndarray:
+        """Pool one clip, (t, d) -> (D,) float32, or clips of one length, (b, t, d) -> (b, D)."""
+        return self._checked(frames, self._reduce)
 
-        `learning` says that the vector will be learned from; it matters to `stochastic` alone.
-        """
+    def pool_for_learning(self, frames: np.ndarray) -> np.ndarray:
+        """Pool clips to learn from: as `pool`, unless the pooling draws at random."""
+        return self._checked(frames, self._reduce_for_learning)
+
+    def _checked(
+        self, frames: np.ndarray, reduce: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
         frames = np.asarray(frames)
         if frames.ndim not in (2, 3) or 0 in frames.shape:
             wanted = f"{self.name} wants frames of shape (t, d) or (b, t, d), all at least 1"
             raise InputError(f"{wanted}; got shape {frames.shape}")
         frames = frames.astype(np.float32, copy=False)
-        # One sum tells of NaN and infinity in a single pass; only a huge sum needs a second look.
+        # A sum is NaN or infinite if a number is; a huge sum may also overflow, so look again.
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not np.isfinite(frames.sum())
         if suspicious and not np.isfinite(frames).all():
             raise InputError(f"{self.name}: frames contain NaN or infinite numbers")
-        if frames.ndim == 3:
-            return self._reduce(frames, learning)
-        return self._reduce(frames[None], learning)[0]
+        return reduce(frames) if frames.ndim == 3 else reduce(frames[None])[0]
 
     def dim(self, d: int) -> int:
         """Length D of the vector for frames of `d` numbers.
 
         A pooling whose arguments set it gives it by arithmetic: a model file may name any number.
         """
-        return self._reduce(np.zeros((1, 1, d), dtype=np.float32), False).shape[1]
+        return self._reduce(np.zeros((1, 1, d), dtype=np.float32)).shape[1]
 
     def groups(self, d: int) -> list[int]:
         """Lengths of the vector's parts that are of a kind, each whitened by itself: here all."""
@@ -77,8 +81,11 @@ class Pooling(Part, ABC):
         raise InputError(f"{self.name} is not written for frames on a GPU")
 
     @abstractmethod
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         """(b, t, d) float32, all finite -> (b, D) float32."""
+
+    def _reduce_for_learning(self, frames: np.ndarray) -> np.ndarray:
+        return self._reduce(frames)
 
 
 class FixedLength(Pooling):

@@ -49,5 +49,8 @@ class Blocks(Pooling):
             )
         return self._parts
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
-        return self.each(1)[0]._reduce(frames, learning)
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
+        return self.each(1)[0]._reduce(frames)
+
+    def _reduce_for_learning(self, frames: np.ndarray) -> np.ndarray:
+        return self.each(1)[0]._reduce_for_learning(frames)

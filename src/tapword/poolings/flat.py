@@ -25,7 +25,7 @@ class Flat(FixedLength):
 
     n_frames: int | None = None
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         b, t, d = frames.shape
         wanted = self.n_frames or t
         result = np.zeros((b, wanted, d), dtype=np.float32)

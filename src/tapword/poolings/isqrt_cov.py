@@ -42,7 +42,7 @@ class IsqrtCov(Pooling):
         # Beyond, rounding in the directions without variance grows large enough to diverge.
         self._require_whole("iterations", 1, 15)
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         d = frames.shape[2]
         c = d if self.channels is None else min(self.channels, d)
         upper = np.triu_indices(c)

@@ -75,7 +75,7 @@ class Looks(Pooling):
         d -= len(self.places)
         return [2 * d, len(self.places) * d]
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         b, t, d = frames.shape
         dim, k = self.dim(d), len(self.places)
         frames, draw = frames[..., :-k], frames[..., -k:]

@@ -32,7 +32,7 @@ class Lp(Pooling):
     def __post_init__(self) -> None:
         self._require("p", 1 <= self.p < math.inf, "a number of at least 1")
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         result = np.empty((len(frames), frames.shape[2]), dtype=np.float32)
         # One clip at a time stays in the cache.
         for clip, out in zip(frames, result, strict=True):

@@ -14,5 +14,5 @@ class Max(Pooling):
     array([3., 6.], dtype=float32)
     """
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         return frames.max(axis=1)

@@ -34,7 +34,7 @@ class Maxw(Pooling):
         """Length of the vector: (2 * l + 1) * d."""
         return (2 * self.l + 1) * d
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         b, t, _ = frames.shape
         offsets = np.arange(-self.l, self.l + 1)[:, None]
         window = np.clip(frames.argmax(axis=1)[:, None] + offsets, 0, t - 1)

@@ -46,7 +46,7 @@ class Middle(Pooling):
         """Length of the vector: n * d."""
         return self.n * d
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         b, t, _ = frames.shape
         if self.second is not None and t > self.second:
             window = (2 * np.arange(self.n) + 1) * t // (2 * self.n)

@@ -24,6 +24,6 @@ class Mix(Pooling):
     def __post_init__(self) -> None:
         self._require("alpha", 0 <= self.alpha <= 1, "from 0 to 1")
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         alpha = np.float32(self.alpha)
         return alpha * frames.max(axis=1) + (1 - alpha) * frames.mean(axis=1)

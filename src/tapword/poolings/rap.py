@@ -44,7 +44,7 @@ class Rap(FixedLength):
         # 0.1 * 30 is 3.0000000000000004 in binary: that is 3 values, not 4.
         return max(1, math.ceil(round(self.share * n_frames, 9)))
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         b, t, d = frames.shape
         kept = self._kept(self.n_frames or t)
         found = min(kept, t)

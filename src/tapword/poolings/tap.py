@@ -69,7 +69,7 @@ class Tap(Pooling):
                 result.append(power.mean(dim=1))
         return torch.cat(result, dim=1)
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         return moments(frames, self.R).reshape(len(frames), -1)
 
 

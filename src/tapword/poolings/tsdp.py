@@ -15,5 +15,5 @@ class Tsdp(Pooling):
     array([1., 0.], dtype=float32)
     """
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         return moments(frames, order=2)[:, 1]

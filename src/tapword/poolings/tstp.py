@@ -17,5 +17,5 @@ class Tstp(Pooling):
     array([2., 2., 1., 0.], dtype=float32)
     """
 
-    def _reduce(self, frames: np.ndarray, learning: bool) -> np.ndarray:
+    def _reduce(self, frames: np.ndarray) -> np.ndarray:
         return moments(frames, order=2).reshape(len(frames), -1)

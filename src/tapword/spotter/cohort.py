@@ -11,7 +11,6 @@ import functools
 import numpy as np
 
 from tapword.learners.base import Learner
-from tapword.learners.cosine import Cosine
 from tapword.spotter.lengths import CLIP_S
 
 # How many windows are the nearest: a choice, so that no single one decides. How much of their
@@ -105,12 +104,12 @@ class Cohort:
         return result
 
 
-def measured(learner: Learner) -> Cosine | None:
-    """Give a learner whose scores are measured against the cohort: cosine, on whitened ones."""
-    return learner if isinstance(learner, Cosine) and learner.prior == "shipped" else None
+def measured(learner: Learner) -> Learner | None:
+    """Give a learner whose scores are measured against the cohort."""
+    return learner if learner.supports_thresholds else None
 
 
-def shift(learner: Cosine, X: np.ndarray, scores: np.ndarray, level: np.ndarray) -> np.ndarray:
+def shift(learner: Learner, X: np.ndarray, scores: np.ndarray, level: np.ndarray) -> np.ndarray:
     """Give what is to be added to all of a learner's scores, (n,).
 
     The best word's score becomes its cosine less the level; the others stay as far behind it.

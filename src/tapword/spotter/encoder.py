@@ -380,11 +380,12 @@ def pool_clips(
     for index, blocks in enumerate(clips):
         by_length.setdefault(len(blocks[0]), []).append(index)
     result: np.ndarray | None = None
+    functions = [part.pool_for_learning if learning else part.pool for part in poolings]
     for rows in by_length.values():
         vectors = np.hstack(
             [
-                pooling.pool(np.stack([clips[row][block] for row in rows]), learning=learning)
-                for block, pooling in enumerate(poolings)
+                pool(np.stack([clips[row][block] for row in rows]))
+                for block, pool in enumerate(functions)
             ]
         )
         if result is None:

@@ -132,11 +132,10 @@ class Spotter:
             own = presets.preset(presets.DEFAULT).learner
             learner = presets.UNWHITENED if whitening == "none" else own
         self.learner: Learner = registry.make("learners", learner)
-        wants_whitening = getattr(self.learner, "prior", None) == "shipped"
-        if wants_whitening and whitening == "none":
+        if self.learner.needs_whitening and whitening == "none":
             raise InputError(f"learner {self.learner.spec} needs a whitening, got whitening='none'")
         if whitening is None:
-            whitening = "shipped" if wants_whitening else "none"
+            whitening = "shipped" if self.learner.needs_whitening else "none"
         preparation = Preparation(
             chosen.align if align is None else align,
             chosen.augment if augment is None else augment,
@@ -237,7 +236,11 @@ class Spotter:
         There are none where the first backbone cannot hear a stream in pieces, or scores are not
         measured against running speech.
         """
-        if self.backbones[0].hop is None or not self.has_thresholds:
+        if (
+            self.backbones[0].hop is None
+            or not self.has_thresholds
+            or not self.learner.supports_phrases
+        ):
             return {}
         counts = self.learner.words
         found = self.lengths.items()

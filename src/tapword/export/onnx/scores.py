@@ -9,7 +9,6 @@ from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
 from tapword.export.onnx.graph import Graph
 from tapword.learners.base import Learner
-from tapword.learners.cosine import Cosine
 from tapword.poolings import looks
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
@@ -169,7 +168,7 @@ def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> st
 
 def measure(
     graph: Graph,
-    learner: Cosine,
+    learner: Learner,
     cohort: Cohort,
     order: list[int],
     vector: str,
