@@ -1,1 +1,1 @@
-"""What several packages share: files, downloads, intervals, text."""
+"""What several packages share: files, downloads, issues, intervals, text."""
