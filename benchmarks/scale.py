@@ -30,6 +30,7 @@ from tapword.research import cache as features
 from tapword.research import cluster as engine
 from tapword.spotter import presets
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
 
 TASK, WORDS = 2048, 10
@@ -106,7 +107,7 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
         skip_bad: bool,
         skip_noise: bool,
     ) -> tuple[engine.Outcome, engine.State]:
-        return engine.Outcome([word for _, word in clips], [], [], {}), ready
+        return engine.Outcome([word for _, word in clips], [], [], Vocabulary()), ready
 
     engine.learn = answer
 

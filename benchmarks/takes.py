@@ -6,7 +6,6 @@ FOLDER is Speech Commands, or holds a folder of clips a word, named SPEAKER_noha
 """
 
 import argparse
-import copy
 from collections import defaultdict
 from pathlib import Path
 
@@ -45,8 +44,7 @@ def main() -> None:
             "another voice": takes[rng.choice(strangers)][word][0],
             "another word": takes[voice][others[-1]][0],
         }
-        pupil = copy.copy(empty)
-        pupil.learner = copy.deepcopy(empty.learner)
+        pupil = empty.copy()
         beside = [takes[voice][name][0] for name in others[:-1]]
         pupil.learn_many([first, *beside], [word, *others[:-1]])
         for kind, path in asked.items():

@@ -76,13 +76,13 @@ def main() -> None:
             done.add(name)
             spotter = Spotter(name, pooling, "ncm", align=preset.align)
             [part] = spotter.encoder.parts
-            own = spotter.backbones[0].name
+            own = spotter.encoder.backbones[0].name
             about = (
                 vector_kind(*part, align=preset.align) | {"source": SOURCE} | SHARES.get(own, {})
             )
             make = Whitening.scale if own in SCALED else Whitening.fit
             made = make(encode(spotter, clips), words, group_lengths(*part), about)
-            made.keep_cohort(encode(spotter, cohort), encode(spotter, longer))
+            made.set_cohort(encode(spotter, cohort), encode(spotter, longer))
             path = ASSETS / "whitening" / f"{own}.safetensors"
             made.save(path)
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {made.within}", flush=True)

@@ -215,7 +215,7 @@ def test_a_whitening_for_the_default_parts(clips, run):
     code, output, error = run("whitening", "priors", "--data", "clips", "--source", "tones")
     assert code == 0 and "tapword_ear.safetensors" in output, error
     made = Whitening.load(clips / "priors" / "tapword_ear.safetensors")
-    assert made.roots and made.about["block"] == 1, "it is of the kind that is shipped"
+    assert made.signed_sqrt and made.about["block"] == 1, "it is of the kind that is shipped"
     common = ["evaluate", "--data", "clips", "--orderings", "1", "--jobs", "1"]
     code, _, error = run(*common, "--out", "r.json")
     assert code == 0 and error == ""

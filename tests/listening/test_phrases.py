@@ -220,5 +220,6 @@ def test_what_was_heard_before_sound_was_lost_is_given(spotter):
 def test_parts_that_cannot_be_heard_in_pieces_hear_words_alone():
     made = Spotter(backbone="logmel", pooling="avg", learner="ncm", align=True)
     made.learn(np.concatenate([silence(0.5), said(PHRASE, ASKED[0]), silence(0.5)]), "long")
-    assert made.lengths and made.longest_s() == 1.0 and made.short_words() == ["long"]
+    assert made.vocabulary.lengths and made.scorer.longest_s == 1.0
+    assert made.scorer.short_words == ["long"]
     assert Detector(made, thresholds={"long": 1e9})(noise(3.0)) == []

@@ -11,6 +11,7 @@ from tapword import Spotter, registry
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import presets, store
 from tapword.spotter.encoder import group_lengths
+from tapword.spotter.spotter import require_same_parts
 from tapword.spotter.whitening import BLOCK, Whitening, choose, join, shipped, vector_kind
 from tests.conftest import ROOT, shared, tone
 
@@ -163,7 +164,11 @@ def test_the_hash_is_that_of_the_numbers(whitening):
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"share": 1.5}, "share"), ({"share": "much"}, "read"), ({"reach": [0.1, 0.0]}, "reach")],
+    [
+        ({"share": 1.5}, "cohort weight"),
+        ({"share": "much"}, "read"),
+        ({"reach": [0.1, 0.0]}, "slope"),
+    ],
 )
 def test_what_a_file_says_of_scores_is_checked(whitening, change, said, tmp_path):
     arrays = {key: getattr(whitening, key) for key in ("mean", "maps", "within")}
@@ -225,7 +230,7 @@ def test_arrays_cut_short_are_refused(whitening, name):
 def made_for(*parts, align=True, seed=0, **about):
     """A whitening for parts, from tones: enough to whiten by."""
     raw = Spotter(*parts, "ncm", align=align)
-    [backbone], [pooling] = raw.backbones, raw.encoder.poolings
+    [backbone], [pooling] = raw.encoder.backbones, raw.encoder.poolings
     rng = np.random.default_rng(seed)
     words = ["low", "mid", "high"] * 5
     pitch = {"low": 200, "mid": 500, "high": 900}
@@ -277,7 +282,7 @@ def test_the_default_whitens_by_the_shipped_whitening():
     [vector] = spotter.encode([tone(300)]).vectors
     lengths = [np.square(part).sum() for part in np.split(vector, [192])]
     np.testing.assert_allclose(lengths, lengths[0], rtol=1e-4)
-    raw = Spotter(spotter.backbones, spotter.encoder.poolings, "ncm", align=True)
+    raw = Spotter(spotter.encoder.backbones, spotter.encoder.poolings, "ncm", align=True)
     np.testing.assert_allclose(
         vector,
         join([raw.encode([tone(300)]).vectors], spotter.encoder.whitenings)[0],
@@ -362,9 +367,9 @@ def test_models_of_another_whitening_or_alignment_are_not_merged():
         taught(whitening=[own]).merge(taught(whitening=[other]))
     one = Spotter(*PARTS, "ncm", align=True)
     with pytest.raises(InputError, match="different align: True and False"):
-        one.require_same_parts(Spotter(*PARTS, "ncm"))
+        require_same_parts(one, Spotter(*PARTS, "ncm"))
     with pytest.raises(InputError, match="different whitening"):
-        one.require_same_parts(Spotter(*PARTS, "ncm", align=True, whitening=[own]))
+        require_same_parts(one, Spotter(*PARTS, "ncm", align=True, whitening=[own]))
     both = taught(whitening=[own])
     both.merge(taught(whitening=[own]))
     assert both.words == {"low": 6, "high": 6}

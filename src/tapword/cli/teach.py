@@ -34,7 +34,7 @@ from tapword.research.cluster import Cluster, open_engine
 from tapword.research.datasets.base import word_folders
 from tapword.spotter import store, teaching
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded
-from tapword.spotter.spotter import Prediction, Spotter
+from tapword.spotter.spotter import Prediction, Spotter, require_same_parts
 from tapword.spotter.words import case_variant, clean_word
 from tapword.support.text import counted, listed, printable
 
@@ -153,8 +153,8 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
     clips = [audio_files.read(path) for path in paths]
     asked, taught = listener.encode(clips), listener.encode(clips, learning=True)
     # The file is locked only for the moment of learning.
-    with Spotter.edit(model, listener.backbones) as spotter:
-        spotter.require_same_parts(listener)
+    with Spotter.edit(model, listener.encoder.backbones) as spotter:
+        require_same_parts(spotter, listener)
         before = spotter.predict_encoded(asked)
         taken = [spotter.reject_encoded(*pair) for pair in zip(asked, taught, strict=True)]
         after = spotter.predict_encoded(asked)
@@ -205,7 +205,7 @@ def _extract(
             for path in paths[start : start + CLIPS_AT_ONCE]:
                 try:
                     clip = audio_files.read(path)
-                    prepared.append(spotter.prepare(path))
+                    prepared.append(spotter.encoder.read(path))
                 except InputError as error:
                     if not skip_bad:
                         raise
@@ -294,7 +294,7 @@ class Pupil:
             raise InputError(NOTHING)
         with Spotter.edit(self.model, self.backbones, **self.parts) as spotter:
             # Somebody may have replaced the model while we listened.
-            spotter.require_same_parts(self.listener)
+            require_same_parts(spotter, self.listener)
             teach(spotter)
         out.print(f"learned {counted(clips, 'clip')}")
         report_model(self.model, spotter)

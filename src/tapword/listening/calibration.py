@@ -70,7 +70,7 @@ def calibrate(
     if not spotter.words:
         raise InputError("the model has no words yet; teach them first")
     words = list(spotter.words)
-    before = {word: spotter.sensitivity_of(word) for word in words}
+    before = {word: spotter.vocabulary.sensitivity_of(word) for word in words}
     usual = spotter.thresholds(false_alarms_per_hour, {None: SENSITIVITY})
     detector = Detector(spotter, thresholds=usual, refractory_s=refractory_s)
     candidates, hours = _hear(detector, recordings)
@@ -85,12 +85,12 @@ def calibrate(
     each = false_alarms_per_hour / len(words)
     sound_hours = sound_s / 3600
     share = sound_hours / (sound_hours + SHIPPED_HOURS)
-    wanted, tails = dict(usual), spotter.tails()
+    wanted, tails = dict(usual), spotter.scorer.tails()
     for word, found in scores.items():
         # Every sound may be nearer to the word's negatives than to the word; and of a phrase only
         # the likeliest stretches are scored, which have another tail.
-        if len(found) and not spotter.length_of(word).is_phrase:
-            heard = Tail.of(found, tails[word].reach)
+        if len(found) and not spotter.vocabulary.length_of(word).is_phrase:
+            heard = Tail.of(found, tails[word].offset, tails[word].slope)
             wanted[word] += share * (heard.threshold(each) - usual[word])
     start = dict(wanted)
     while len(alarms := replay(candidates, wanted, refractory_s)) > false_alarms_per_hour * hours:

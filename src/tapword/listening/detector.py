@@ -13,7 +13,7 @@ from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window
 from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, nearly
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, is_close
 
 # A score this close to its threshold is nearly a word: windows beside it are looked at too
 # (docs/listening.md says what that brings).
@@ -86,7 +86,7 @@ class Detector:
         # Where thresholds cannot be had, this is the moment to say so.
         _ = self.thresholds
         if self._sensitivities:
-            spotter.require_thresholds("a sensitivity needs that")
+            spotter.scorer.require_thresholds("A sensitivity needs thresholds")
         self.reset()
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class Detector:
 
     def _next(self) -> int:
         """Say how many samples to hear at once: where phrases are taught, to the next look."""
-        if self.spotter.longest_s() <= CLIP_S:
+        if self.spotter.scorer.longest_s <= CLIP_S:
             if self._phrases is not None:
                 self._settled()
             self._phrases = None
@@ -189,7 +189,7 @@ class Detector:
         self._overlaps.cover(self._decide.phrase)
         if event is not None or self._segmenter.quiet(SILENCE_S):
             return self._ready(self._overlaps)
-        longest_s = self.spotter.longest_s() - 2 * MARGIN_S
+        longest_s = self.spotter.scorer.longest_s - 2 * MARGIN_S
         return self._ready(self._overlaps, self._heard / SAMPLE_RATE - LATE_S, longest_s)
 
     def _judge(self, window: Window) -> None:
@@ -198,12 +198,12 @@ class Detector:
             return
         if self.observe is None and self._decide.pausing(window.centre):
             return
-        words = self.spotter.short_words()
+        words = self.spotter.scorer.short_words
         if not words and self.spotter.words:
             return
         thresholds = self.thresholds
         exact = self.observe is not None
-        scores = self.spotter.score_window(window.clip, None if exact else thresholds)
+        scores = self.spotter.scorer.score_window(window.clip, None if exact else thresholds)
         self.scores = dict(scores.words) if scores else {}
         if scores is None:
             return
@@ -214,7 +214,7 @@ class Detector:
         if (
             not window.beside
             and (event is None or exact)
-            and nearly(scores, thresholds, CLOSE_SCORE)
+            and is_close(scores, thresholds, CLOSE_SCORE)
         ):
             self._segmenter.look_beside(window)
         if event is not None:
@@ -232,7 +232,7 @@ class Detector:
         exact = self.observe is not None
         if stretch is None or (not exact and stretch.margin < -STRETCH_SCORE):
             return self._decide.settle()
-        scores = self.spotter.score_window(stretch.clip, None if exact else thresholds)
+        scores = self.spotter.scorer.score_window(stretch.clip, None if exact else thresholds)
         if scores is None:
             self.scores = {}
             return self._decide.settle()

@@ -76,7 +76,7 @@ class NearMisses:
 
     def since(self, now_s: float) -> list[NearMiss]:
         """Give those found since the last time that nothing can replace any more."""
-        settled_s = self._detector.spotter.longest_s() + SETTLED_S
+        settled_s = self._detector.spotter.scorer.longest_s + SETTLED_S
         if now_s - self._best_at / SAMPLE_RATE > settled_s:
             self._settle()
         found, self._found = self._found, []

@@ -103,7 +103,7 @@ class Phrases:
 
     def __init__(self, spotter: Spotter, start: int):
         self.spotter = spotter
-        self._backbone = spotter.backbones[0]
+        self._backbone = spotter.encoder.backbones[0]
         hop = self._backbone.hop
         assert hop is not None
         self._hop = hop
@@ -124,7 +124,7 @@ class Phrases:
 
     def serves(self, spotter: Spotter) -> bool:
         """Take another spotter, if what was heard does for it; say whether it does."""
-        if spotter.backbones[0] is not self._backbone:
+        if spotter.encoder.backbones[0] is not self._backbone:
             return False
         self.spotter = spotter
         return True
@@ -149,12 +149,13 @@ class Phrases:
         Asked when nothing is `missing` to a step; a step without it is one of silence.
         """
         self.make_frames()
-        found = {length: self.spotter.phrases_of(self.seconds(length)) for length in self.lengths}
+        scorer = self.spotter.scorer
+        found = {length: scorer.phrases_of(self.seconds(length)) for length in self.lengths}
         places, vectors = self.vectors([length for length, words in found.items() if words])
         if vectors is None:
             return None
         # What running speech takes off is nearly the same for all that end here.
-        scored = self.spotter.first_scores(vectors, 0.0)
+        scored = scorer.first_scores(vectors, 0.0)
         margins = [
             best_margin(scores, found[length], thresholds)
             for (_, length), scores in zip(places, scored, strict=True)
@@ -164,7 +165,7 @@ class Phrases:
         if likely[row] == -math.inf:
             return None
         start, length = places[row]
-        proposed = self.spotter.propose(vectors[row], self.seconds(length))
+        proposed = scorer.propose(vectors[row], self.seconds(length))
         words = found[length]
         margin = -math.inf if proposed is None else best_margin(proposed, words, thresholds)
         sound = self._sound[(start - self._dropped) * self._hop :][: length * self._hop]

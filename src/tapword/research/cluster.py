@@ -15,7 +15,7 @@ import logging
 import os
 import socket
 import tempfile
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
@@ -33,8 +33,8 @@ from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, ShardVectors, Stored, shard_vectors
 from tapword.research.datasets.base import Clip, Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoded, Encoder, Preparation
-from tapword.spotter.lengths import Length, lengths_of
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
 from tapword.support.atomic_files import PathLike
 from tapword.version import __version__
@@ -55,13 +55,13 @@ LabelledClip = tuple[str, str]
 class Outcome(NamedTuple):
     """What became of a batch: words of the clips that were used, messages of bad ones, noise.
 
-    `lengths` says of each word how long its clips are.
+    `vocabulary` has the count and lengths of each word's clips.
     """
 
     words: list[str]
     bad: list[str]
     noise: list[str]
-    lengths: dict[str, Length]
+    vocabulary: Vocabulary
 
 
 @dataclass(frozen=True)
@@ -272,22 +272,22 @@ class Cluster:
         total, merging = fresh(spotter.learner), self._task(merge)
         parcel = pack(learners=[total])
         waiting = None
-        counts: Counter[str] = Counter()
-        lengths: dict[str, Length] = {}
+        vocabulary = Vocabulary()
         while group := list(itertools.islice(batches, self.tasks.fan)):
             for outcome, _ in group:
-                more = Counter(outcome.words)
-                for word, length in outcome.lengths.items():
-                    before = lengths.get(word, Length())
-                    lengths[word] = before.joined(counts[word], length, more[word])
-                counts += more
+                vocabulary = vocabulary.added(outcome.vocabulary)
             # The sum before is added here while the workers make this one.
             made, waiting = waiting, merging.remote(parcel, *(state for _, state in group))
             if made is not None:
                 add(total, self._get(made))
         if waiting is not None:
             add(total, self._get(waiting))
-        return Lesson(counts.total(), lambda taught: taught.add(total, lengths))
+
+        def teach(spotter: Spotter) -> None:
+            spotter.learner.merge(total)
+            spotter.vocabulary = spotter.vocabulary.added(vocabulary)
+
+        return Lesson(sum(vocabulary.counts.values()), teach)
 
     def _kept(self, batches: Iterator[tuple[Outcome, Any]], file: IO[bytes]) -> Lesson:
         """Write vectors to a file, to be taught in order."""
@@ -524,8 +524,8 @@ def encode(
     words = [word for (_, word), left_out in zip(used, noise, strict=True) if not left_out]
     noisy = [path for (path, _), left_out in zip(used, noise, strict=True) if left_out]
     encoded = encoded[~noise]
-    lengths = lengths_of(words, encoded.seconds)
-    return Outcome(words, list(bad.values()), noisy, lengths), encoded
+    vocabulary = Vocabulary.of_samples(words, encoded.seconds)
+    return Outcome(words, list(bad.values()), noisy, vocabulary), encoded
 
 
 def merge(parcel: Parcel, *states: State) -> State:

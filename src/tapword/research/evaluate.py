@@ -156,7 +156,7 @@ def _load(encoder: Encoder, stored: Mapping[Key, Stored]) -> tuple[Split, int]:
         for name in ("train", "test")
     )
     joined = [join([one.vectors for one in part], encoder.whitenings) for part in (train, test)]
-    level = encoder.cohort.words.level(joined[1]) if encoder.cohort else None
+    level = encoder.cohort.words.cohort_score(joined[1]) if encoder.cohort else None
     split = Split(joined[0], train[0].words, joined[1], test[0].words, test[0].speakers, level)
     # The same clips may be to learn from and to name.
     same = train[0].words == test[0].words

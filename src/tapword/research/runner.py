@@ -21,7 +21,7 @@ from tapword.learners.packed import one_thread
 from tapword.research import foreign, metrics, orders
 from tapword.research.foreign import Foreign
 from tapword.research.records import Config, Ordering, Result, as_json
-from tapword.spotter.cohort import measured, shift
+from tapword.spotter.cohort import normalize
 
 # Called with (what is done, how much of it, of how much).
 Progress = Callable[[str, int, int], None]
@@ -51,10 +51,10 @@ class Split(NamedTuple):
     def scores(self, learner: Learner, rows: Any = slice(None)) -> np.ndarray:
         """Score vectors to name for a learner's words, as a spotter does: (n, K)."""
         X = self.test[rows]
-        scores, cosine = learner.scores(X), measured(learner)
-        if self.level is None or cosine is None:
-            return scores
-        return scores + shift(cosine, X, scores, self.level[rows])[:, None]
+        words, negatives = learner.all_scores(X)
+        if self.level is not None and learner.supports_thresholds:
+            words, _ = normalize(learner, X, words, negatives, self.level[rows])
+        return words
 
 
 @dataclass(frozen=True, kw_only=True)

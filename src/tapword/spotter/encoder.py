@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapword import registry
+from tapword.audio import files
 from tapword.audio.align import MARGIN_S, align, cut, extent, fill
 from tapword.audio.augment import N_COPIES, augmented
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-from tapword.spotter import whitening as whitening_room
+from tapword.spotter import whitening as whitening_module
 from tapword.spotter.cohort import Cohort
 from tapword.spotter.lengths import CLIP_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
+from tapword.support.atomic_files import PathLike
+
+Audio = PathLike | np.ndarray
 
 # Clips that pass a backbone together, wherever there are many: their vectors are then the same.
 CLIPS_AT_ONCE = 32
@@ -28,10 +32,6 @@ AUGMENTED_AT_ONCE = 16
 # recordings of noise, 98% of the seconds lie above 0.94, but for a bike (0.75), dishes (0.64) and a
 # cat (0.49). Words in louder noise need the room below it.
 NOISE_COSINE = 0.75
-# How much higher a word may score by all backbones than by the first alone: a sound that stays
-# farther below every threshold is not passed through the others. By training/constants.py they add
-# 0.06 to 0.08 to half of the right words and 0.20 to 0.23 to 99%.
-REST_SCORE = 0.2
 
 
 class Preparation(NamedTuple):
@@ -149,6 +149,16 @@ class Encoder:
         """Bring a clip (n,) to the length that backbones expect."""
         return prepare(clip, self.preparation.align)
 
+    def read(self, audio: Audio, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
+        """Read and prepare a clip; an error names its file."""
+        clip = files.load(audio, sample_rate)
+        try:
+            return self.prepare(clip)
+        except InputError as error:
+            if isinstance(audio, np.ndarray):
+                raise
+            raise InputError(f"{audio}: {error}") from error
+
     def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> Encoded:
         """Turn prepared clips (n,) float32 into vectors, to learn from where `learning`."""
         if not len(clips) and not any(pooling.needs_length for pooling in self.poolings):
@@ -173,7 +183,7 @@ class Encoder:
         vectors = pool_clips(self._block_poolings[0], clips, learning=False)
         if not self.whitenings:
             return vectors
-        factor = whitening_room.weights(self.whitenings)[0]
+        factor = whitening_module.weights(self.whitenings)[0]
         return self.whitenings[0](vectors) * np.float32(factor)
 
     def is_noise(self, vectors: np.ndarray) -> np.ndarray:
@@ -239,11 +249,11 @@ class Encoder:
                 raise InputError(
                     f"whitening must be shipped, none or Whitenings, got {whitening!r}"
                 )
-            shipped = [whitening_room.shipped(backbone.name) for backbone in self.backbones]
+            shipped = [whitening_module.shipped(backbone.name) for backbone in self.backbones]
             whitening = [one for one in shipped if one is not None]
         chosen = []
         for backbone, pooling in self.parts:
-            found = whitening_room.choose(whitening, backbone, pooling, self.preparation.align)
+            found = whitening_module.choose(whitening, backbone, pooling, self.preparation.align)
             if found is None:
                 aligned = " aligned" if self.preparation.align else ""
                 raise InputError(
@@ -260,12 +270,13 @@ def _cohort(whitenings: tuple[Whitening, ...]) -> Cohort | None:
     """Give the cohort of whitenings: made once for all encoders that have them."""
     if not whitenings:
         return None
-    words = whitening_room.join_windows(whitenings, [one.cohort for one in whitenings])
-    phrases = whitening_room.join_windows(whitenings, [one.phrases for one in whitenings])
-    sight = whitenings[0].sight
-    if sight is not None and len(whitenings) > 1:
-        raise InputError("windows seen in a few directions are for one backbone alone")
-    return None if words is None else Cohort(words, phrases, sight, whitenings[0].share)
+    words = whitening_module.join_windows(whitenings, [one.cohort for one in whitenings])
+    phrases = whitening_module.join_windows(whitenings, [one.phrases for one in whitenings])
+    projection = whitenings[0].projection
+    if projection is not None and len(whitenings) > 1:
+        raise InputError("a cohort's projection works with one backbone only")
+    weight = whitenings[0].cohort_weight
+    return None if words is None else Cohort(words, phrases, projection, weight)
 
 
 def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:

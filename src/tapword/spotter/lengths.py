@@ -1,7 +1,6 @@
 """How long words last: what a clip's vector is of, and where in a stream a word is looked for."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +24,9 @@ SPREAD, PRIOR = 0.2, 3
 # What is no more than this is left by rounding.
 _NONE = 1e-9
 # How many such deviations from the mean a phrase is looked for.
-REACH = 2.0
+N_SIGMAS = 2.0
 # The least factor of that: lengths of stretches in a stream are up to 15% apart.
-LEAST_REACH = 1.08
+MIN_RATIO = 1.08
 
 
 class Length(NamedTuple):
@@ -84,14 +83,10 @@ class Length(NamedTuple):
 
     def span(self, n: int) -> tuple[float, float]:
         """Seconds between which a phrase is looked for, by its n samples."""
-        spread = math.sqrt((self.squares + PRIOR * SPREAD**2) / (n + PRIOR))
-        reach = max(math.exp(REACH * spread), LEAST_REACH)
-        return max(self.seconds / reach, CLIP_S), min(self.seconds * reach, LONGEST_S)
+        sigma = math.sqrt((self.squares + PRIOR * SPREAD**2) / (n + PRIOR))
+        ratio = max(math.exp(N_SIGMAS * sigma), MIN_RATIO)
+        return max(self.seconds / ratio, CLIP_S), min(self.seconds * ratio, LONGEST_S)
 
 
-def lengths_of(words: Sequence[str], seconds: np.ndarray) -> dict[str, Length]:
-    """Lengths of words by their samples' words and seconds, (n,)."""
-    rows: dict[str, list[int]] = {}
-    for row, word in enumerate(words):
-        rows.setdefault(word, []).append(row)
-    return {word: Length.of(seconds[own]) for word, own in rows.items()}
+# Of samples that are all of one second.
+ONE_SECOND = Length()

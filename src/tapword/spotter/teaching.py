@@ -1,6 +1,5 @@
 """What is said about clips that are about to be taught, wherever they come from."""
 
-import copy
 import math
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -204,8 +203,7 @@ def _mostly_heard(spotter: Spotter, encoded: Encoded) -> str | None:
 
 def _taught(spotter: Spotter, encoded: Encoded, words: Sequence[str]) -> Spotter:
     """Copy of a spotter that has learned more."""
-    pupil = copy.copy(spotter)
-    pupil.learner = copy.deepcopy(spotter.learner)
+    pupil = spotter.copy()
     pupil.learn_encoded(encoded, words)
     return pupil
 

@@ -3,7 +3,6 @@
 Whatever happens to the file, the words that were read from it stay until a whole new file is there.
 """
 
-import copy
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -93,7 +92,7 @@ class WatchedModel:
     def _load(self) -> Spotter:
         try:
             # Backbones are large and mostly stay as they are.
-            return Spotter.load(self.path, self.spotter.backbones)
+            return Spotter.load(self.path, self.spotter.encoder.backbones)
         except ModelFileError:
             return Spotter.load(self.path, self.backbones)
 
@@ -105,15 +104,13 @@ class WatchedModel:
         """
         self.look()
         if os.path.lexists(self.path):
-            with Spotter.edit(self.path, self.spotter.backbones) as spotter:
+            with Spotter.edit(self.path, self.spotter.encoder.backbones) as spotter:
                 yield spotter
         elif self.revision is None:
             with Spotter.edit(self.path, **self.parts) as spotter:
                 yield spotter
         else:
-            spotter = copy.copy(self.spotter)
-            spotter.learner = copy.deepcopy(spotter.learner)
-            spotter.sensitivities = dict(spotter.sensitivities)
+            spotter = self.spotter.copy()
             yield spotter
             spotter.save(self.path)
         self.look()

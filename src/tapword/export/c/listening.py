@@ -29,7 +29,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
     `hears`: whether the ear is in the header. Streams are listened to where it is, and where
     thresholds are known.
     """
-    if not hears or spotter.cohort is None:
+    if not hears or not spotter.has_thresholds:
         return {"LISTEN": 0}
     grid = Grid.of(HOP)
     beside = [steps(ms) for ms in SEARCH.beside_ms]
@@ -58,8 +58,8 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "WAITING": WAITING,
         "PHRASE_PRIOR": lengths.PRIOR,
         "PHRASE_SPREAD": lengths.SPREAD,
-        "PHRASE_REACH": lengths.REACH,
-        "PHRASE_LEAST_REACH": lengths.LEAST_REACH,
+        "PHRASE_REACH": lengths.N_SIGMAS,
+        "PHRASE_LEAST_REACH": lengths.MIN_RATIO,
         "PHRASE_LONGEST_S": LONGEST_S,
         "PHRASE_MARGIN_S": MARGIN_S,
         "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S),
