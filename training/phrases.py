@@ -83,8 +83,8 @@ def highest(
     rows = []
     for start in range(0, len(sound) - phrases.step, phrases.step):
         piece = sound[start : start + phrases.step]
-        segmenter.hear(piece)
-        phrases.hear(piece)
+        segmenter.push(piece)
+        phrases.push(piece)
         list(segmenter.windows())
         if segmenter.quiet(CLIP_S):
             continue

@@ -92,7 +92,7 @@ def windows(path: str) -> list[np.ndarray]:
     """Windows that a detector would look at in a recording."""
     segmenter, found = Segmenter(), []
     for block in files.blocks(path):
-        segmenter.hear(block)
+        segmenter.push(block)
         found += [window.clip for window in segmenter.windows() if window.loud]
     return found
 
@@ -101,7 +101,7 @@ def stretches(path: str, rng: np.random.Generator) -> list[np.ndarray]:
     """Stretches of a recording around what is loud in it, of any length that a phrase may have."""
     segmenter, found = Segmenter(), []
     sound = np.concatenate(list(files.blocks(path)))
-    segmenter.hear(sound)
+    segmenter.push(sound)
     for one in segmenter.windows():
         if one.loud:
             length_s = float(np.exp(rng.uniform(np.log(SHORTEST_PHRASE_S), np.log(MAX_S))))

@@ -147,7 +147,7 @@ def test_a_narrowed_model_knows_the_same():
     assert project(plain) is plain
     with pytest.raises(InputError, match="holds all of the cohort"):
         onnx_file.build(made)
-    with pytest.raises(InputError, match="no windows of running speech to narrow"):
+    with pytest.raises(InputError, match="no windows of running speech to project"):
         made.encoder.whitenings[0].project(8, (0.1, 0.1))
 
 
@@ -156,7 +156,7 @@ def test_a_narrowed_whitening_is_saved_and_read(tmp_path):
     made.save(tmp_path / "one")
     found = type(made).load(tmp_path / "one")
     assert found.offset_slope == (-0.1, 0.2) and found.sha256 == made.sha256
-    for name in ("cohort", "phrases", "sight"):
+    for name in ("cohort", "phrases", "projection"):
         np.testing.assert_array_equal(getattr(found, name), getattr(made, name))
     with pytest.raises(InputError, match="projection does not fit"):
         type(made)(

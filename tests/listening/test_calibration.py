@@ -116,7 +116,7 @@ def test_the_scale_ends_somewhere(spotter, rng):
 def test_windows_around_a_sound_count_once(spotter, rng, monkeypatch):
     """They are looked at where a sound is nearly the word, and would be counted as often."""
     scores = like_speech(spotter, rng)
-    hear = calibration._hear
+    hear = calibration._candidates
     spotter.tell(**scores)
     once = calibrate(spotter, [[bursts(200)]])
 
@@ -124,16 +124,16 @@ def test_windows_around_a_sound_count_once(spotter, rng, monkeypatch):
         candidates, hours = hear(*arguments)
         return [one for one in candidates for _ in range(5)], hours
 
-    monkeypatch.setattr(calibration, "_hear", hear_around)
+    monkeypatch.setattr(calibration, "_candidates", hear_around)
     spotter.tell(**scores)
     assert calibrate(spotter, [[bursts(200)]]) == once
 
 
 def test_silence_says_nothing(spotter):
     spotter.tell(np.zeros(119), np.zeros(119))
-    with pytest.raises(InputError, match=r"only 119 s .* silence says nothing .* 2 minutes"):
+    with pytest.raises(InputError, match=r"Only 119 s contain sound.*2 minutes"):
         calibrate(spotter, [[bursts(119)]])
-    with pytest.raises(InputError, match="only 0 s of the recordings hold sound"):
+    with pytest.raises(InputError, match="Only 0 s contain sound"):
         calibrate(spotter, [[silence(5.0)]])
     with pytest.raises(InputError, match="the recordings are empty"):
         calibrate(spotter, [[]])
@@ -142,7 +142,7 @@ def test_silence_says_nothing(spotter):
 
 
 def test_events_are_those_that_a_detector_gives(monkeypatch):
-    monkeypatch.setattr(calibration, "LEAST_S", 2)
+    monkeypatch.setattr(calibration, "MIN_SOUND_S", 2)
     spotter = Spotter()
     for word in WORDS:
         spotter.learn_many([clip(word, voice) for voice in TAUGHT[:4]], [word] * 4)

@@ -24,7 +24,7 @@ OTHERS = ["blinds", "garage", "heater", "timer"]
 NEVER, ALWAYS = dict.fromkeys(WORDS, np.inf), dict.fromkeys(WORDS, -np.inf)
 # These tests do not hang on the shipped thresholds.
 USUAL = dict.fromkeys(WORDS, 0.46)
-NOWHERE_CROWDED = dataclasses.replace(SEARCH, alone_db=math.inf)
+NO_NEIGHBOURS = dataclasses.replace(SEARCH, neighbour_db=math.inf)
 
 
 def hear(detector, sound, size=None):
@@ -299,7 +299,7 @@ def test_a_clip_alone_is_scored_once_and_one_in_a_crowd_around(spotter):
 
     assert count(padded(speech("lamp", ASKED[1])), 0.9) == 1
     among = crowd("lamp", ASKED[1], ("garage", "garage"))
-    assert count(among, 0.6) >= count(among, 0.6, NOWHERE_CROWDED) + 3
+    assert count(among, 0.6) >= count(among, 0.6, NO_NEIGHBOURS) + 3
 
 
 def test_words_between_others_are_looked_for(spotter):
@@ -314,7 +314,7 @@ def test_words_between_others_are_looked_for(spotter):
                 found += word in [event.word for event in hear(detector, sound)]
         return found
 
-    assert count(SEARCH) >= count(NOWHERE_CROWDED) + 4
+    assert count(SEARCH) >= count(NO_NEIGHBOURS) + 4
 
 
 def test_noise_is_no_word_even_of_one_taught_from_noise():
@@ -409,7 +409,7 @@ def test_a_detector_says_what_it_listens_for(spotter):
     shown = repr(Detector(spotter, thresholds=USUAL))
     assert shown == (
         "<Detector of coffee from 0.460, lamp from 0.460, music from 0.460, stop from 0.460, "
-        "window from 0.460, pause 0.4 s>"
+        "window from 0.460, refractory 0.4 s>"
     )
 
 
