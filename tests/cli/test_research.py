@@ -204,10 +204,10 @@ def test_a_whitening_is_computed_and_used(clips, run):
     [result] = records["results"]
     assert result["align"] is True and result["whitening"] == "tones" and result["acc"] == 100
     code, _, error = run(*common, "--whitening", "priors/logmel.safetensors")
-    assert code == 2 and "no whitening at hand for logmel -> tap:R=2;" in error
+    assert code == 2 and "no whitening for logmel -> tap:R=2;" in error
     code, _, error = run(*common, "--align")
     assert (
-        code == 2 and "no whitening at hand" in error and "`tapword whitening` makes one" in error
+        code == 2 and "no whitening for" in error and "`tapword whitening` makes one" in error
     )
 
 

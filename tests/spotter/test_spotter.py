@@ -153,7 +153,7 @@ def test_presets_are_parts_chosen_for_you():
         Spotter(size="tiny")
     with pytest.raises(InputError, match="either size='small' or parts"):
         Spotter(size="small", pooling="avg")
-    with pytest.raises(InputError, match="no whitening at hand"):
+    with pytest.raises(InputError, match="no whitening for"):
         Spotter(size="small", align=False)
 
 

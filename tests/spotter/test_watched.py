@@ -105,7 +105,7 @@ def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
     good, model = path.read_bytes(), store.read(path)
     path.write_bytes(hostile.forged(model, sensitivities={"lamp": 10**400}))
     assert not watched.look() and watched.look()
-    assert "which goes from 0 to 1" in watched.problem and watched.spotter.words == {"lamp": 1}
+    assert "must be from 0 to 1" in watched.problem and watched.spotter.words == {"lamp": 1}
     path.write_bytes(good)
     assert watched.look() and watched.problem is None
 

@@ -27,7 +27,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     """Show what MODEL knows, what it is made of and what it keeps."""
     # The backbones, whose weights may lie elsewhere, are not made.
     read = store.read(model)
-    header, learner = read.header, store.taught(model, read)
+    header, learner = read.header, store.load_learner(model, read)
     size = learner.state_bytes
     words, negatives = header["words"], header["negatives"]
     common, own = header["sensitivity"], header["sensitivities"]

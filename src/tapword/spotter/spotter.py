@@ -412,23 +412,22 @@ class Spotter:
         path
             What `save` wrote.
         backbones
-            The model's backbones as they are to be had here, where their weights lie elsewhere or
-            they run on another device: names with arguments or `Backbone`s. They must be those the
-            model was taught with. Where weights lie never comes from the file, so `onnx` and
-            `transformers` need it.
+            Override where the model's backbones are loaded from, or their device: names with
+            arguments or `Backbone`s. They must be those the model was taught with. Paths of weights
+            never come from the file, so `onnx` and `transformers` need this.
         whitening
-            The model's whitening, where it is not the shipped one.
+            The model's whitening, if it is not the shipped one.
 
         Notes
         -----
-        Nothing but the model file is opened, besides weights that you name: a backbone's own are
-        opened when it hears the first clip, and refused if they are not those of the model.
+        Only the model file is opened, and weights that you name. A backbone opens its own weights
+        at the first clip, and refuses them if they are not those of the model.
         """
         model = store.read(path)
         header = model.header
         if backbones is None:
             given = model_header.make_parts(path, "backbones", header)
-            # These are nobody else's: they may wait for their first clip to open their weights.
+            # Not shared, so they may open their weights at the first clip.
             for one, stored in zip(given, header["backbones"], strict=True):
                 one.claim_weights(stored.get("weights_sha256", ""))
         else:
@@ -456,12 +455,11 @@ class Spotter:
         parts = spotter._parts()
         if parts["whitening"] != (header.get("whitening") or []):
             raise ModelFileError(
-                f"{path} was taught with another whitening than the one at hand, as an earlier "
-                "tapword shipped it; teach anew, or give that whitening by "
-                "Spotter.load(path, whitening=[...])"
+                f"{path} was taught with another whitening, from an earlier tapword; teach it "
+                "again, or give that whitening with Spotter.load(path, whitening=[...])"
             )
         spotter._require_dim(path, header["dim"])
-        spotter.learner = store.taught(path, model)
+        spotter.learner = store.load_learner(path, model)
         spotter._revision = header.get("revision")
         return spotter
 
@@ -473,8 +471,8 @@ class Spotter:
         """Change a model file safely: lock, load, let the caller change, write.
 
         Two programs that teach one file this way lose nothing of each other. On an error the file
-        stays as it was. `backbones` are as for `load`; `parts` are what to make a new spotter of
-        where there is no file, and a file of other parts is refused.
+        stays as it was. `backbones` are as for `load`. Without a file, `parts` make a new spotter;
+        a file of other parts is refused.
         """
         path = Path(path)
         with store.locked(path):
@@ -514,14 +512,13 @@ class Spotter:
         self._generation, self._revision = header["generation"], header["revision"]
 
     def _require_dim(self, path: PathLike, taught: Any) -> None:
-        """Refuse parts whose vectors are not as long as those the learner was taught."""
+        """Refuse parts whose vectors differ in length from those that were taught."""
         if taught is None or any(pooling.needs_length for pooling in self.encoder.poolings):
             return
         dim = self.encoder.dim()
         if dim != taught:
             raise ModelFileError(
-                f"{path} was taught vectors of {taught} numbers, its parts give {dim}: it is "
-                "damaged"
+                f"{path} is damaged: taught with vectors of {taught} numbers, its parts have {dim}"
             )
 
     def _parts(self) -> dict[str, Any]:
@@ -551,14 +548,14 @@ def load(path: PathLike) -> Spotter:
 
 
 def _several(parts: Any) -> list[Any] | None:
-    """List what was given as one part, several or none."""
+    """Make a list of one part, several or none."""
     if parts is None:
         return None
     return [parts] if isinstance(parts, str | registry.Part) else list(parts)
 
 
 def _require_backbones(path: PathLike, header: dict[str, Any], given: list[Backbone]) -> None:
-    """Refuse backbones that a model was not taught with, before any is opened."""
+    """Refuse backbones that a model was not taught with, before opening any."""
     for stored, one in zip_longest(header["backbones"], given):
         if stored is None or one is None or not model_header.is_stored(stored, one):
             raise ModelFileError(

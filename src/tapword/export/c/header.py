@@ -30,7 +30,7 @@ from tapword.poolings.tap import CONSTANT
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.lengths import PHRASE, Length
-from tapword.spotter.model_header import MOST_LENGTH
+from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
@@ -258,7 +258,7 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "SCATTER": len(state["scatter"]) if "scatter" in state else 0,
         "SENSITIVITY": f"{spotter.vocabulary.sensitivity}f",
         "PHRASE": PHRASE,
-        "MOST_LENGTH": MOST_LENGTH,
+        "MOST_LENGTH": MAX_LOG_LENGTH,
         "STATE_MAGIC": quote(states.MAGIC),
         "STATE_VERSION": f"{states.VERSION}u",
         "FINGERPRINT_LOW": f"{fingerprint % 2**32:#x}u",

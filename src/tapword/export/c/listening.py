@@ -57,7 +57,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "CLOSE_SCORE": f"{CLOSE_SCORE}f",
         "WAITING": WAITING,
         "PHRASE_PRIOR": lengths.PRIOR,
-        "PHRASE_SPREAD": lengths.SPREAD,
+        "PHRASE_SPREAD": lengths.SIGMA,
         "PHRASE_REACH": lengths.N_SIGMAS,
         "PHRASE_LEAST_REACH": lengths.MIN_RATIO,
         "PHRASE_LONGEST_S": LONGEST_S,

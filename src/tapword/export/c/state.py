@@ -16,7 +16,7 @@ from tapword.learners.base import LARGEST, Learner, Row
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
 from tapword.spotter.lengths import Length
-from tapword.spotter.model_header import MOST_LENGTH
+from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.words import clean_word
@@ -179,8 +179,8 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
                 f"it has {row.word!r} twice: forget one of the two where they were taught"
             )
         counts[row] = count
-        most = count * MOST_LENGTH**2 / 4 + 0.01
-        if not (0 <= mean <= MOST_LENGTH and 0 <= squares <= most):
+        most = count * MAX_LOG_LENGTH**2 / 4 + 0.01
+        if not (0 <= mean <= MAX_LOG_LENGTH and 0 <= squares <= most):
             raise ModelFileError("it is damaged: samples of a length that none has")
         own = _share(own)
         if not row.negative and own != common:
