@@ -206,9 +206,7 @@ def test_a_whitening_is_computed_and_used(clips, run):
     code, _, error = run(*common, "--whitening", "priors/logmel.safetensors")
     assert code == 2 and "no whitening for logmel -> tap:R=2;" in error
     code, _, error = run(*common, "--align")
-    assert (
-        code == 2 and "no whitening for" in error and "`tapword whitening` makes one" in error
-    )
+    assert code == 2 and "no whitening for" in error and "`tapword whitening` makes one" in error
 
 
 def test_a_whitening_for_the_default_parts(clips, run):

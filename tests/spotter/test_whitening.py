@@ -295,9 +295,7 @@ def test_other_parts_have_no_whitening_and_say_so():
         {"backbone": "logmel", "learner": "slda:prior=shipped"},
         {"whitening": "shipped"},
     ):
-        with pytest.raises(
-            InputError, match=r"no whitening for .*`tapword whitening` makes one"
-        ):
+        with pytest.raises(InputError, match=r"no whitening for .*`tapword whitening` makes one"):
             Spotter(**{"pooling": "avg"} | parts)
     small = presets.preset("small")
     with pytest.raises(InputError, match="no whitening for tapword_ear"):

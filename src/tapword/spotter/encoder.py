@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapword import registry
-from tapword.audio import files
 from tapword.audio.align import MARGIN_S, align, cut, extent, fill
 from tapword.audio.augment import N_COPIES, augmented
 from tapword.audio.files import SAMPLE_RATE
@@ -144,19 +143,12 @@ class Encoder:
         """Each backbone with its pooling."""
         return list(zip(self.backbones, self.poolings, strict=True))
 
-    def prepare(self, clip: np.ndarray) -> np.ndarray:
-        """Bring a clip (n,) to the length that backbones expect."""
-        return prepare(clip, self.preparation.align)
-
-    def read(self, audio: Audio, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
-        """Read and prepare a clip; an error names its file."""
-        clip = files.load(audio, sample_rate)
+    def prepare(self, clip: np.ndarray, path: PathLike | None = None) -> np.ndarray:
+        """Bring a clip (n,) to the length that backbones expect; an error names its `path`."""
         try:
-            return self.prepare(clip)
+            return prepare(clip, self.preparation.align)
         except InputError as error:
-            if isinstance(audio, np.ndarray):
-                raise
-            raise InputError(f"{audio}: {error}") from error
+            raise error if path is None else InputError(f"{path}: {error}") from error
 
     def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> Encoded:
         """Encode prepared clips (n,) float32; `learning` augments them."""

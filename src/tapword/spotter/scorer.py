@@ -35,9 +35,8 @@ class Scorer:
     """
 
     def __init__(self, encoder: Encoder, learner: Learner, vocabulary: Vocabulary):
-        self.encoder = encoder
-        self.learner = learner
-        self.vocabulary = vocabulary
+        self.parts = encoder, learner, vocabulary
+        self.encoder, self.learner, self.vocabulary = self.parts
         self.cohort: Cohort | None = encoder.cohort if learner.supports_thresholds else None
         self._tails: tuple[np.ndarray, dict[str, Tail]] | None = None
 

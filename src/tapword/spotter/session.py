@@ -482,7 +482,7 @@ def read_files(
         for path, label in some:
             try:
                 clip = audio_files.read(path)
-                batch.append((path, label, clip, _prepared(encoder, clip, path)))
+                batch.append((path, label, clip, encoder.prepare(clip, path)))
             except InputError as error:
                 if skipped is None:
                     raise
@@ -492,13 +492,6 @@ def read_files(
         done += len(some)
         if progress is not None:
             progress(done)
-
-
-def _prepared(encoder: Encoder, clip: np.ndarray, path: PathLike) -> np.ndarray:
-    try:
-        return encoder.prepare(clip)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def joined(issues: Iterable[Issue]) -> list[Issue]:

@@ -144,14 +144,10 @@ class Spotter:
     @property
     def scorer(self) -> Scorer:
         """Scores, tails and phrases of what is taught now."""
-        now = self.encoder, self.learner, self.vocabulary
-        last = self._scorer
-        if last is None or any(
-            one is not other
-            for one, other in zip(now, (last.encoder, last.learner, last.vocabulary), strict=True)
-        ):
-            last = self._scorer = Scorer(*now)
-        return last
+        parts = self.encoder, self.learner, self.vocabulary
+        if self._scorer is None or self._scorer.parts != parts:
+            self._scorer = Scorer(*parts)
+        return self._scorer
 
     def copy(self, learner: Learner | None = None, vocabulary: Vocabulary | None = None) -> Self:
         """Copy the spotter, to teach it separately; both share the encoder.
@@ -206,12 +202,10 @@ class Spotter:
         """
         for one, word in zip(encoded, map(clean_word, words), strict=True):
             self.learner.unlearn_one(one.vectors[0], word, negative, scattered)
-            vocabulary = self.vocabulary
-            self.vocabulary = (
-                vocabulary.rejected(word, -1)
-                if negative
-                else vocabulary.unlearned(word, one.seconds)
-            )
+            if negative:
+                self.vocabulary = self.vocabulary.rejected(word, -1)
+            else:
+                self.vocabulary = self.vocabulary.unlearned(word, one.seconds)
         self._forgot = True
 
     def extract_word(self, word: str) -> Self:
@@ -274,7 +268,12 @@ class Spotter:
         self, audios: Sequence[Audio], sample_rate: int = SAMPLE_RATE, learning: bool = False
     ) -> Encoded:
         """Encode clips as vectors with their lengths; `learning` augments them."""
-        clips = [self.encoder.read(audio, sample_rate) for audio in audios]
+        clips = [
+            self.encoder.prepare(
+                files.load(audio, sample_rate), None if isinstance(audio, np.ndarray) else audio
+            )
+            for audio in audios
+        ]
         return self.encoder.encode(clips, learning)
 
     def predict(
