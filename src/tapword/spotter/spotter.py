@@ -282,7 +282,7 @@ class Spotter:
         """Copy that knows one word alone; `merge` gives it back where it was forgotten."""
         word = clean_word(word)
         made = copy.copy(self)
-        made.learner = self.learner.part(word)
+        made.learner = self.learner.extract_word(word)
         made.sensitivities = {word: self.sensitivity_of(word)}
         made.lengths = {word: self.length_of(word)}
         return made
