@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapword.audio.align import HOP, REACH, centring, cut, decibels, energies
+from tapword.audio.align import HALF_WINDOW, HOP, centring, cut, decibels, energies
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.spotter.lengths import CLIP_S
@@ -121,7 +121,7 @@ class Segmenter:
         self._farthest = max(map(abs, self._beside), default=0)
         self.flush_samples = WINDOW // 2 + (self._apart + 1) * HOP
         # Steps that are kept: what centring and a window beside a centre need, looked at late.
-        self._kept = HALF + REACH + self._apart + 2 * self._farthest + 2
+        self._kept = HALF + HALF_WINDOW + self._apart + 2 * self._farthest + 2
         self._first = 0
         self._pending = np.zeros(0, dtype=np.float32)
         self._begin()
@@ -162,7 +162,7 @@ class Segmenter:
         """Give the windows that are settled since the last call, in order."""
         # A point is settled once all of its window was heard.
         end = max(len(self._energy) - HALF + 1, self._settled)
-        centres, near = _centres(self._energy, REACH), _centres(self._energy, self._near)
+        centres, near = _centres(self._energy, HALF_WINDOW), _centres(self._energy, self._near)
         for point in range(self._settled, end):
             # Noted before anybody sees the window: what goes wrong there does not repeat itself.
             self._settled = point + 1

@@ -228,7 +228,7 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "NOT": quote(states.NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
-        "REACH": align.REACH,
+        "REACH": align.HALF_WINDOW,
         "MAX_STEPS": MAX_STEPS,
         "SMOOTH": align.SMOOTH,
         "PAUSE": align.PAUSE,
