@@ -47,22 +47,12 @@ class Icarl(Finetune):
 
     keeps_vectors = True
 
-    # Not a dataclass: its own arguments come before those of finetune.
-    def __init__(
-        self,
-        buffer: int = 1000,
-        replay: int = 1,
-        unit_length: bool = False,
-        lr: float = 0.1,
-        momentum: float = 0.9,
-        weight_decay: float = 1e-5,
-        vocabulary: tuple[str, ...] = (),
-        seed: int = 0,
-    ):
-        super().__init__(lr, momentum, weight_decay, vocabulary, seed)
-        self.buffer = buffer
-        self.replay = replay
-        self.unit_length = unit_length
+    buffer: int = 1000
+    replay: int = 1
+    unit_length: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_whole("buffer", 1, MAX_BUFFER)
         self._require_whole("replay", 1, MAX_REPLAY)
 
