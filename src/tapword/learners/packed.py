@@ -4,7 +4,6 @@ They are packed by columns, as in BLAS and LAPACK (`sspr`, `strttp`, `dtpttr`). 
 first use, because it takes longer than `import tapword`.
 """
 
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import numpy as np
@@ -66,17 +65,6 @@ def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
     from scipy.linalg import lapack
 
     return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T
-
-
-def one_thread(user_api: str | None = None) -> AbstractContextManager[object]:
-    """Limit BLAS, or the libraries of `user_api`, to one thread, from now on or in a context.
-
-    scipy has its own BLAS, which must be loaded before it can be limited.
-    """
-    import scipy.linalg  # noqa: F401
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1, user_api)
 
 
 class PackedBlocks(NamedTuple):

@@ -1,1 +1,1 @@
-"""Shared by several packages: files, downloads, issues, intervals, text."""
+"""Shared by several packages: files, downloads, issues, intervals, text, threads."""
