@@ -29,6 +29,7 @@ from tapword.learners.packed import one_thread
 from tapword.research import cache as features
 from tapword.research import cluster as engine
 from tapword.spotter import presets
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening
 
@@ -84,7 +85,7 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
         size_bytes = sum(array.nbytes for array in states[0][1].values())
         found[f"learn, D = {dim}"] = (TASK, learn)
         found[f"merge, D = {dim}, {size_bytes:,} bytes each"] = (2, merge)
-    shard = np.zeros((features.SHARD, DIMS[-1]), dtype=np.float32)
+    shard = Encoded.one_second(np.zeros((features.SHARD, DIMS[-1]), dtype=np.float32))
 
     def put() -> None:
         with tempfile.TemporaryDirectory() as place:
@@ -103,10 +104,10 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
         parcel: engine.Parcel,
         whitenings: Sequence[Whitening],
         clips: list[engine.LabelledClip],
+        keep_noise: bool,
         skip_bad: bool,
-        skip_noise: bool,
     ) -> tuple[engine.Outcome, engine.State]:
-        return engine.Outcome([word for _, word in clips], [], [], {}), ready
+        return engine.Outcome([word for _, word in clips], [], [], [], {}), ready
 
     engine.learn = answer
 
@@ -114,8 +115,7 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
         # New paths each time, as a walk gives them: a path that was written once is written faster.
         words = (f"word{index // 70}" for index in range(number))
         clips = ((Path(f"/data/clips/{word}/{id(word)}.opus"), word) for word in words)
-        with cluster.listen(Spotter("logmel", "avg", "ridge"), clips):
-            pass
+        cluster.learn(Spotter("logmel", "avg", "ridge"), clips)
 
     return {f"make paths, give them out, add up, D = {DIMS[-1]}": (number, listen)}
 

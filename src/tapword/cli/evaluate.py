@@ -25,10 +25,9 @@ from tapword.research import cache as vector_cache
 from tapword.research import evaluate as evaluation
 from tapword.research import report, runner
 from tapword.research.cache import Cache
-from tapword.research.cluster import open_engine
 from tapword.research.open_set import OpenSet
 from tapword.research.orders import ORDERS
-from tapword.research.own_voice import Voices
+from tapword.research.own_voice import OwnVoice
 from tapword.research.records import Records, as_json
 from tapword.spotter.presets import DEFAULT, UNWHITENED
 from tapword.spotter.whitening import Whitening
@@ -140,7 +139,7 @@ class Stream:
             options: dict[str, Any] = {"known": self.known, "draws": self.draws}
             options["shots"] = self.shots or OpenSet.shots
             if self.voice:
-                return {"protocol": Voices(voice=self.voice, **options)}
+                return {"protocol": OwnVoice(voice=self.voice, **options)}
             return {"protocol": OpenSet(**options)}
         return {
             "order": self.order,
@@ -188,7 +187,7 @@ def evaluate(
         elif data.data is None:
             raise InputError("give the data set's folder with --data, or --features FILE")
         else:
-            with open_engine(engine.engine, engine.address, work.jobs) as workers:
+            with engine.open(work.jobs) as workers:
                 records = evaluation.evaluate(
                     registry.build("datasets", data.dataset or "folder", root=str(data.data)),
                     **parts.arguments(),
