@@ -25,7 +25,6 @@ from rich.table import Table
 
 from tapword import registry
 from tapword.audio import files as audio
-from tapword.learners.packed import one_thread
 from tapword.research import cache as features
 from tapword.research import cluster as engine
 from tapword.spotter import presets
@@ -33,6 +32,7 @@ from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
+from tapword.support.threads import one_thread
 
 TASK, WORDS = 2048, 10
 SIZES, DIMS = ("small", "medium"), (672, 1248)

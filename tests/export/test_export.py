@@ -220,8 +220,17 @@ def test_the_graph_hears_as_the_ear(samples):
     "name",
     (
         *("avg", "avgmax", "max", "mix:alpha=0.3", "tap", "tap:R=1", "tap:R=2", "tsdp", "tstp"),
-        *("attentive:centers=0.2,widths=0.3", "attentive:centers=0.1+0.7,widths=0.2+0.4,second=8"),
-        *("middle", "middle:n=20", "middle:n=7", "middle:n=7,second=8", "middle:n=20,second=8"),
+        *(
+            "attentive:centers=0.2,widths=0.3",
+            "attentive:centers=0.1+0.7,widths=0.2+0.4,frame_rate=8",
+        ),
+        *(
+            "middle",
+            "middle:n=20",
+            "middle:n=7",
+            "middle:n=7,frame_rate=8",
+            "middle:n=20,frame_rate=8",
+        ),
     ),
 )
 @pytest.mark.parametrize("t", [1, 8, 13])
@@ -741,10 +750,13 @@ def test_the_device_rejects_as_the_model(tmp_path):
 @pytest.mark.parametrize(
     "pooling",
     [
-        *("avg", "max", "middle:n=7", "middle:n=301", "middle:n=7,second=90"),
+        *("avg", "max", "middle:n=7", "middle:n=301", "middle:n=7,frame_rate=90"),
         *("tap:R=5", "tsdp", "tstp"),
-        *("attentive:centers=0.1+0.7,widths=0.2+0.4", "attentive:centers=0.6,widths=0.2,second=90"),
-        "attentive:centers=0.6,widths=0.2,second=98",
+        *(
+            "attentive:centers=0.1+0.7,widths=0.2+0.4",
+            "attentive:centers=0.6,widths=0.2,frame_rate=90",
+        ),
+        "attentive:centers=0.6,widths=0.2,frame_rate=98",
     ],
 )
 def test_the_header_pools_as_the_pooling_does(tmp_path, pooling):

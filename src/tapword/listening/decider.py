@@ -112,7 +112,7 @@ class Decider:
     def _repeats(self, candidate: Candidate, word: str) -> bool:
         """Whether a candidate is the last event's utterance in another window.
 
-        Two utterances need at least as much sound as lies between their centres.
+        Two utterances need at least as much sound as there is between their centres.
         """
         last = self._last
         if last is None or candidate.start_s >= last.end_s or candidate.end_s <= last.start_s:

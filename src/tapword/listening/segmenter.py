@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapword.audio.align import HOP, REACH, centring, cut, decibels, energies
+from tapword.audio.align import HALF_WINDOW, HOP, centring, cut, decibels, energies
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.spotter.lengths import CLIP_S
@@ -121,7 +121,7 @@ class Segmenter:
         self._farthest = max(map(abs, self._offsets), default=0)
         self.flush_samples = WINDOW // 2 + (self._apart + 1) * HOP
         # Steps that are kept, for centring and for windows at offsets, which come late.
-        self._kept = HALF + REACH + self._apart + 2 * self._farthest + 2
+        self._kept = HALF + HALF_WINDOW + self._apart + 2 * self._farthest + 2
         self._first = 0
         self._pending = np.zeros(0, dtype=np.float32)
         self._begin()
@@ -162,7 +162,7 @@ class Segmenter:
         """Return the windows that are complete since the last call, in order."""
         # A point is settled once all of its window is there.
         end = max(len(self._energy) - HALF + 1, self._settled)
-        centres, near = _centres(self._energy, REACH), _centres(self._energy, self._near)
+        centres, near = _centres(self._energy, HALF_WINDOW), _centres(self._energy, self._near)
         for point in range(self._settled, end):
             # Before the caller gets the window: an error there does not repeat.
             self._settled = point + 1

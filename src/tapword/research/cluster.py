@@ -26,7 +26,6 @@ from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, MissingExtra, TapwordError
 from tapword.learners.base import Learner
-from tapword.learners.packed import one_thread
 from tapword.poolings.base import Pooling
 from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, EncodedShard, Stored, encode_shard
@@ -38,6 +37,7 @@ from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue
+from tapword.support.threads import one_thread
 from tapword.version import __version__
 
 ENGINES = ("local", "ray")

@@ -17,11 +17,11 @@ import numpy as np
 from tapword import registry
 from tapword.errors import InputError
 from tapword.learners.base import Learner
-from tapword.learners.packed import one_thread
 from tapword.research import metrics, orders, sklearn_adapter
 from tapword.research.records import Config, Ordering, Result, as_json
 from tapword.research.sklearn_adapter import SklearnLearner
 from tapword.spotter.cohort import normalize
+from tapword.support.threads import one_thread
 
 # Called with (step, done, total).
 Progress = Callable[[str, int, int], None]

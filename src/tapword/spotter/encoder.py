@@ -289,17 +289,17 @@ def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:
 def block_poolings(pooling: Pooling, backbone: Backbone, align: bool = False) -> list[Pooling]:
     """Pooling of each block, for clips that are `align`ed or not.
 
-    Those that hang on the number of frames are told that of a 1 s clip.
+    Those that depend on the number of frames get that of a 1 s clip.
     """
-    poolings = list(pooling.each(len(backbone.dims)))
-    asked = align and any(part.stretched(1) is not part for part in poolings)
+    poolings = list(pooling.per_block(len(backbone.dims)))
+    asked = align and any(part.with_frame_rate(1) is not part for part in poolings)
     if not asked and not any(part.needs_length for part in poolings):
         return poolings
     second = backbone.frames(np.zeros(backbone.sample_rate, dtype=np.float32))
-    poolings = [part.fixed(len(block)) for part, block in zip(poolings, second, strict=True)]
+    poolings = [part.with_length(len(block)) for part, block in zip(poolings, second, strict=True)]
     if not align:
         return poolings
-    return [part.stretched(len(block)) for part, block in zip(poolings, second, strict=True)]
+    return [part.with_frame_rate(len(block)) for part, block in zip(poolings, second, strict=True)]
 
 
 def group_lengths(backbone: Backbone, pooling: Pooling) -> list[int]:

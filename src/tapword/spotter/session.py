@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 
 from tapword.audio import files as audio_files
-from tapword.audio.align import besides
+from tapword.audio.align import other_sound
 from tapword.audio.endpoint import Take
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
@@ -121,7 +121,7 @@ def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
     """Say what else a clip contains that is taught as one word or phrase."""
     if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
         return
-    other_s, pause_s = besides(clip.audio)
+    other_s, pause_s = other_sound(clip.audio)
     if other_s >= OTHER_S:
         yield Issue("more_than_one_word", "note")
     if pause_s >= PAUSE_S:

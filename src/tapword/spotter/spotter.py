@@ -211,7 +211,7 @@ class Spotter:
     def extract_word(self, word: str) -> Self:
         """Copy that knows this word alone; `merge` restores it after `forget`."""
         word = clean_word(word)
-        return self.copy(self.learner.part(word), self.vocabulary.only(word))
+        return self.copy(self.learner.extract_word(word), self.vocabulary.only(word))
 
     def reject(self, audio: Audio, sample_rate: int = SAMPLE_RATE) -> str | None:
         """Learn that a sound is none of the words; return the word it matched, or the nearest.

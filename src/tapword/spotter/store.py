@@ -276,7 +276,7 @@ def _check_arrays(path: Path, header: dict[str, Any], held: int) -> None:
     least = most = 0
     if header["dim"] is not None:
         rows = len(header["words"]) + len(header["negatives"])
-        least = learner.least_bytes(header["dim"], rows)
+        least = learner.min_bytes(header["dim"], rows)
         most = learner.bytes_for(header["dim"], rows)
     if held > 2 * most + 1_000_000 or held < least // 2:
         wanted = f"at most {most}" if held > most else f"at least {least}"

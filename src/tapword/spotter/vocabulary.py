@@ -81,7 +81,7 @@ class Vocabulary:
 
     @property
     def negatives(self) -> dict[str, int]:
-        """Word -> sounds taught as not this word, where there are any."""
+        """Word -> sounds taught as not this word, if there are any."""
         return {word: one.negatives for word, one in self.words.items() if one.negatives}
 
     @property

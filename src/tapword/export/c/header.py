@@ -53,9 +53,9 @@ LONGEST = frames.MAX + 2 * frames.MARGIN
 # where longer clips are pooled in another way, 0 where they are not.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
-    "attentive": lambda pooling: (LOOK, len(pooling.centers), pooling.second or 0),
+    "attentive": lambda pooling: (LOOK, len(pooling.centers), pooling.frame_rate or 0),
     "max": lambda pooling: (LARGEST, 1, 0),
-    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.second or 0),
+    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.frame_rate or 0),
     "tap": lambda pooling: (MOMENT, pooling.R, 0),
     "tsdp": lambda pooling: (DEVIATION, 2, 0),
     "tstp": lambda pooling: (MOMENT, 2, 0),
@@ -230,7 +230,7 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "NOT": quote(states.NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
-        "REACH": align.REACH,
+        "REACH": align.HALF_WINDOW,
         "MAX_STEPS": MAX_STEPS,
         "SMOOTH": align.SMOOTH,
         "PAUSE": align.PAUSE,

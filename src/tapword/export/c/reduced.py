@@ -7,7 +7,7 @@ import numpy as np
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
 from tapword.learners.base import Learner
-from tapword.learners.packed import Blocks
+from tapword.learners.packed import PackedBlocks
 from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import CovarianceLearner
 from tapword.spotter.spotter import Spotter
@@ -38,7 +38,7 @@ def reduced(learner: Learner, form: str) -> Learner:
         raise InputError(f"learner {learner.spec} keeps a sketch, which cannot be reduced")
     arguments = learner.arguments() | {"covariance": form, "max_kb": None}
     made: CovarianceLearner = type(learner)(**arguments)
-    kept, wanted = statistics.blocks, Blocks(learner.dim, made.block_size(form, learner.dim))
+    kept, wanted = statistics.blocks, PackedBlocks(learner.dim, made.block_size(form, learner.dim))
     if kept.size % wanted.size and kept.size < kept.dim:
         raise InputError(
             f"blocks of {kept.size} numbers cannot be cut into blocks of {wanted.size}"

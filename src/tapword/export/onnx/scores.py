@@ -72,10 +72,10 @@ def _attentive(graph: Graph, frames: str, pooling: Any) -> list[str]:
 
     count, k = graph.cast(graph.length(frames), np.float64), len(pooling.centers)
     word = count
-    if pooling.second is not None:
-        word = graph.add("Min", count, doubles([attentive.WORD * pooling.second]))
-        rest = graph.add("Sub", count, doubles([2 * MARGIN_S * pooling.second]))
-        longer = graph.add("Greater", count, doubles([pooling.second]))
+    if pooling.frame_rate is not None:
+        word = graph.add("Min", count, doubles([attentive.WORD * pooling.frame_rate]))
+        rest = graph.add("Sub", count, doubles([2 * MARGIN_S * pooling.frame_rate]))
+        longer = graph.add("Greater", count, doubles([pooling.frame_rate]))
         word = graph.add("Where", longer, rest, word)
     half = doubles([0.5])
     first = graph.add("Mul", graph.add("Sub", count, word), half)
@@ -102,7 +102,7 @@ def _attentive(graph: Graph, frames: str, pooling: Any) -> list[str]:
     position = graph.add("Sub", graph.add("Add", at, half), first)
     position = graph.reshape(graph.add("Div", position, word), -1, 1)
     centers, widths = doubles(pooling.centers), doubles(pooling.widths)
-    if pooling.second is not None:
+    if pooling.frame_rate is not None:
         evenly = map(doubles, attentive.evenly(k))
         centers, widths = (
             graph.add("Where", longer, even, own)
@@ -132,7 +132,9 @@ POOLINGS: dict[str, Callable[[Graph, str, Any], list[str]]] = {
     "avgmax": lambda graph, frames, _: [*_moments(graph, frames, 1), _largest(graph, frames)],
     "attentive": _attentive,
     "max": lambda graph, frames, _: [_largest(graph, frames)],
-    "middle": lambda graph, frames, pooling: [_middle(graph, frames, pooling.n, pooling.second)],
+    "middle": lambda graph, frames, pooling: [
+        _middle(graph, frames, pooling.n, pooling.frame_rate)
+    ],
     "mix": lambda graph, frames, pooling: [_mix(graph, frames, pooling.alpha)],
     "tap": lambda graph, frames, pooling: _moments(graph, frames, pooling.R),
     "tsdp": lambda graph, frames, _: _moments(graph, frames, 2)[1:],
