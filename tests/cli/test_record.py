@@ -54,14 +54,14 @@ def test_learn_by_microphone(fake, here, run):
 def test_a_bad_take_is_said_again(fake, here, run):
     fake(np.concatenate([spoken("lamp", 1, gain=0.02), spoken("lamp", 2)]))
     code, output, _ = run("learn", "home.tap", "lamp", "--mic", "--takes", 2, *NEW)
-    assert code == 0 and "take 1 of 2 not used, too quiet: speak up" in output
+    assert code == 0 and "take 1 of 2 not used: too quiet: speak up" in output
     assert tapword.load("home.tap").words == {"lamp": 2}
 
 
 def test_a_take_with_a_gap_is_said_again(fake, here, run):
     fake(spoken("lamp", 3), lose=(30,))
     code, output, _ = run("learn", "home.tap", "lamp", "--mic", "--takes", 2, *NEW)
-    assert code == 0 and "take 1 of 2 not used, some sound was lost" in output
+    assert code == 0 and "take 1 of 2 not used: some sound was lost" in output
 
 
 def test_nobody_speaks(fake, here, run):

@@ -1,4 +1,4 @@
-"""Sound from a microphone as 16 kHz chunks: the only room that knows sound devices."""
+"""Record from a microphone as 16 kHz chunks: the only module that uses sound devices."""
 
 import contextlib
 import importlib
@@ -12,9 +12,10 @@ import soxr
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError, MissingExtra
 
-# Sound that may wait for a busy reader, and silence after which a device counts as unplugged.
+# How much sound may wait for a busy reader; and without sound for how long a device counts as
+# unplugged.
 QUEUE_S, SILENT_S = 10.0, 5.0
-# Sound in a chunk: what a word spotter is told at a time, as a rule.
+# Length of a chunk.
 CHUNK_S = 0.08
 
 
@@ -62,12 +63,12 @@ def open_stream(
     device
         Number, name or part of the name of a device that `devices` lists; None for the default.
     rate
-        Of the samples to give; a device that does not know it is resampled.
+        Sample rate of the chunks; the sound of a device with another rate is resampled.
     chunk_s
-        About how much sound a chunk holds.
+        Approximate length of a chunk.
     queue_s, silent_s
-        How much may wait for a busy reader, who is told by `Chunk.gap` of what is lost beyond it;
-        and how long a device may send nothing before it counts as unplugged.
+        How much sound may wait for a busy reader: more is lost, and `Chunk.gap` says so. How long
+        a device may send nothing before it counts as unplugged.
     """
     sounddevice = _sounddevice()
     chosen = _choose(device)
@@ -75,7 +76,7 @@ def open_stream(
     waiting: queue.Queue[Chunk] = queue.Queue(max(1, round(queue_s / chunk_s)))
     lost = False
 
-    def hear(samples: np.ndarray, frames: int, time: Any, status: Any) -> None:
+    def receive(samples: np.ndarray, frames: int, time: Any, status: Any) -> None:
         nonlocal lost
         lost = lost or bool(status.input_overflow)
         try:
@@ -92,7 +93,7 @@ def open_stream(
             device=chosen.number,
             channels=channels,
             dtype="float32",
-            callback=hear,
+            callback=receive,
         )
         stream.start()
     except sounddevice.PortAudioError as error:
@@ -129,8 +130,8 @@ def _choose(name: str | None) -> Device:
     known = devices()
     if not known:
         raise InputError(
-            "no microphone was found; plug one in, and allow this program to use it in the "
-            "system's settings"
+            "no microphone found; plug one in, and allow this program to use it in the system's "
+            "settings"
         )
     if name is None:
         return next((device for device in known if device.default), known[0])
@@ -145,7 +146,7 @@ def _choose(name: str | None) -> Device:
 
 
 def _settings(sounddevice: Any, device: Device, rate: int) -> tuple[int, int]:
-    """Rate and channels the device takes: mono at `rate` where it can, else what it has."""
+    """Choose a rate and channels that the device supports: mono at `rate` if it can."""
     refusal: Exception | None = None
     for channels in (1, device.channels):
         for own_rate in (rate, device.rate):
@@ -176,5 +177,5 @@ def _sounddevice() -> Any:
             "packages (libportaudio2 on Debian, Ubuntu and Raspberry Pi OS)"
         ) from error
     except Exception as error:
-        # PortAudio starts up on import, and says so by an error of the module that failed.
-        raise InputError(f"the sound system does not start: {error}") from error
+        # PortAudio starts on import, and fails with its own errors.
+        raise InputError(f"the sound system cannot be started: {error}") from error

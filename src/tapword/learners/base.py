@@ -444,7 +444,7 @@ class Learner(Part, ABC):
         """Refuse a word that is not taught."""
         if Row(word) not in self._numbers:
             known = ", ".join(self.words) or "none"
-            raise InputError(f"no word {word!r} is taught; known: {known}")
+            raise InputError(f"{word!r} is not in this model. It knows: {known}")
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:
         """Vector length that a state was made for."""
