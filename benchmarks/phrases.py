@@ -24,7 +24,7 @@ from tapword.audio import files
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.research.stream_eval import TOLERANCE_S, find_positives
-from tapword.research.stream_mix import Source, StreamMix
+from tapword.research.stream_mix import SampleReader, StreamMix
 from tapword.spotter.encoder import Encoded
 
 TAUGHT, PEOPLE, ASKED = 8, 5, 40
@@ -124,7 +124,7 @@ def heard(
     hit: dict[int, float] = {}
     alarms: list[str] = []
     wrong = 0
-    for event, told_s in found:
+    for event, reported_s in found:
         middle_s = (event.start_s + event.end_s) / 2
         near = [
             index
@@ -133,7 +133,7 @@ def heard(
         ]
         right = [index for index in near if mix.placed[index].word == event.word]
         if right:
-            hit.setdefault(right[0], told_s - mix.placed[right[0]].speech_end_s)
+            hit.setdefault(right[0], reported_s - mix.placed[right[0]].speech_end_s)
         if not near:
             alarms.append(event.word)
         wrong += bool(near) and not right
@@ -155,10 +155,10 @@ def heard(
 
 def listen(detector: Detector, mix: StreamMix) -> tuple[list[tuple[Event, float]], float]:
     """Events and when they came, and seconds of CPU."""
-    source, found = Source(iter(mix)), []
+    source, found = SampleReader(iter(mix)), []
     start = time.process_time()
-    while len(chunk := source.take(CHUNK)):
-        found += [(event, source.taken / SAMPLE_RATE) for event in detector(chunk)]
+    while len(chunk := source.read(CHUNK)):
+        found += [(event, source.n_read / SAMPLE_RATE) for event in detector(chunk)]
     return found, time.process_time() - start
 
 

@@ -57,7 +57,8 @@ def main() -> None:
         table.add_column(column, justify="right")
     for pooling, *parts in zip(poolings, *stored, strict=True):
         train, test = (part.load() for part in parts)
-        split = Split(train.vectors, train.words, test.vectors, test.words)
+        vectors = train.encoded.vectors, test.encoded.vectors
+        split = Split(vectors[0], train.words, vectors[1], test.words)
         rounds = [split, changed(split, 1), changed(split, 2)]
         stream = Stream(orderings=5, matrix=False)
         for name, *results in zip(

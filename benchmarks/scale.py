@@ -29,6 +29,7 @@ from tapword.learners.packed import one_thread
 from tapword.research import cache as features
 from tapword.research import cluster as engine
 from tapword.spotter import presets
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening
 
@@ -84,7 +85,7 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
         size_bytes = sum(array.nbytes for array in states[0][1].values())
         found[f"learn, D = {dim}"] = (TASK, learn)
         found[f"merge, D = {dim}, {size_bytes:,} bytes each"] = (2, merge)
-    shard = np.zeros((features.SHARD, DIMS[-1]), dtype=np.float32)
+    shard = Encoded.one_second(np.zeros((features.SHARD, DIMS[-1]), dtype=np.float32))
 
     def put() -> None:
         with tempfile.TemporaryDirectory() as place:

@@ -50,7 +50,7 @@ from tapword.listening.decider import REFRACTORY_S, Candidate, replay
 from tapword.listening.detector import PIECE_SAMPLES, Detector
 from tapword.research.datasets.base import word_folders
 from tapword.research.stream_eval import TOLERANCE_S
-from tapword.research.stream_mix import Placed
+from tapword.research.stream_mix import PlacedClip
 from tapword.spotter.encoder import Encoded, Encoder
 from tapword.spotter.spotter import Spotter
 
@@ -90,7 +90,7 @@ class Mixed(NamedTuple):
     """A stream (n,) float32, and the recordings of the phrase in it; `file` is their number."""
 
     sound: np.ndarray
-    placed: list[Placed]
+    placed: list[PlacedClip]
 
 
 def loudest(sound: np.ndarray) -> float:
@@ -124,7 +124,7 @@ def mix(
     for number in rng.permutation(len(clips)):
         clip = to_peak(clips[number])
         end_s = at + len(clip) / SAMPLE_RATE
-        placed.append(Placed(phrase, str(number), at, end_s, end_s))
+        placed.append(PlacedClip(phrase, str(number), at, end_s, end_s))
         parts += [clip, stretch()]
         at = end_s + len(parts[-1]) / SAMPLE_RATE
     if snr_db is None:
@@ -216,7 +216,7 @@ class Drawn:
     tail_noisy: float | None
 
 
-def within(clip: Placed, middles: np.ndarray) -> np.ndarray:
+def within(clip: PlacedClip, middles: np.ndarray) -> np.ndarray:
     return (clip.start_s - TOLERANCE_S <= middles) & (middles <= clip.end_s + TOLERANCE_S)
 
 

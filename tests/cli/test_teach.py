@@ -195,11 +195,11 @@ def test_list(run):
     assert "slda" in run("list", "learners")[1]
 
 
-@pytest.mark.parametrize("room", registry.ROOMS)
-def test_list_cuts_no_argument(run, room):
-    _, text, _ = run("list", room)
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_list_cuts_no_argument(run, kind):
+    _, text, _ = run("list", kind)
     assert "…" not in text
-    for name, cls in registry.classes(room).items():
+    for name, cls in registry.classes(kind).items():
         assert f"│ {name} " in text
         for key, parameter in cls.parameters().items():
             assert f"{key}={registry.as_typed(parameter.default)}" in text

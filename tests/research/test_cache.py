@@ -71,9 +71,29 @@ def test_caches_of_before_still_load(parts):
         found = cache_key(Fixed(), split, backbone, poolings[1], preparation)
         # Aligned clips were of one second each; now they are as long as what is said.
         assert (found == key) is not preparation.align
-    vectors, kept = Cache(GOLDEN / "cache").get(keys["test 00"], 0)
-    np.testing.assert_array_equal(vectors, np.arange(6, dtype=np.float32).reshape(2, 3))
-    assert vectors.dtype == np.float32 and kept.tolist() == [0, 2]
+    encoded, kept = Cache(GOLDEN / "cache").get(keys["test 00"], 0)
+    np.testing.assert_array_equal(encoded.vectors, np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert encoded.vectors.dtype == np.float32 and kept.tolist() == [0, 2]
+    assert encoded.seconds.tolist() == [1, 1]
+
+
+def test_seconds_of_aligned_clips_are_kept(tmp_path, parts):
+    rng = np.random.default_rng(0)
+    for word, seconds in (("short", 0.5), ("long", 1.8)):
+        for split in ("train", "test"):
+            path = tmp_path / split / word / "0.wav"
+            path.parent.mkdir(parents=True)
+            soundfile.write(path, 0.3 * rng.standard_normal(round(seconds * 16000)), 16000)
+    backbone, poolings = parts
+    dataset = registry.build("datasets", "folder", root=str(tmp_path))
+    preparation, cache = Preparation(align=True), Cache(tmp_path / "cache")
+    for _ in range(2):
+        [found] = extract(dataset, "test", backbone, poolings[1:2], cache, preparation=preparation)
+        spotter = Spotter(backbone, poolings[1], "ncm", align=True)
+        wanted = spotter.encode([clip.path for clip in dataset.clips("test")])
+        np.testing.assert_allclose(found.encoded.vectors, wanted.vectors, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(found.encoded.seconds, wanted.seconds)
+    assert found.words == ["long", "short"] and found.encoded.seconds[0] > 1.7
 
 
 def test_a_revised_pooling_is_computed_anew(monkeypatch):
@@ -94,10 +114,10 @@ def test_vectors_words_and_broken_clips(dataset, cache, parts):
     test = extract(dataset, "test", backbone, poolings, cache, jobs=2)
     assert len(train[0].words) + len(test[0].words) == 23
     assert train[0].skipped + test[0].skipped == 1
-    assert [part.vectors.shape[1] for part in train] == [32, 64, 98 * 32]
+    assert [part.encoded.vectors.shape[1] for part in train] == [32, 64, 98 * 32]
     good = [clip for clip in dataset.clips("train") if "broken" not in clip.path.read_text("latin")]
     assert train[1].words == [clip.word for clip in good]
-    for vector, clip in zip(train[1].vectors, good, strict=True):
+    for vector, clip in zip(train[1].encoded.vectors, good, strict=True):
         sound = fill(dataset.read(clip), 1.0)
         np.testing.assert_allclose(vector, poolings[1].pool(backbone.frames(sound)[0]), rtol=1e-4)
 
@@ -109,10 +129,12 @@ def test_aligned_clips_have_vectors_of_their_own(dataset, cache, parts):
         dataset, "train", backbone, poolings[1:2], cache, preparation=Preparation(align=True)
     )[0]
     again = extract(dataset, "train", backbone, poolings[1:2], cache)[0]
-    np.testing.assert_array_equal(again.vectors, plain.vectors)
-    assert aligned.words == plain.words and not np.allclose(aligned.vectors, plain.vectors)
+    np.testing.assert_array_equal(again.encoded.vectors, plain.encoded.vectors)
+    assert aligned.words == plain.words and not np.allclose(
+        aligned.encoded.vectors, plain.encoded.vectors
+    )
     good = [clip for clip in dataset.clips("train") if "broken" not in clip.path.read_text("latin")]
-    for vector, clip in zip(aligned.vectors, good, strict=True):
+    for vector, clip in zip(aligned.encoded.vectors, good, strict=True):
         sound = align(dataset.read(clip), 1.0)
         np.testing.assert_allclose(vector, poolings[1].pool(backbone.frames(sound)[0]), rtol=1e-4)
 
@@ -126,14 +148,14 @@ def test_clips_to_learn_from_are_augmented_and_others_are_not(dataset, cache, pa
             )[0]
             for on in (False, True)
         )
-        assert np.allclose(plain.vectors, augmented.vectors) == (split == "test")
+        assert np.allclose(plain.encoded.vectors, augmented.encoded.vectors) == (split == "test")
     good = [clip for clip in dataset.clips("train") if "broken" not in clip.path.read_text("latin")]
     augmented = extract(
         dataset, "train", backbone, poolings[1:2], cache, preparation=Preparation(augment=True)
     )
     spotter = Spotter(backbone, poolings[1], "ncm", augment=True)
     wanted = spotter.encode([clip.path for clip in good], learning=True)
-    np.testing.assert_allclose(augmented[0].vectors, wanted.vectors, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(augmented[0].encoded.vectors, wanted.vectors, rtol=1e-4, atol=1e-5)
 
 
 def test_strict_raises_on_a_broken_clip(dataset, cache, parts):
@@ -153,7 +175,7 @@ def test_the_backbone_runs_once_for_all_poolings_and_never_again(
     assert len(seen) == n
     again = extract(dataset, "train", backbone, poolings[:2], cache)
     assert len(seen) == n
-    np.testing.assert_array_equal(first[1].vectors, again[1].vectors)
+    np.testing.assert_array_equal(first[1].encoded.vectors, again[1].encoded.vectors)
     extract(dataset, "train", registry.build("backbones", "logmel:pad_s=0.1"), poolings[:1], cache)
     assert len(seen) == 2 * n, "another backbone has vectors of its own"
     path = dataset.clips("train")[3].path
@@ -199,7 +221,7 @@ def test_damaged_vectors_are_made_anew(dataset, cache, parts, damage):
     shard = next(cache.folder.glob("*/*.npz"))
     shard.write_bytes(shard.read_bytes()[:300] if damage is None else damage)
     again = extract(dataset, "train", backbone, poolings[:1], cache)
-    np.testing.assert_array_equal(again[0].vectors, whole[0].vectors)
+    np.testing.assert_array_equal(again[0].encoded.vectors, whole[0].encoded.vectors)
 
 
 def test_strict_looks_again_at_what_was_skipped(dataset, cache, parts):
@@ -247,4 +269,4 @@ def test_two_runs_at_once_share_a_cache(dataset, cache, parts):
         thread.join()
     assert len(results) == 3
     for result in results[1:]:
-        np.testing.assert_array_equal(result[1].vectors, results[0][1].vectors)
+        np.testing.assert_array_equal(result[1].encoded.vectors, results[0][1].encoded.vectors)

@@ -81,7 +81,7 @@ def test_the_registry_builds_them_by_name():
 
 @pytest.mark.parametrize("name", ["folder", "mswc", "speech_commands"])
 def test_a_root_that_cannot_be_used(tmp_path, name):
-    with pytest.raises(InputError, match=f"{name}: root is empty; .*{name}:root=FOLDER"):
+    with pytest.raises(InputError, match=f"{name}: give its folder, .*{name}:root=FOLDER"):
         registry.build("datasets", name).clips("train")
     with pytest.raises(InputError, match="absent does not exist"):
         _ = registry.build("datasets", name, root=tmp_path / "absent").words
@@ -154,7 +154,7 @@ def test_files_in_the_lists_but_not_on_disk(tmp_path):
     os.remove(tmp_path / "up" / "00000001_nohash_0.wav")
     dataset = SpeechCommands(tmp_path)
     assert dataset.missing == ["up/00000001_nohash_0.wav"]
-    assert dataset.notes == ["1 file named in the lists but not on disk: up/00000001_nohash_0.wav"]
+    assert dataset.notes == ["1 file of the lists missing on disk: up/00000001_nohash_0.wav"]
     assert counts(dataset, "test") == {"go": 1}
     with pytest.raises(InputError, match=r"lacks 1 of the 4 files .* up/00000001_nohash_0.wav"):
         SpeechCommands(tmp_path, strict=True).clips("train")
@@ -174,7 +174,7 @@ def test_lists_with_odd_lines(tmp_path):
 @pytest.mark.parametrize("name", ["validation_list.txt", "testing_list.txt"])
 def test_without_a_list_it_is_not_speech_commands(tmp_path, name):
     os.remove(commands(tmp_path) / name)
-    with pytest.raises(InputError, match=f"not laid out as Speech Commands: there is no {name}"):
+    with pytest.raises(InputError, match=f"not a folder of Speech Commands: there is no {name}"):
         _ = SpeechCommands(tmp_path).words
 
 
@@ -186,7 +186,7 @@ def test_the_version_is_checked(tmp_path):
     assert SpeechCommands(few, version="v0.01").words == SpeechCommands(few, "v0.02").words
     new = commands(tmp_path / "new", words=["go", "visual"])
     assert SpeechCommands(new, version="v0.02").words == ["go", "visual"]
-    with pytest.raises(InputError, match=r"has the word 'visual', which v0.01 has not"):
+    with pytest.raises(InputError, match=r"has the word 'visual', which is not in v0.01"):
         SpeechCommands(new, version="v0.01").clips("train")
     old = commands(tmp_path / "old", words=WORDS["v0.01"])
     with pytest.raises(InputError, match=r"exactly the 30 words of v0.01"):
@@ -199,7 +199,7 @@ def test_words_only_tested_are_left_out_and_told(tmp_path):
         os.remove(tmp_path / "up" / f"{i:08x}_nohash_0.wav")
     dataset = SpeechCommands(tmp_path)
     assert dataset.words == ["go"] and counts(dataset, "test") == {"go": 1}
-    assert dataset.notes == ["2 clips of up left out: no training clips of such words"]
+    assert dataset.notes == ["left out 2 clips of up: no training clips of these words"]
 
 
 def test_no_test_clips_is_an_error_and_no_validation_clips_is_not(tmp_path):
@@ -247,7 +247,7 @@ def test_the_draw_is_the_same_everywhere_and_for_ever(tmp_path):
     assert drawn == ["0", "2", "5", "7"]
 
 
-def test_the_commonest_words(tmp_path):
+def test_the_most_common_words(tmp_path):
     rows = [row("TRAIN", "rare", 0)]
     rows += [row("TRAIN", word, i) for word in ("b", "a", "null") for i in range(2)]
     rows += [row("TEST", word, 9) for word in ("rare", "b", "a", "null")]
@@ -260,7 +260,7 @@ def test_the_commonest_words(tmp_path):
     assert counts(dataset) == {"a": 2, "b": 2, "null": 2}
     assert counts(dataset, "test") == {"a": 1, "b": 1, "null": 1}
     assert counts(Mswc(tmp_path, n_words=1, valid_only=False)) == {"rare": 11}
-    assert Mswc(tmp_path).notes == ["10 rows not marked valid left out (valid_only)"]
+    assert Mswc(tmp_path).notes == ["left out 10 rows not marked as valid (valid_only)"]
     with pytest.raises(InputError, match=r"n_words=5, but .* has 4 words with training clips"):
         _ = Mswc(tmp_path, n_words=5).words
     with pytest.raises(InputError, match="clips must be at least 0, got -1"):
@@ -318,12 +318,12 @@ def test_languages(tmp_path):
     for language in ("de", "fr"):
         corpus(tmp_path, [row("TRAIN", "go", 0)], language)
     assert Mswc(tmp_path, language="fr").clips("train")[0].path.parts[-4] == "fr"
-    with pytest.raises(InputError, match="several languages, give one: de, fr"):
+    with pytest.raises(InputError, match="several languages; give one of de, fr"):
         _ = Mswc(tmp_path).words
-    with pytest.raises(InputError, match=r"no language 'rw' in .*; there: de, fr"):
+    with pytest.raises(InputError, match=r"no language 'rw' in .*; found: de, fr"):
         _ = Mswc(tmp_path, language="rw").words
     with pytest.raises(
-        InputError, match=r"not laid out as MSWC: there is no <language>_splits.csv"
+        InputError, match=r"not a folder of MSWC: there is no <language>_splits.csv"
     ):
         _ = Mswc(tmp_path / "de" / "clips").words
     shutil.rmtree(tmp_path / "de" / "clips")
@@ -336,11 +336,11 @@ def test_languages(tmp_path):
     [
         (b"", "must have the columns SET, LINK, WORD, VALID, SPEAKER; its first line is ''"),
         (b"LINK,WORD\na,b\n", "its first line is 'LINK,WORD'"),
-        (b"SET,LINK,WORD,VALID,SPEAKER\nDEV,a/b.opus,a\n", "line 2: wanted 5 fields"),
+        (b"SET,LINK,WORD,VALID,SPEAKER\nDEV,a/b.opus,a\n", "line 2: needs 5 fields"),
         (b"SET,LINK,WORD,VALID,SPEAKER\nEVAL,a/b.opus,a,True,s\n", "one of TRAIN, DEV, TEST; got"),
         (b"SET,LINK,WORD,VALID,SPEAKER\nDEV,\xff,a,True,s\n", "cannot be read: 'utf-8'"),
         (b"SET,LINK,WORD,VALID,SPEAKER\n", "no training clips"),
-        (b"SET,LINK,WORD,VALID,SPEAKER\nTRAIN,a/b,a,False,s\n", "1 rows not marked valid"),
+        (b"SET,LINK,WORD,VALID,SPEAKER\nTRAIN,a/b,a,False,s\n", "1 rows not marked as valid"),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path, text, message):
@@ -403,9 +403,9 @@ def test_a_folder_that_is_split_already(tmp_path):
         Clip(tmp_path / "test" / "go" / "deep" / "d.ogg", "go", None, "test")
     ]
     assert counts(dataset, "validation") == {"go": 1}
-    assert dataset.notes == ["1 clip of down left out: no training clips of such words"]
+    assert dataset.notes == ["left out 1 clip of down: no training clips of these words"]
     touch(tmp_path / "noise" / "f.wav")
-    with pytest.raises(InputError, match=r"folders for the splits .* and also 'noise'"):
+    with pytest.raises(InputError, match=r"folders of splits .* and also 'noise'"):
         Folder(tmp_path).clips("train")
 
 
@@ -424,5 +424,5 @@ def test_words_of_a_folder_are_composed_and_clips_keep_their_length(tmp_path):
 
 def test_a_folder_without_words(tmp_path):
     touch(tmp_path / "a.wav")
-    with pytest.raises(InputError, match="no sound files in folders named by their word"):
+    with pytest.raises(InputError, match="no sound files in folders named by words"):
         Folder(tmp_path).clips("train")

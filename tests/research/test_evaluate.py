@@ -6,10 +6,13 @@ import soundfile
 
 from tapword import Spotter, registry
 from tapword.errors import InputError
+from tapword.research import metrics, orders, runner
 from tapword.research.cache import Cache
 from tapword.research.evaluate import evaluate, evaluate_vectors
 from tapword.research.experiment import fit_whitenings
+from tapword.research.open_set import OpenSet
 from tapword.research.records import as_json
+from tapword.research.runner import Split
 from tapword.spotter import presets
 from tests.conftest import shared, tone
 
@@ -133,3 +136,66 @@ def test_learners_that_want_no_whitening_see_vectors_as_they_are(tones, tmp_path
     assert by_name["ncm"].whitening is None
     assert "speechocean762" in by_name[small.learner].whitening
     assert records.config.whitening_of_same_data is False
+
+
+@pytest.fixture
+def phrases(tmp_path):
+    """Recordings of five real phrases by twelve people each, most of them over a second."""
+    root = shared("data", "phrases")
+    for folder in sorted(path for path in root.iterdir() if path.is_dir())[:5]:
+        (tmp_path / "phrases" / folder.name).mkdir(parents=True)
+        for path in sorted(folder.iterdir())[:12]:
+            (tmp_path / "phrases" / folder.name / path.name).symlink_to(path)
+    return registry.build("datasets", "folder:test_share=0.5", root=str(tmp_path / "phrases"))
+
+
+def taught_as_in(result, dataset, shots):
+    """A spotter taught the same clips as in the first draw of a result."""
+    clips = [clip for clip in dataset.clips("train") if clip.word in result]
+    spotter = Spotter(size="small")
+    for task in orders.make("few-shot", [clip.word for clip in clips], 0, shots):
+        chosen = [clips[index] for index in task.indices]
+        spotter.learn_many([clip.path for clip in chosen], [clip.word for clip in chosen])
+    return spotter
+
+
+def test_phrases_score_as_in_a_loop_of_predict(phrases, tmp_path, monkeypatch):
+    """Clips over a second are normalised by windows of phrases, here as there."""
+    seen = []
+    scores = Split.scores
+
+    def watched(self, *arguments):
+        seen.append(scores(self, *arguments))
+        return seen[-1]
+
+    monkeypatch.setattr(Split, "scores", watched)
+    protocol = OpenSet(known=3, shots=(3,), draws=1)
+    [result] = evaluate(phrases, sizes=["small"], cache=Cache(tmp_path), protocol=protocol).results
+    [draw] = result.orderings
+    spotter, clips = taught_as_in(draw.words, phrases, 3), phrases.clips("test")
+    answers = [spotter.predict(clip.path, closed=True) for clip in clips]
+    [scored] = seen
+    assert len(scored) == len(answers) == 30
+    assert sum(spotter.encode([clip.path]).seconds[0] > 1 for clip in clips) > 20
+    names = list(spotter.words)
+    for row, answer in zip(scored, answers, strict=True):
+        assert names[row.argmax()] == answer.word
+        assert row.max() == pytest.approx(answer.score, abs=1e-5)
+    known = np.array([clip.word in draw.words for clip in clips])
+    best = np.array([answer.score for answer in answers])
+    assert draw.auroc == metrics.auroc(best[known], best[~known])
+    accepted = best > metrics.threshold_at(best[~known], 5)
+    assert draw.frr == 100 - metrics.accuracy(accepted[known])
+
+
+def test_phrases_are_named_as_in_a_loop_of_predict(phrases, tmp_path, monkeypatch):
+    finished = []
+    run_pass = runner.run_pass
+    monkeypatch.setattr(
+        runner, "run_pass", lambda *given: finished.append(run_pass(*given)) or finished[-1]
+    )
+    evaluate(phrases, sizes=["small"], cache=Cache(tmp_path), shots=(3,), draws=1, jobs=1)
+    [one] = finished
+    spotter = taught_as_in(phrases.words, phrases, 3)
+    clips = phrases.clips("test")
+    assert one.predicted == [spotter.predict(clip.path, closed=True).word for clip in clips]

@@ -154,7 +154,7 @@ def test_the_whole_way(site, tmp_path):
 def test_what_was_unpacked_by_hand_is_left_alone(site, tmp_path):
     for name in ("validation_list.txt", "testing_list.txt"):
         (tmp_path / name).touch()
-    with pytest.raises(InputError, match="its version is not known: use it as it is"):
+    with pytest.raises(InputError, match="of unknown version"):
         get(site, tmp_path)
     assert not site.asked and len(list(tmp_path.glob("*.txt"))) == 2
 
@@ -227,7 +227,7 @@ def test_without_a_length_the_hash_decides(site, tmp_path):
 
 @pytest.mark.parametrize("lengths", [True, False])
 def test_a_file_without_end_is_given_up(site, tmp_path, lengths, monkeypatch):
-    monkeypatch.setattr(fetch, "MOST_BYTES", len(site.content) - 1)
+    monkeypatch.setattr(fetch, "MAX_BYTES", len(site.content) - 1)
     site.lengths = lengths
     wanted = "bytes are offered; the file has at most" if lengths else "more bytes came than"
     with pytest.raises(TapwordError, match=wanted):
@@ -264,7 +264,7 @@ def test_weights_are_fetched_whole_within_bounds_or_not_at_all(site, tmp_path, m
         assert path.read_bytes() == site.content
         path.unlink()
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoints, "MOST_BYTES", len(site.content) - 1)
+            patch.setattr(checkpoints, "MAX_BYTES", len(site.content) - 1)
             with pytest.raises(OSError, match="bytes"):
                 checkpoints.download(site.url, path)
     site.lengths, site.cuts = True, [1000]
@@ -307,7 +307,7 @@ def test_no_network(tmp_path):
     with pytest.raises(TapwordError) as caught:
         fetch.fetch_speech_commands("v0.01", to, urls=[url], backoff_s=0.0)
     assert f"could not download {url}" in str(caught.value)
-    assert f"put the archive at {to / NAME}" in str(caught.value)
+    assert f"copy it to {to / NAME}" in str(caught.value)
     assert names(tmp_path) == []
 
 
@@ -323,7 +323,9 @@ def test_an_archive_downloaded_by_hand_is_used_and_kept(site, tmp_path, inside):
     shutil.rmtree(to)
     to.mkdir()
     place.write_bytes(b"cut")
-    with pytest.raises(TapwordError, match=r"\(3 bytes\) is not the official.*delete it to have"):
+    with pytest.raises(
+        TapwordError, match=r"\(3 bytes\) is damaged or not the official.*delete it to have"
+    ):
         get(site, to)
     assert place.exists() and not site.asked
 
@@ -405,6 +407,6 @@ def test_folders_that_cannot_be_used(site, tmp_path):
 def test_one_fetch_at_a_time(site, tmp_path):
     with (
         filelock.FileLock(tmp_path / ".speech.lock"),
-        pytest.raises(TapwordError, match="another program is fetching"),
+        pytest.raises(TapwordError, match="another program is downloading"),
     ):
         get(site, tmp_path / "speech")

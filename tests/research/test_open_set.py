@@ -74,7 +74,7 @@ def test_what_cannot_be_run_is_refused(rng):
     with pytest.raises(InputError, match="one draw"):
         OpenSet(known=3, draws=0).run(split, ["ncm"])
     only = split._replace(test=split.test[:30], test_words=["word0"] * 30)
-    with pytest.raises(InputError, match="words taught and of others"):
+    with pytest.raises(InputError, match="taught words and others"):
         OpenSet(known=3).run(only, ["ncm"])
 
 

@@ -115,8 +115,8 @@ def test_arrays_of_words_are_taken_too():
     ("arguments", "message"),
     [
         ({"order": "class"}, "no order named 'class'; known: class-iid, iid, few-shot"),
-        ({"order": "few-shot"}, "shots must be given for few-shot"),
-        ({"order": "iid", "shots": 3}, "only there; got 3, iid"),
+        ({"order": "few-shot"}, "shots go with few-shot"),
+        ({"order": "iid", "shots": 3}, "only with it; got 3, iid"),
         ({"order": "iid", "classes_per_task": 2}, "iid is one task"),
         ({"order": "class-iid", "classes_per_task": 0}, "at least 1, got 0"),
         ({"order": "class-iid", "seed": -1}, "seed must be at least 0, got -1"),

@@ -10,7 +10,7 @@ from tapword import registry
 from tapword.errors import InputError
 from tapword.research import report
 from tapword.research.evaluate import evaluate_vectors
-from tapword.research.own_voice import IMPOSTORS, People, Voices
+from tapword.research.own_voice import IMPOSTORS, OwnVoice, People
 from tapword.research.runner import Split
 from tests.conftest import shared, tone
 from tests.research.test_open_set import write_vectors
@@ -81,7 +81,7 @@ def test_people_are_taught_twice_only_where_there_are_too_few():
     draw = People(words, speakers).others(1, 2, 0)
     assert len(set(speakers[draw.taught])) == 2
     everybody = People(*said(people=SPEAKERS[:2], takes=3))
-    with pytest.raises(InputError, match="2 of 2 speakers are taught"):
+    with pytest.raises(InputError, match="2 of 2 speakers teach"):
         everybody.others(1, 3, 0)
 
 
@@ -94,7 +94,7 @@ def test_seeds_fix_draws_and_impostors_are_bounded():
 
 
 def test_clear_words_are_heard_in_every_voice(rng):
-    own, others = Voices(known=3, shots=[3], draws=5).run(voiced(rng, spread=0.05), ["ncm"])
+    own, others = OwnVoice(known=3, shots=[3], draws=5).run(voiced(rng, spread=0.05), ["ncm"])
     assert (own.voice, others.voice) == ("own", "others")
     for result in (own, others):
         assert result.frr_5 == result.frr_1 == result.frr_1_draws == 0
@@ -104,7 +104,7 @@ def test_clear_words_are_heard_in_every_voice(rng):
 
 
 def test_a_voice_in_the_vector_helps_its_owner_and_lets_the_owners_words_pass(rng):
-    own, others = Voices(known=3, shots=[3], draws=10).run(voiced(rng, 0.8, 0.25), ["ncm"])
+    own, others = OwnVoice(known=3, shots=[3], draws=10).run(voiced(rng, 0.8, 0.25), ["ncm"])
     assert own.frr_1 < others.frr_1
     assert own.owner_5 > 10 and own.median_owner > own.median_others
     low, high = others.frr_1_ci
@@ -119,38 +119,40 @@ def test_one_threshold_over_draws_is_not_each_draws_own(rng):
     # Half of the people speak so that their clips score differently.
     loud = np.isin(split.speakers, SPEAKERS[:5])
     X = np.where(loud[:, None], 3 * split.test, split.test)
-    [result] = Voices(voice="own", known=3, shots=[3]).run(split._replace(train=X, test=X), ["ncm"])
+    [result] = OwnVoice(voice="own", known=3, shots=[3]).run(
+        split._replace(train=X, test=X), ["ncm"]
+    )
     assert result.frr_5 > result.frr_5_draws
 
 
 def test_a_single_draw_has_no_interval(rng):
-    [result] = Voices(voice="others", known=3, draws=1).run(voiced(rng), ["ncm"])
+    [result] = OwnVoice(voice="others", known=3, draws=1).run(voiced(rng), ["ncm"])
     assert result.frr_5_ci is None and result.frr_5 == result.frr_5_draws
 
 
 def test_what_cannot_be_run_is_refused(rng):
     split = voiced(rng)
     with pytest.raises(InputError, match=r"5 or more takes of 3 or more .* 10 speakers here, 0"):
-        Voices(known=3, shots=[4]).run(split, ["ncm"])
+        OwnVoice(known=3, shots=[4]).run(split, ["ncm"])
     with pytest.raises(InputError, match="1 to 7 of the 8 words, got 8"):
-        Voices(known=8, shots=[2]).run(split, ["ncm"])
+        OwnVoice(known=8, shots=[2]).run(split, ["ncm"])
     with pytest.raises(InputError, match="0 of 8 words here"):
-        Voices(voice="others", shots=[50]).run(split, ["ncm"])
-    with pytest.raises(InputError, match="speakers are known"):
-        Voices(known=3).run(split._replace(speakers=()), ["ncm"])
-    with pytest.raises(InputError, match="no voice 'mine'; known: own, others, both"):
-        Voices(voice="mine")
+        OwnVoice(voice="others", shots=[50]).run(split, ["ncm"])
+    with pytest.raises(InputError, match="known speakers"):
+        OwnVoice(known=3).run(split._replace(speakers=()), ["ncm"])
+    with pytest.raises(InputError, match="voice must be one of own, others, both; got 'mine'"):
+        OwnVoice(voice="mine")
     with pytest.raises(InputError, match="one draw"):
-        Voices(draws=0)
+        OwnVoice(draws=0)
     # Whenever the only one is taught who says another word.
     people = People(["a", "a", "a", "b"], ["me", "you", "they", "me"])
-    with pytest.raises(InputError, match="nobody but those who are taught"):
+    with pytest.raises(InputError, match="only the people who teach"):
         for seed in range(10):
             people.others(1, 2, seed)
 
 
 def test_records_are_written_in_every_kind(rng, tmp_path):
-    protocol = Voices(known=3, shots=[2], draws=3)
+    protocol = OwnVoice(known=3, shots=[2], draws=3)
     records = evaluate_vectors(voiced(rng), ["ncm"], protocol=protocol)
     for suffix in report.WRITERS:
         report.write(records, tmp_path / f"records{suffix}")
@@ -208,7 +210,7 @@ def test_the_command(recorded, run, tmp_path):
     assert code == 2 and "6 or more takes of 2 or more words" in error
     assert "of 6 speakers here, 0" in error
     code, _, error = run("evaluate", "--open-set", "--voice", "own", *options)
-    assert code == 2 and "none of the clips names its speaker" in error
+    assert code == 2 and "the speakers of its clips are unknown" in error
     code, _, error = run("evaluate", "--voice", "own", *options)
     assert code == 2 and "--voice goes with --open-set" in error
 
@@ -218,7 +220,7 @@ def test_ready_made_vectors_have_no_speakers(split, run, tmp_path):
     code, _, error = run(
         "evaluate", "--open-set", "--voice", "both", "--features", tmp_path / "v.npz"
     )
-    assert code == 2 and "speakers are known" in error
+    assert code == 2 and "known speakers" in error
 
 
 def test_real_speakers():
@@ -227,10 +229,10 @@ def test_real_speakers():
         "datasets", "speech_commands", root=str(shared("data", "speech_commands_v0.01_subset"))
     )
     with pytest.raises(InputError, match=r"speakers here, 0 have them"):
-        Voices(voice="own").clips_of(subset)
-    assert Voices(voice="others").clips_of(subset).clips("train")
+        OwnVoice(voice="own").clips_of(subset)
+    assert OwnVoice(voice="others").clips_of(subset).clips("train")
     arabic = registry.build("datasets", "mswc", root=str(shared("data", "mswc_layout")))
-    protocol = Voices(voice="own", known=3, shots=[2], draws=24)
+    protocol = OwnVoice(voice="own", known=3, shots=[2], draws=24)
     clips = protocol.clips_of(arabic).clips("test")
     people = People([clip.word for clip in clips], [clip.speaker for clip in clips])
     assert len({people.own(3, 2, seed).person for seed in range(30)}) == 24

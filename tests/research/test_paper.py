@@ -21,7 +21,7 @@ from tapword.research.datasets.speech_commands import WORDS as KNOWN
 from tapword.research.datasets.speech_commands import SpeechCommands
 from tapword.research.paper import (
     TABLES,
-    Settings,
+    ReproduceOptions,
     claims,
     console_tables,
     figure3,
@@ -30,10 +30,9 @@ from tapword.research.paper import (
     reproduce,
 )
 from tapword.research.paper import published as paper
-from tapword.research.paper.bench import Bench, Need, TooLarge
-from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
-from tapword.research.paper.context import Context
-from tapword.research.paper.run import Outcome, banner
+from tapword.research.paper.comparison import Cell, Comparison, Group, ReproducedTable, TableInputs
+from tapword.research.paper.reproduce import Reproduction, banner
+from tapword.research.paper.results import PaperResults, Run, TooLarge
 from tapword.research.records import Environment, Result
 from tests.conftest import shared, tone
 
@@ -80,7 +79,7 @@ def one_thread():
 
 
 @pytest.fixture
-def settings(data):
+def options(data):
     def make(**changes):
         options = {
             "mswc": data / "mswc",
@@ -91,7 +90,7 @@ def settings(data):
             "max_gb": MAX_GB,
             "cache": Cache(data / "cache"),
         }
-        return Settings(data / "commands", **(options | changes))
+        return ReproduceOptions(data / "commands", **(options | changes))
 
     return make
 
@@ -112,26 +111,26 @@ def by_hand(data, pooling: str, learner: str, **protocol) -> Result:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_table_runs(table, settings):
-    outcome = reproduce(table, settings())
-    [made] = outcome.tables
+def test_every_table_runs(table, options):
+    reproduction = reproduce(table, options())
+    [made] = reproduction.tables
     assert made.name == table and made.notes
     assert all(comparison.rows for comparison in made.comparisons)
     cells = [c for shown in made.comparisons for _, row in shown.rows for c in row]
     assert any(cell.ours is not None for cell in cells)
     assert any(cell.difference is not None for cell in cells) or table == "table5"
-    text = json.dumps(outcome.as_json()["tables"], allow_nan=False)
+    text = json.dumps(reproduction.as_json()["tables"], allow_nan=False)
     assert json.loads(text)[0]["tables"][0]["rows"][0]["cells"][0].keys() >= {"ours", "paper"}
-    html = page(outcome)
+    html = page(reproduction)
     assert made.title in html and "http" not in html.replace("http-equiv", "")
     assert ("<svg" in html) == (table in ("figure3", "wasserstein"))
 
 
-def test_everything_at_once_shares_one_run(settings):
+def test_everything_at_once_shares_one_run(options):
     steps = []
-    outcome = reproduce("all", settings(orderings=1, progress=lambda *step: steps.append(step)))
-    assert [one.name for one in outcome.tables] == list(TABLES)
-    results = [one for part in outcome.as_json()["records"] for one in part["results"]]
+    reproduction = reproduce("all", options(orderings=1, progress=lambda *step: steps.append(step)))
+    assert [one.name for one in reproduction.tables] == list(TABLES)
+    results = [one for part in reproduction.as_json()["records"] for one in part["results"]]
     streams = [step for step in steps if step[0] == "streams"]
     assert len(streams) == len([one for one in results if not one["error"]])
     slda = [one["order"] for one in results if one["paper_name"] == "SLDA" and not one["error"]]
@@ -139,9 +138,9 @@ def test_everything_at_once_shares_one_run(settings):
     # of figure 3 with two poolings, of MSWC and of the commands.
     assert len(slda) == 12 + 9 + 2 + 8
     assert slda.count("iid") == 2
-    assert outcome.banner[0].startswith("NOT THE PAPER'S DATA. Ours: speech_commands: 4 words")
-    assert "24 training and 12 test clips" in outcome.banner[0]
-    assert "NOT THE PAPER'S LANGUAGES" in outcome.banner[1]
+    assert reproduction.banner[0].startswith("NOT THE PAPER'S DATA. Ours: speech_commands: 4 words")
+    assert "24 training and 12 test clips" in reproduction.banner[0]
+    assert "NOT THE PAPER'S LANGUAGES" in reproduction.banner[1]
 
 
 @pytest.mark.parametrize(
@@ -153,41 +152,43 @@ def test_everything_at_once_shares_one_run(settings):
     ],
 )
 def test_the_papers_data_are_its_words_and_its_clips(
-    data, settings, monkeypatch, words, counts, same
+    data, options, monkeypatch, words, counts, same
 ):
-    bench = Bench(SpeechCommands(root=str(data / "commands")), settings())
+    results = PaperResults(SpeechCommands(root=str(data / "commands")), options())
     clips = dict(zip(("train", "test"), counts, strict=True))
     monkeypatch.setattr(SpeechCommands, "words", sorted(words))
     monkeypatch.setattr(SpeechCommands, "clips", lambda _, split: range(clips[split]))
-    assert ("the paper's data set" in banner(bench)) == same
-    assert banner(bench).startswith("NOT THE PAPER'S DATA.") != same
+    assert ("the paper's data set" in banner(results)) == same
+    assert banner(results).startswith("NOT THE PAPER'S DATA.") != same
 
 
-def test_all_leaves_figure3_out_where_there_is_no_mswc(settings):
+def test_all_leaves_figure3_out_where_there_is_no_mswc(options):
     with pytest.raises(InputError, match="figure3 needs MSWC"):
-        reproduce("figure3", settings(mswc=None))
-    outcome = reproduce("all", settings(mswc=None, orderings=1))
-    assert [one.name for one in outcome.tables] == [name for name in TABLES if name != "figure3"]
-    assert "figure3 is left out" in outcome.banner[-1]
+        reproduce("figure3", options(mswc=None))
+    reproduction = reproduce("all", options(mswc=None, orderings=1))
+    assert [one.name for one in reproduction.tables] == [
+        name for name in TABLES if name != "figure3"
+    ]
+    assert "figure3 is left out" in reproduction.banner[-1]
 
 
-def test_numbers_land_in_the_right_cells(data, settings):
-    [table1] = reproduce("table1", settings()).tables
+def test_numbers_land_in_the_right_cells(data, options):
+    [table1] = reproduce("table1", options()).tables
     [shown] = table1.comparisons
     expected = by_hand(data, "avg", "snb:variant=reference")
     for title, key in [("Acc", "acc"), ("BwT", "bwt"), ("Forg", "forg"), ("Pla", "pla")]:
         assert shown.cell("SNB", title).ours == getattr(expected, key)
     assert shown.cell("SNB", "Acc").paper == 27.0
     assert shown.cell("TAP-SLDA").ours == by_hand(data, "tap", "slda:variant=reference").acc
-    [table3] = reproduce("table3", settings()).tables
+    [table3] = reproduce("table3", options()).tables
     expected = by_hand(data, "max", "slda:variant=reference", matrix=False).acc
     assert table3.comparisons[0].cell("MAX") == Cell(expected, 81.2)
-    [table6] = reproduce("table6", settings()).tables
+    [table6] = reproduce("table6", options()).tables
     mixed = by_hand(data, "tap", "ncm", order="iid").acc
     by_class = by_hand(data, "tap", "ncm").acc
     assert table6.comparisons[0].cell("TAP-NCM") == Cell(mixed, 64.5)
     assert table6.comparisons[1].cell("TAP-NCM").ours == mixed - by_class
-    [table2] = reproduce("table2", settings()).tables
+    [table2] = reproduce("table2", options()).tables
     accuracy, gain = table2.comparisons
     avg = by_hand(data, "avg", "ncm").acc
     assert accuracy.cell("NCM").ours == by_class
@@ -207,8 +208,8 @@ class Unread(SpeechCommands):
         raise AssertionError(f"{clip} was read")
 
 
-def test_too_large_is_said_before_a_clip_is_read(settings, data):
-    [made] = reproduce("table7", settings(orderings=1)).tables
+def test_too_large_is_said_before_a_clip_is_read(options, data):
+    [made] = reproduce("table7", options(orderings=1)).tables
     [shown] = made.comparisons
     cell = shown.cell("FLAT")
     assert cell.ours is None and cell.text == "too large" and cell.paper == 78.2
@@ -216,32 +217,32 @@ def test_too_large_is_said_before_a_clip_is_read(settings, data):
     assert shown.cell("FLAT", "Δfs") == Cell(98.0, 535.0)
     [note] = [note for note in made.notes if "max_gb" in note]
     assert "flat" in note and "0.0 GB" in note and "3136 numbers" in note
-    bench = Bench(Unread(str(data / "commands")), settings(cache=Cache(data / "empty")))
-    bench.run(Logmel(), [Need("flat", "SLDA")])
-    assert "max_gb" in bench.get(Logmel(), Need("flat", "SLDA")).error
+    results = PaperResults(Unread(str(data / "commands")), options(cache=Cache(data / "empty")))
+    results.run(Logmel(), [Run("flat", "SLDA")])
+    assert "max_gb" in results.get(Logmel(), Run("flat", "SLDA")).error
     with pytest.raises(AssertionError, match="was read"):
-        bench.run(Logmel(), [Need("avg", "SLDA")])
+        results.run(Logmel(), [Run("avg", "SLDA")])
 
 
-def test_padding_makes_flat_longer(settings):
-    [made] = reproduce("table7", settings(orderings=1, pad_to_s=2.0)).tables
+def test_padding_makes_flat_longer(options):
+    [made] = reproduce("table7", options(orderings=1, pad_to_s=2.0)).tables
     assert made.comparisons[0].cell("FLAT", "Δfs").ours == 198
     assert made.comparisons[0].cell("RAP 10%", "Δfs").ours == 20
     with pytest.raises(InputError, match="pad-to-s"):
-        reproduce("table7", settings(pad_to_s=0.5))
+        reproduce("table7", options(pad_to_s=0.5))
 
 
-def test_padded_clips_are_as_long_as_asked(data, settings):
+def test_padded_clips_are_as_long_as_asked(data, options):
     for seconds in (1.0, 2.0):
-        bench = Bench(SpeechCommands(str(data / "commands")), settings(pad_to_s=seconds))
-        assert bench.facts()["clip_s"] == seconds
-        assert len(bench.dataset.read(bench.dataset.clips("test")[0])) == 16_000 * seconds
+        results = PaperResults(SpeechCommands(str(data / "commands")), options(pad_to_s=seconds))
+        assert results.facts()["clip_s"] == seconds
+        assert len(results.dataset.read(results.dataset.clips("test")[0])) == 16_000 * seconds
 
 
-def test_exact_switches_the_rules(settings):
+def test_exact_switches_the_rules(options):
     for exact in (False, True):
-        outcome = reproduce("table1", settings(exact=exact, orderings=1)).as_json()
-        used = {r["paper_name"]: r["learner"] for r in outcome["records"][0]["results"]}
+        reproduction = reproduce("table1", options(exact=exact, orderings=1)).as_json()
+        used = {r["paper_name"]: r["learner"] for r in reproduction["records"][0]["results"]}
         assert list(used) == list(names.LEARNERS)
         changed = {name for name, spec in used.items() if ":" in spec}
         wanted = {"FT", "SNB", "CBCL", "SLDA", "SQDA", "iCaRL"}
@@ -297,9 +298,9 @@ def test_the_papers_names_say_what_is_run():
 
 def test_names_are_split_and_compared():
     assert names.split_specs(["a:x=1,y=2,b", " a:x=1,y=2 ,, c "]) == ["a:x=1,y=2", "b", "c"]
-    assert names.beside() == "mean of 6" and names.beside(None, among=2) == "mean of 2"
-    assert names.beside(Logmel()) == "mean of 6" and names.column(Logmel()) is None
-    assert names.beside(Untrained()) == names.column(Untrained()) == "W2V-B"
+    assert names.paper_label() == "mean of 6" and names.paper_label(None, among=2) == "mean of 2"
+    assert names.paper_label(Logmel()) == "mean of 6" and names.paper_name(Logmel()) is None
+    assert names.paper_label(Untrained()) == names.paper_name(Untrained()) == "W2V-B"
     assert names.trained_name(Untrained("random")) == names.trained_name(Untrained())
     assert names.trained_name(Logmel()) == "logmel"
 
@@ -310,7 +311,7 @@ def test_backbones_are_tried_and_found_untrained_where_asked():
         [Untrained(), "logmel"], untrained=True, progress=lambda *step: steps.append(step)
     )
     assert [one.name for one in found.usable] == ["logmel"]
-    assert list(found.lacking) == ["wav2vec2_base"]
+    assert list(found.unavailable) == ["wav2vec2_base"]
     assert [one.weights for one in found.untrained.values()] == ["random"]
     assert steps == [("looking for weights", done, 2) for done in (1, 2)]
     assert not names.find_backbones([Untrained(), "logmel"]).untrained
@@ -326,8 +327,8 @@ def test_backbones_are_tried_and_found_untrained_where_asked():
         raise Unavailable("torch is not here")
 
     never = type("Never", (Untrained,), {"public_name": "hubert_base", "_extract": extract})
-    lacking = names.find_backbones([never(), "logmel"], untrained=True).lacking
-    assert lacking == {"hubert_base": "torch is not here"}
+    unavailable = names.find_backbones([never(), "logmel"], untrained=True).unavailable
+    assert unavailable == {"hubert_base": "torch is not here"}
     # A weight that was named stays, whatever is asked for all.
     asked = names.find_backbones(["logmel", Untrained("random")], weights="random")
     assert [one.spec for one in asked.usable] == ["logmel", "wav2vec2_base:weights=random"]
@@ -335,7 +336,7 @@ def test_backbones_are_tried_and_found_untrained_where_asked():
 
 def test_weights_are_those_asked_for_unless_a_name_has_its_own(monkeypatch):
     # Nothing is built: the paper's networks are large.
-    monkeypatch.setattr(names, "_obstacle", lambda backbone: "")
+    monkeypatch.setattr(names, "_why_unavailable", lambda backbone: "")
     given = ["hubert_base", "wav2vec2_base:weights=pretrained", "logmel"]
     for weights, wanted in (("random", ["random", "pretrained"]), (None, ["pretrained"] * 2)):
         usable = names.find_backbones(given, weights=weights).usable
@@ -345,10 +346,10 @@ def test_weights_are_those_asked_for_unless_a_name_has_its_own(monkeypatch):
     assert list(every.untrained) == ["wav2vec2_base", "wav2vec2_large"]
 
 
-def test_a_bench_runs_what_is_missing_alone(data, settings):
+def test_paper_results_run_what_is_missing_alone(data, options):
     streams, asked = [], []
 
-    class Counted(Bench):
+    class Counted(PaperResults):
         def splits(self, backbone, poolings):
             asked.append(list(poolings))
             return super().splits(backbone, poolings)
@@ -356,62 +357,62 @@ def test_a_bench_runs_what_is_missing_alone(data, settings):
     def progress(what, *_):
         streams.append(what)
 
-    bench = Counted(SpeechCommands(str(data / "commands")), settings(progress=progress))
-    short, whole = Need("avg", "NCM"), Need("avg", "NCM", matrix=True)
-    other, mixed = Need("max", "NCM"), Need("avg", "NCM", order="iid")
-    assert bench.get(Logmel(), short) == Result(learner="NCM", dim=0)
+    results = Counted(SpeechCommands(str(data / "commands")), options(progress=progress))
+    short, whole = Run("avg", "NCM"), Run("avg", "NCM", matrix=True)
+    other, mixed = Run("max", "NCM"), Run("avg", "NCM", order="iid")
+    assert results.get(Logmel(), short) == Result(learner="NCM", dim=0)
     # One with its matrix serves both; a second order and a second pooling are runs of their own.
-    bench.run(Logmel(), [short, whole, mixed, other, short])
-    assert list(bench.results) == [("logmel", one) for one in (whole, mixed, other)]
+    results.run(Logmel(), [short, whole, mixed, other, short])
+    assert list(results.by_run) == [("logmel", one) for one in (whole, mixed, other)]
     assert asked == [["avg", "max"]]
     assert streams.count("streams") == 3 * 2
-    assert bench.get(Logmel(), short) is bench.get(Logmel(), whole)
-    assert bench.get(Logmel(), whole).bwt is not None and bench.get(Logmel(), mixed).bwt is None
-    assert bench.get(Logmel(), other).bwt is None
-    assert bench.get(Logmel(), other) is not bench.get(Logmel(), short)
-    bench.run(Logmel(), [short, other, mixed])
+    assert results.get(Logmel(), short) is results.get(Logmel(), whole)
+    assert results.get(Logmel(), whole).bwt is not None and results.get(Logmel(), mixed).bwt is None
+    assert results.get(Logmel(), other).bwt is None
+    assert results.get(Logmel(), other) is not results.get(Logmel(), short)
+    results.run(Logmel(), [short, other, mixed])
     assert asked == [["avg", "max"], []] and streams.count("streams") == 3 * 2
-    result = bench.get(Logmel(), other)
+    result = results.get(Logmel(), other)
     assert (result.backbone, result.pooling, result.learner) == ("logmel", "max", "ncm")
-    assert bench.accuracy(Logmel(), other) == result.acc == by_hand(data, "max", "ncm").acc
+    assert results.accuracy(Logmel(), other) == result.acc == by_hand(data, "max", "ncm").acc
     # The order matters to this learner, so the right one was run.
-    by_class, shuffled = (Need("avg", "PRCP", order=order) for order in ("class-iid", "iid"))
-    bench.run(Logmel(), [by_class, shuffled])
-    for need in (by_class, shuffled):
+    by_class, shuffled = (Run("avg", "PRCP", order=order) for order in ("class-iid", "iid"))
+    results.run(Logmel(), [by_class, shuffled])
+    for run in (by_class, shuffled):
         assert (
-            bench.accuracy(Logmel(), need)
-            == by_hand(data, "avg", "perceptron", order=need.order).acc
+            results.accuracy(Logmel(), run)
+            == by_hand(data, "avg", "perceptron", order=run.order).acc
         )
-    assert bench.accuracy(Logmel(), by_class) != bench.accuracy(Logmel(), shuffled)
+    assert results.accuracy(Logmel(), by_class) != results.accuracy(Logmel(), shuffled)
     # A result without its matrix does not serve who wants it.
-    bench.run(Logmel(), [other._replace(matrix=True)])
+    results.run(Logmel(), [other._replace(matrix=True)])
     assert asked[-1] == ["max"]
 
 
-def test_a_bench_says_what_it_ran_on(data, settings, tmp_path):
+def test_a_bench_says_what_it_ran_on(data, options, tmp_path):
     shutil.copytree(data / "commands", tmp_path / "commands")
     (tmp_path / "commands" / "up" / f"{0:08x}_nohash_0.wav").write_bytes(b"no sound")
     (tmp_path / "commands" / "go" / f"{TRAIN:08x}_nohash_0.wav").write_bytes(b"no sound")
-    chosen = settings(cache=Cache(tmp_path / "cache"), orderings=1)
-    bench = Bench(SpeechCommands(str(tmp_path / "commands")), chosen)
-    bench.run(Logmel(), [Need("avg", "NCM")])
-    bench.run(Logmel(), [Need("max", "NCM")])
-    facts = bench.facts()
+    chosen = options(cache=Cache(tmp_path / "cache"), orderings=1)
+    results = PaperResults(SpeechCommands(str(tmp_path / "commands")), chosen)
+    results.run(Logmel(), [Run("avg", "NCM")])
+    results.run(Logmel(), [Run("max", "NCM")])
+    facts = results.facts()
     assert (facts["skipped"], facts["orderings"], facts["clip_s"]) == (2, 1, 1.0)
     assert (facts["n_words"], facts["n_train"], facts["n_test"]) == (4, 4 * TRAIN, 4 * TEST)
-    record = bench.as_json()
+    record = results.as_json()
     assert [one["order"] for one in record["results"]] == ["class-iid"] * 2
     assert record["results"][0]["paper_name"] == "NCM" and record["skipped"] == 2
 
 
-def test_a_state_is_refused_from_the_first_byte_too_many(data, settings):
+def test_a_state_is_refused_from_the_first_byte_too_many(data, options):
     commands = SpeechCommands(str(data / "commands"))
     learner = registry.build("learners", "slda:variant=reference")
     gb = learner.bytes_for(32, len(WORDS)) / 1e9
     for max_gb, refused in ((gb, False), (gb * 0.999, True)):
-        bench = Bench(commands, settings(max_gb=max_gb, orderings=1))
-        bench.run(Logmel(), [Need("avg", "SLDA")])
-        assert isinstance(bench.get(Logmel(), Need("avg", "SLDA")), TooLarge) is refused
+        results = PaperResults(commands, options(max_gb=max_gb, orderings=1))
+        results.run(Logmel(), [Run("avg", "SLDA")])
+        assert isinstance(results.get(Logmel(), Run("avg", "SLDA")), TooLarge) is refused
 
 
 class Untrained(Logmel):
@@ -432,42 +433,42 @@ class Untrained(Logmel):
         return [-block for block in super()._extract(audio)]
 
 
-def test_random_weights_stand_beside_the_papers_own(settings):
-    outcome = reproduce("table5", settings(backbones=(Untrained(), "logmel"), orderings=1))
-    assert outcome.lacking == {"wav2vec2_base": "wav2vec2_base: its file is not here"}
-    ours, stranger = outcome.tables[0].comparisons
+def test_random_weights_stand_beside_the_papers_own(options):
+    reproduction = reproduce("table5", options(backbones=(Untrained(), "logmel"), orderings=1))
+    assert reproduction.unavailable == {"wav2vec2_base": "wav2vec2_base: its file is not here"}
+    ours, stranger = reproduction.tables[0].comparisons
     assert ours.cell("SLDA", "random").paper == 42.3 and ours.cell("SLDA", "trained").paper == 82.4
     assert ours.cell("SLDA", "random").ours is not None
     assert ours.cell("SLDA", "trained").ours is None
     assert stranger.cell("NCM", "random") == Cell(None, 13.5)
     assert stranger.cell("NCM", "trained").ours is not None
     with pytest.raises(InputError, match=r"none of the backbones.*not here"):
-        reproduce("table3", settings(backbones=(Untrained(),)))
-    asked = settings(backbones=(Untrained(), "logmel"), weights="random", orderings=1)
-    outcome = reproduce("table3", asked)
-    assert outcome.config["backbones"] == ["wav2vec2_base:weights=random", "logmel"]
-    [shown] = outcome.tables[0].comparisons
+        reproduce("table3", options(backbones=(Untrained(),)))
+    asked = options(backbones=(Untrained(), "logmel"), weights="random", orderings=1)
+    reproduction = reproduce("table3", asked)
+    assert reproduction.config["backbones"] == ["wav2vec2_base:weights=random", "logmel"]
+    [shown] = reproduction.tables[0].comparisons
     assert shown.cell("TAP", 0).paper == 90.0 and shown.cell("TAP", 1).paper == 85.5
     both = [shown.cell("TAP", index).ours for index in range(2)]
     assert shown.cell("TAP", "mean of ours").ours == pytest.approx(np.mean(both))
-    assert any("untrained" in note for note in outcome.tables[0].notes)
+    assert any("untrained" in note for note in reproduction.tables[0].notes)
     with pytest.raises(InputError, match="must be pretrained or random, got 'rnadom'"):
-        reproduce("table3", settings(weights="rnadom"))
+        reproduce("table3", options(weights="rnadom"))
 
 
 def test_claims_by_hand():
-    slda, tap_slda = Need("avg", "SLDA"), Need("tap", "SLDA")
-    values = {slda: 80.0, tap_slda: 85.0, Need("avgmax", "SLDA"): 84.0}
-    values |= {Need("avg", "NCM"): 50.0, Need("tap", "NCM"): 40.0}
-    source = claims.Source([values.get], values.get)
+    slda, tap_slda = Run("avg", "SLDA"), Run("tap", "SLDA")
+    values = {slda: 80.0, tap_slda: 85.0, Run("avgmax", "SLDA"): 84.0}
+    values |= {Run("avg", "NCM"): 50.0, Run("tap", "NCM"): 40.0}
+    source = claims.Accuracies([values.get], values.get)
     assert source.gain(slda, tap_slda) == 25
     assert source.over_the_best() == 6.25
     assert source.exceptions() == 50
-    assert source.gain(Need("avg", "FT"), Need("tap", "FT")) is None
+    assert source.gain(Run("avg", "FT"), Run("tap", "FT")) is None
 
 
 def test_claims_follow_from_the_papers_own_tables():
-    given = {c.text: c.recompute(claims.paper_source(c.only)) for c in claims.CLAIMS}
+    given = {c.text: c.recompute(claims.paper_accuracies(c.only)) for c in claims.CLAIMS}
     said = {claim.text: claim.figure for claim in claims.CLAIMS}
     strange = {
         "abstract: over competitors, average": 10.5,
@@ -479,8 +480,8 @@ def test_claims_follow_from_the_papers_own_tables():
         assert value == pytest.approx(strange.get(text, said[text]), abs=0.06), text
 
 
-def test_figure3_says_what_cannot_be_had(settings):
-    [made] = reproduce("figure3", settings(orderings=1)).tables
+def test_figure3_says_what_cannot_be_had(options):
+    [made] = reproduce("figure3", options(orderings=1)).tables
     [shown] = made.comparisons
     rows = [name for name, _ in shown.rows]
     beside = "speech_commands"
@@ -488,14 +489,14 @@ def test_figure3_says_what_cannot_be_had(settings):
     assert rows == [*sets, "de, mean", f"{beside}, mean", "mean of all"]
     assert shown.cell("de, mean", "FT").paper == 1.5
     absent, other = [note for note in made.notes if "100 words" in note]
-    assert "has 4 words" in absent and other.endswith("wanted 100 words, there are 4")
+    assert "has 4 words" in absent and other.endswith("needs 100 words, has 4")
     assert made.drawings[0].count("<rect") == 3 * 4
 
 
 def test_figure3_gains_are_of_tap_over_the_average():
-    values = {Need("avg", "SLDA"): 80.0, Need("tap", "SLDA"): 85.0}
-    bench = SimpleNamespace(accuracy=lambda backbone, need: values[need])
-    assert figure3.gain(bench, Logmel()) == 25
+    values = {Run("avg", "SLDA"): 80.0, Run("tap", "SLDA"): 85.0}
+    results = SimpleNamespace(accuracy=lambda backbone, run: values[run])
+    assert figure3.gain(results, Logmel()) == 25
     assert (paper.FIGURE3_WORDS, paper.FIGURE3_CLIPS) == ((25, 50, 100), 1000)
 
 
@@ -504,14 +505,14 @@ def test_figure3_means_by_hand():
     sets = {}
     for key, (slda, tap) in accuracies.items():
         values = dict(zip(figure3.METHODS.values(), (slda, tap, key[1] / 100), strict=True))
-        results = {need: Result(learner=need.learner, dim=1, acc=a) for need, a in values.items()}
+        results = {run: Result(learner=run.learner, dim=1, acc=a) for run, a in values.items()}
         sets[key] = SimpleNamespace(
             dataset=SimpleNamespace(notes=[]),
             run=lambda *_: None,
-            get=lambda backbone, need, results=results: results[need],
-            accuracy=lambda backbone, need, results=results: results[need].acc,
+            get=lambda backbone, run, results=results: results[run],
+            accuracy=lambda backbone, run, results=results: results[run].acc,
         )
-    [shown] = figure3.figure3(Context(None, [Logmel()], {}, sets, [])).comparisons
+    [shown] = figure3.figure3(TableInputs(None, [Logmel()], {}, sets, [])).comparisons
     assert [(group.title, group.paper) for group in shown.groups] == [
         ("SLDA", ""),
         ("TAP-SLDA", ""),
@@ -558,25 +559,27 @@ def test_figure3_takes_each_language_the_papers_first(tmp_path, monkeypatch):
 
 def test_figure3_says_whose_languages_are_shown():
     clips = {"train": [None] * 1200, "test": [None] * 30}
-    bench = SimpleNamespace(dataset=SimpleNamespace(clips=clips.get))
-    every = {(language, 25): bench for language in paper.FIGURE3_FT}
+    results = SimpleNamespace(dataset=SimpleNamespace(clips=clips.get))
+    every = {(language, 25): results for language in paper.FIGURE3_FT}
     first, second, *_ = paper.FIGURE3_FT
     ours = " with 25 words, 1,200 training and 30 test clips"
     said = f"Micro-sets, ours: {first}{ours}; {second}{ours}; "
     assert figure3.banner(every).startswith(said)
-    assert figure3.banner(every | {("aa", 25): bench}).startswith(said)
+    assert figure3.banner(every | {("aa", 25): results}).startswith(said)
     del every[list(every)[-1]]
     assert figure3.banner(every).startswith(f"NOT THE PAPER'S LANGUAGES. {said}")
 
 
-def test_figure3_of_mswc_alone_needs_no_other_data(data, settings):
-    outcome = reproduce("figure3", replace(settings(orderings=1, mswc=None), data=data / "mswc"))
-    rows = [name for name, _ in outcome.tables[0].comparisons[0].rows]
+def test_figure3_of_mswc_alone_needs_no_other_data(data, options):
+    reproduction = reproduce(
+        "figure3", replace(options(orderings=1, mswc=None), data=data / "mswc")
+    )
+    rows = [name for name, _ in reproduction.tables[0].comparisons[0].rows]
     assert rows == ["de, 2", "de, 4", "de, mean", "mean of all"]
 
 
 def test_figure3_learns_as_many_clips_as_the_paper_and_says_which_it_left_out(
-    data, settings, tmp_path, monkeypatch
+    data, options, tmp_path, monkeypatch
 ):
     language = tmp_path / "de"
     language.mkdir()
@@ -586,25 +589,25 @@ def test_figure3_learns_as_many_clips_as_the_paper_and_says_which_it_left_out(
         table = table.replace(f"{word},True,s0", f"{word},False,s0")
     (language / "de_splits.csv").write_text(table)
     monkeypatch.setattr(paper, "FIGURE3_CLIPS", 4)
-    chosen = settings(n_words=(1, 4), orderings=1, mswc=tmp_path)
+    chosen = options(n_words=(1, 4), orderings=1, mswc=tmp_path)
     commands = SpeechCommands(str(data / "commands"))
     micro, absent = figure3.micro_sets(tmp_path, chosen, commands)
     assert not absent and len(micro) == 4
     assert micro["de", 1].dataset.words == ["up"]
     assert micro["speech_commands", 1].dataset.words == ["go"]
-    for (_, size), bench in micro.items():
-        assert len(bench.dataset.clips("train")) == 4 * size
-        assert len(bench.dataset.clips("test")) == TEST * size
+    for (_, size), results in micro.items():
+        assert len(results.dataset.clips("train")) == 4 * size
+        assert len(results.dataset.clips("test")) == TEST * size
     assert len(commands.clips("train")) == TRAIN * len(WORDS)
     [made] = reproduce("figure3", chosen).tables
-    assert "de, 4 words: 3 rows not marked valid left out (valid_only)" in made.notes
+    assert "de, 4 words: left out 3 rows not marked as valid (valid_only)" in made.notes
     assert any("does not mark as valid" in note for note in made.notes)
 
 
-def test_the_other_reading_of_the_large_backbones_stands_beside_their_figures(settings):
+def test_the_other_reading_of_the_large_backbones_stands_beside_their_figures(options):
     for spec, theirs in (("hubert_large:layer=24", "HB-L"), ("hubert_xlarge:layer=48", "HB-XL")):
-        assert names.column(registry.build("backbones", spec)) == theirs
-        [made] = reproduce("table3", settings(orderings=1)).tables
+        assert names.paper_name(registry.build("backbones", spec)) == theirs
+        [made] = reproduce("table3", options(orderings=1)).tables
         assert any(spec in note for note in made.notes)
 
 
@@ -679,7 +682,7 @@ def test_command_prints_and_writes(data, run, tmp_path, monkeypatch):
     assert "NOT THE PAPER'S DATA" in output and "mean of 6" in output and "iSQRT-COV" in output
     stored = json.loads(target[0].read_text())
     assert stored.keys() == {"banner", "config", "tables", "records", "environment"}
-    assert stored["config"].keys() >= {"table", "backbones", "lacking", "command"}
+    assert stored["config"].keys() >= {"table", "backbones", "unavailable", "command"}
     # One backbone is its own mean.
     assert [group["title"] for group in stored["tables"][0]["tables"][0]["groups"]] == ["logmel"]
     assert stored["tables"][0]["name"] == "table3"
@@ -693,7 +696,7 @@ def test_errors_are_one_line(data, run, tmp_path):
         (["table8", *where], r"no table named 'table8'; known: table1, table2,"),
         (["table3", *where, "--backbones", "logmle"], "no backbone named 'logmle'"),
         (["table3", *where, "--out", tmp_path / "no" / "x.json"], "its folder does not exist"),
-        (["figure3", *where, "--n-words", "many"], "--n-words wants whole numbers"),
+        (["figure3", *where, "--n-words", "many"], "--n-words must be whole numbers"),
         (["table3", "--data", tmp_path / "gone", *where[2:]], "gone does not exist"),
     ]:
         code, output, error = run("reproduce", *arguments)
@@ -728,9 +731,9 @@ def test_wide_tables_are_cut_into_groups():
     shown.add("a", [Cell(1.0, -0.04)] * 6)
     assert len(list(console_tables(shown, width=60))) == 3
     assert len(list(console_tables(shown, width=300))) == 1
-    tables = [Reproduced([shown], name="table1", title="one of 6 backbones")]
-    outcome = Outcome([], {}, {}, tables, [], Environment.since(0.0))
-    html = page(outcome)
+    tables = [ReproducedTable([shown], name="table1", title="one of 6 backbones")]
+    reproduction = Reproduction([], {}, {}, tables, [], Environment.since(0.0))
+    html = page(reproduction)
     assert html.count("<h3>t</h3>") == 1 and html.count("<h3>t (continued)</h3>") >= 1
     assert [html.count(f">backbone {i}<") for i in range(6)] == [1] * 6
     assert shown.groups[0].cells(Cell(0.0, 0.04)) == ["0.0", "0.0", "+0.0"]

@@ -12,8 +12,7 @@ from tapword.research import metrics
 from tapword.research.datasets.base import Clip
 from tapword.research.paper import overhead, wasserstein
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell, Group
-from tapword.research.paper.context import Context
+from tapword.research.paper.comparison import Cell, Group, TableInputs
 from tapword.research.runner import Split
 
 # Two blocks of frames, as some backbones give.
@@ -29,14 +28,14 @@ def moments_of(words, rng):
 
 
 class Vectors:
-    """A bench that has vectors of `tap` at hand: block after block, in each moment by moment."""
+    """A results that has vectors of `tap` at hand: block after block, in each moment by moment."""
 
     def __init__(self, moments, words, dims):
         blocks = np.split(moments, list(itertools.accumulate(dims))[:-1], axis=2)
         vectors = np.hstack([block.reshape(len(words), -1) for block in blocks])
         self.split = Split(vectors, list(words), vectors[:0], [])
         self.trimmed = 0
-        self.settings = SimpleNamespace(cache=SimpleNamespace(trim=self.trim))
+        self.options = SimpleNamespace(cache=SimpleNamespace(trim=self.trim))
 
     def trim(self):
         self.trimmed += 1
@@ -50,10 +49,10 @@ class Vectors:
 
 
 def reproduced(moments, words, dims=DIMS):
-    bench = Vectors(moments, words, dims)
+    results = Vectors(moments, words, dims)
     backbone = SimpleNamespace(spec="two blocks", dims=dims)
-    made = wasserstein.wasserstein(Context(bench, [backbone], {}, {}, []))
-    assert bench.trimmed == 1
+    made = wasserstein.wasserstein(TableInputs(results, [backbone], {}, {}, []))
+    assert results.trimmed == 1
     return made
 
 
@@ -155,7 +154,7 @@ class Clock:
 
 @pytest.fixture
 def timed(monkeypatch):
-    """A bench, a backbone and clips, each step of which takes a known time."""
+    """A results, a backbone and clips, each step of which takes a known time."""
     clock = Clock()
     calls: list[tuple] = []
 
@@ -201,19 +200,19 @@ def timed(monkeypatch):
     monkeypatch.setattr(overhead, "block_poolings", lambda pooling, backbone: pooling)
     monkeypatch.setattr(overhead.registry, "build", lambda room, spec: Learner())
     clips = [Clip(index, f"word{index % 3}", None, "train") for index in range(10)]
-    bench = SimpleNamespace(
+    results = SimpleNamespace(
         dataset=SimpleNamespace(
             read=lambda clip: np.full(4, clip.path, dtype=np.float32), clips=lambda split: clips
         ),
         pooling=lambda spec, backbone: spec if backbone else None,
         learner=lambda name: {"SLDA": "slda"}[name],
-        settings=SimpleNamespace(timed_clips=4),
+        options=SimpleNamespace(timed_clips=4),
     )
-    return SimpleNamespace(bench=bench, backbone=Backbone(), clips=clips, calls=calls)
+    return SimpleNamespace(results=results, backbone=Backbone(), clips=clips, calls=calls)
 
 
 def test_steps_are_timed_one_by_one(timed):
-    ms = overhead.measure(timed.bench, timed.backbone, timed.clips[:3])
+    ms = overhead.measure(timed.results, timed.backbone, timed.clips[:3])
     # The best of some repeats, and the median over clips; a first pass and the solve are not timed.
     expected = {"backbone": (20, 20), "pooling": (2, 5), "learning": (3, 3), "predicting": (1, 1)}
     for step, both in expected.items():
@@ -225,18 +224,18 @@ def test_steps_are_timed_one_by_one(timed):
 def test_what_happens_once_is_not_timed(timed, monkeypatch):
     """The first pass of a network, and the solve before the first prediction."""
     monkeypatch.setattr(overhead, "REPEATS", 1)
-    ms = overhead.measure(timed.bench, timed.backbone, timed.clips[:3])
+    ms = overhead.measure(timed.results, timed.backbone, timed.clips[:3])
     assert ms["avg", "backbone"] == pytest.approx(30)
     assert ms["avg", "predicting"] == pytest.approx(1)
-    ms = overhead.measure(timed.bench, timed.backbone, timed.clips[:1])
+    ms = overhead.measure(timed.results, timed.backbone, timed.clips[:1])
     assert ms["tap", "predicting"] == pytest.approx(1)
 
 
 def test_overhead_counts_backbone_pooling_and_the_last_step(timed):
     other = type(timed.backbone)()
     other.spec, other.pass_by = "slower", lambda: None
-    context = Context(timed.bench, [timed.backbone, other], {}, {}, [])
-    shares, steps = overhead.overhead(context).comparisons
+    inputs = TableInputs(timed.results, [timed.backbone, other], {}, {}, [])
+    shares, steps = overhead.overhead(inputs).comparisons
     # 20 + 5 + 3 over 20 + 2 + 3, and 20 + 5 + 1 over 20 + 2 + 1; without a backbone 8 over 5 and
     # 6 over 3.
     first = {"training +%": 100 * 3 / 25, "inference +%": 100 * 3 / 23}
@@ -263,16 +262,16 @@ def test_one_core_is_timed_as_on_a_device(timed, monkeypatch):
         return contextlib.nullcontext()
 
     monkeypatch.setattr(overhead, "one_thread", one_thread)
-    overhead.measure(timed.bench, timed.backbone, timed.clips[:1])
+    overhead.measure(timed.results, timed.backbone, timed.clips[:1])
     assert limits == [1]
 
 
 def test_all_clips_are_timed_where_there_are_few(timed):
     for count, wanted in ((8, range(8)), (96, range(10))):
         timed.calls.clear()
-        timed.bench.settings.timed_clips = count
+        timed.results.options.timed_clips = count
         shares, steps = overhead.overhead(
-            Context(timed.bench, [timed.backbone], {}, {}, [])
+            TableInputs(timed.results, [timed.backbone], {}, {}, [])
         ).comparisons
         words = [word for vector, word in timed.calls if vector == "tap"]
         assert words == [f"word{index % 3}" for index in wanted]
@@ -282,6 +281,6 @@ def test_all_clips_are_timed_where_there_are_few(timed):
 
 
 def test_one_backbone_has_no_mean(timed):
-    made = overhead.overhead(Context(timed.bench, [timed.backbone], {}, {}, []))
+    made = overhead.overhead(TableInputs(timed.results, [timed.backbone], {}, {}, []))
     assert [name for name, _ in made.comparisons[0].rows] == ["clockwork"]
     assert made.notes[0].startswith("Median over 4 clips")

@@ -8,9 +8,8 @@ import pytest
 from tapword.research.datasets.mswc import Mswc
 from tapword.research.paper import TABLES, claims, tables
 from tapword.research.paper import published as paper
-from tapword.research.paper.bench import Need, TooLarge
-from tapword.research.paper.comparison import Cell, Group
-from tapword.research.paper.context import Context
+from tapword.research.paper.comparison import Cell, Group, TableInputs
+from tapword.research.paper.results import Run, TooLarge
 from tapword.research.records import Result
 
 # One of the paper's backbones, and one that is not.
@@ -20,7 +19,7 @@ BOTH = [EMFORMER, OTHER]
 
 
 class Made:
-    """A bench whose results are numbers between 10 and 90, each another one."""
+    """A results whose results are numbers between 10 and 90, each another one."""
 
     def __init__(self, salt="", dataset=None):
         self.salt, self.dataset = salt, dataset
@@ -30,18 +29,18 @@ class Made:
     def number(self, *of):
         return 10 + 80 * zlib.crc32(repr((self.salt, *of)).encode()) / 2**32
 
-    def get(self, backbone, need):
-        if (backbone.spec, need) in self.refused:
-            return self.refused[backbone.spec, need]
+    def get(self, backbone, run):
+        if (backbone.spec, run) in self.refused:
+            return self.refused[backbone.spec, run]
         keys = ("acc", "bwt", "forg", "pla", "acc_std", "delta_p", "delta_fs")
-        values = {key: self.number(backbone.spec, need, key) for key in keys}
-        return Result(learner=need.learner, dim=3, **values)
+        values = {key: self.number(backbone.spec, run, key) for key in keys}
+        return Result(learner=run.learner, dim=3, **values)
 
-    def accuracy(self, backbone, need):
-        return self.get(backbone, need).acc
+    def accuracy(self, backbone, run):
+        return self.get(backbone, run).acc
 
-    def run(self, backbone, needs):
-        self.ran.append((backbone.spec, list(needs)))
+    def run(self, backbone, runs):
+        self.ran.append((backbone.spec, list(runs)))
 
 
 def gain(before, after):
@@ -63,7 +62,7 @@ def pairs(cells):
 
 
 def test_claims_are_recomputed_from_the_paper_and_from_ours():
-    bench = Made()
+    results = Made()
     micro = {
         (language, size): Made(f"{language}{size}", object.__new__(Mswc))
         for language in ("de", "ar")
@@ -71,7 +70,7 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
     }
     # A micro-set of other data is none of the claim's.
     micro["speech_commands", 100] = Made("other", SimpleNamespace())
-    made = claims.claims(Context(bench, BOTH, {}, micro, ["fr is not there"]))
+    made = claims.claims(TableInputs(results, BOTH, {}, micro, ["fr is not there"]))
     assert made.notes == ["fr is not there"]
     [shown] = made.comparisons
     titles = ["emformer_base", "other:x=1", "mean of ours"]
@@ -83,7 +82,7 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
 
     def acc(pooling, learner, order="class-iid"):
         """Accuracies of both backbones, and their mean."""
-        each = [bench.accuracy(one, Need(pooling, learner, order)) for one in BOTH]
+        each = [results.accuracy(one, Run(pooling, learner, order)) for one in BOTH]
         return [*each, mean(each)]
 
     def over(before, after=("tap", "SLDA")):
@@ -91,7 +90,7 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
 
     learners = list(tables.AVG)
     others = [("avg", name) for name in learners]
-    others += [(need.pooling, "SLDA") for need in tables.POOLINGS.values() if need.pooling != "tap"]
+    others += [(run.pooling, "SLDA") for run in tables.POOLINGS.values() if run.pooling != "tap"]
     best = [max(acc(*one)[k] for one in others) for k in range(3)]
     best = [gain(*both) for both in zip(best, acc("tap", "SLDA"), strict=True)]
     worse = [[acc("tap", name)[k] < acc("avg", name)[k] for name in learners] for k in range(2)]
@@ -116,7 +115,7 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
     assert rows["iCaRL's average Acc"][0].ours == 72.3
     gains = {
         key: [
-            gain(*(one.accuracy(backbone, Need(name, "SLDA")) for name in ("avg", "tap")))
+            gain(*(one.accuracy(backbone, Run(name, "SLDA")) for name in ("avg", "tap")))
             for backbone in BOTH
         ]
         for key, one in micro.items()
@@ -139,7 +138,7 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
 
 
 def test_claims_of_one_backbone_have_no_mean_and_say_what_they_lack():
-    made = claims.claims(Context(Made(), [OTHER], {}, {}, ["and this"]))
+    made = claims.claims(TableInputs(Made(), [OTHER], {}, {}, ["and this"]))
     assert made.notes == ["Claims on MSWC need its folder: --mswc DIR.", "and this"]
     [shown] = made.comparisons
     assert [group.title for group in shown.groups] == ["paper's tables", "other:x=1"]
@@ -147,19 +146,19 @@ def test_claims_of_one_backbone_have_no_mean_and_say_what_they_lack():
 
 
 def test_claims_on_what_was_not_measured():
-    nothing = claims.Source([lambda need: None], lambda need: None)
+    nothing = claims.Accuracies([lambda run: None], lambda run: None)
     assert nothing.over_the_best() is None and nothing.exceptions() is None
     # As good is not worse, and a pair of which one is missing does not count.
-    values = {Need("avg", "NCM"): 50.0, Need("tap", "NCM"): 50.0, Need("avg", "FT"): 1.0}
-    values |= {Need("avg", "SLDA"): 80.0, Need("tap", "SLDA"): 70.0, Need("tap", "SNB"): 1.0}
-    assert claims.Source([values.get], values.get).exceptions() == 50
-    source = claims.paper_source("Emf-B")
-    assert [one(Need("avg", "SLDA")) for one in source.each] == [23.2]
+    values = {Run("avg", "NCM"): 50.0, Run("tap", "NCM"): 50.0, Run("avg", "FT"): 1.0}
+    values |= {Run("avg", "SLDA"): 80.0, Run("tap", "SLDA"): 70.0, Run("tap", "SNB"): 1.0}
+    assert claims.Accuracies([values.get], values.get).exceptions() == 50
+    source = claims.paper_accuracies("Emf-B")
+    assert [one(Run("avg", "SLDA")) for one in source.each] == [23.2]
 
 
 def test_table1_stands_beside_each_backbones_own():
-    bench = Made()
-    made = tables.table1(Context(bench, BOTH, {}, {}, []))
+    results = Made()
+    made = tables.table1(TableInputs(results, BOTH, {}, {}, []))
     shown, stranger = made.comparisons
     assert [note.partition(":")[0] for note in made.notes] == ["other"]
     assert shown.title == "emformer_base beside the paper's Emf-B"
@@ -169,10 +168,10 @@ def test_table1_stands_beside_each_backbones_own():
     for backbone, one, column in ((EMFORMER, shown, "Emf-B"), (OTHER, stranger, None)):
         assert len(one.rows) == 10
         for row, cells in one.rows:
-            need = Need("tap", "SLDA", matrix=True)
+            run = Run("tap", "SLDA", matrix=True)
             if row != "TAP-SLDA":
-                need = Need("avg", row, matrix=True)
-            result = bench.get(backbone, need)
+                run = Run("avg", row, matrix=True)
+            result = results.get(backbone, run)
             theirs = [paper.TABLE1[key].at(row, column) for key in keys]
             ours = [getattr(result, key) for key in keys]
             assert pairs(cells) == list(zip(ours, theirs, strict=True))
@@ -180,10 +179,10 @@ def test_table1_stands_beside_each_backbones_own():
 
 
 def test_table4_is_a_mean_over_backbones_for_each_moment():
-    bench = Made()
+    results = Made()
     refused = TooLarge(learner="slda", dim=3, error="needs 9 GB")
-    bench.refused["other:x=1", Need("tap:R=6", "SLDA")] = refused
-    made = tables.table4(Context(bench, BOTH, {}, {}, []))
+    results.refused["other:x=1", Run("tap:R=6", "SLDA")] = refused
+    made = tables.table4(TableInputs(results, BOTH, {}, {}, []))
     [shown] = made.comparisons
     assert shown.title == "Mean over 2 backbone(s) of ours and the paper's 6"
     assert shown.groups == [Group("Acc"), Group("Δp %", digits=2)]
@@ -192,24 +191,24 @@ def test_table4_is_a_mean_over_backbones_for_each_moment():
     assert [name for name, _ in shown.rows] == names
     for learner in ("FT", "NCM", "SLDA"):
         for R, spec in enumerate(moments[:-1], start=1):
-            results = [bench.get(one, Need(spec, learner)) for one in BOTH]
+            found = [results.get(one, Run(spec, learner)) for one in BOTH]
             wanted = [
-                Cell(mean(getattr(one, key) for one in results), paper.TABLE4[key][learner][R - 1])
+                Cell(mean(getattr(one, key) for one in found), paper.TABLE4[key][learner][R - 1])
                 for key in ("acc", "delta_p")
             ]
             cells = dict(shown.rows)[f"{learner} R={R}"]
             assert pairs(cells) == close(wanted) and not any(one.text for one in cells)
     assert shown.cell("SLDA R=6") == Cell(None, 84.9, "too large")
     first, other = made.notes
-    assert first == "other:x=1 has no parameters to compare with."
-    assert other.startswith("other:x=1: not among the paper's six backbones")
+    assert first == "other:x=1 has no parameters, so it has no Δp."
+    assert other.startswith("other:x=1: not one of the paper's six backbones")
     large = SimpleNamespace(name="large", spec="large", params=12345)
-    note = tables.table4(Context(bench, [large], {}, {}, [])).notes[0]
-    assert note.startswith("large has 12,345 parameters, the paper's 64 to 962 million")
+    note = tables.table4(TableInputs(results, [large], {}, {}, [])).notes[0]
+    assert note.startswith("large has 12,345 parameters, the paper's backbones 64 to 962 million")
 
 
 def test_table5_runs_untrained_networks_beside_trained_ones():
-    bench = Made()
+    results = Made()
 
     class Network:
         """One that has random weights besides its own."""
@@ -236,7 +235,7 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
 
     trained, random, stranger = Network(), Network("random"), Stranger()
     untrained = {trained.spec: random}
-    made = tables.table5(Context(bench, [trained, stranger], untrained, {}, []))
+    made = tables.table5(TableInputs(results, [trained, stranger], untrained, {}, []))
     ours, theirs = made.comparisons
     assert ours.title == "emformer_base beside the paper's Emf-B"
     assert theirs.title == "stranger beside the paper's mean of 2"
@@ -244,65 +243,63 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
         ("random", "paper mean of 2"),
         ("trained", "paper mean of 2"),
     ]
-    assert bench.ran == [(random.spec, list(tables.METHODS.values()))]
+    assert results.ran == [(random.spec, list(tables.METHODS.values()))]
     assert [name for name, _ in ours.rows] == list(tables.METHODS)
-    for row, need in tables.METHODS.items():
-        accuracies = [bench.accuracy(one, need) for one in (random, trained)]
+    for row, run in tables.METHODS.items():
+        accuracies = [results.accuracy(one, run) for one in (random, trained)]
         figures = [paper.TABLE5[key].at(row, "Emf-B") for key in ("random", "pretrained")]
         assert pairs(dict(ours.rows)[row]) == list(zip(accuracies, figures, strict=True))
         figures = [paper.TABLE5[key].at(row, None) for key in ("random", "pretrained")]
-        accuracies = [None, bench.accuracy(stranger, need)]
+        accuracies = [None, results.accuracy(stranger, run)]
         assert pairs(dict(theirs.rows)[row]) == list(zip(accuracies, figures, strict=True))
     assert made.notes == [
-        "stranger: beside it stands the paper's mean over its two; it cannot be had without "
-        "training."
+        "stranger: not one of the paper's two backbones, so compared with their mean. It has no "
+        "untrained version."
     ]
     # Random weights that were asked for by name are run with the others.
-    alone = tables.table5(Context(Made(), [random], {}, {}, []))
+    alone = tables.table5(TableInputs(Made(), [random], {}, {}, []))
     assert [one.title for one in alone.comparisons] == ["emformer_base beside the paper's Emf-B"]
     assert alone.comparisons[0].cell("SLDA", "trained").ours is None
     assert alone.comparisons[0].cell("SLDA", "random").ours is not None
-    assert alone.notes == [
-        "Trained weights were not asked for or cannot be had here: emformer_base."
-    ]
+    assert alone.notes == ["Trained weights were not requested or are unavailable: emformer_base."]
 
 
 def test_table7_shows_how_long_vectors_are():
-    bench = Made()
-    made = tables.table7(Context(bench, BOTH, {}, {}, []))
+    results = Made()
+    made = tables.table7(TableInputs(results, BOTH, {}, {}, []))
     [shown] = made.comparisons
     titles = [(one.title, one.paper) for one in shown.groups]
     assert titles[:2] == [("emformer_base", "paper Emf-B"), ("other:x=1", "paper mean of 6")]
     assert titles[2:] == [("mean of ours", "paper mean of 6"), ("Δfs", "paper")]
-    for row, need in tables.LONG_POOLINGS.items():
-        results = [bench.get(one, need) for one in BOTH]
+    for row, run in tables.LONG_POOLINGS.items():
+        found = [results.get(one, run) for one in BOTH]
         wanted = [
-            Cell(results[0].acc, paper.TABLE7.at(row, "Emf-B")),
-            Cell(results[1].acc, paper.TABLE7.at(row, None)),
-            Cell(mean(one.acc for one in results), paper.TABLE7.at(row, None)),
-            Cell(mean(one.delta_fs for one in results), paper.TABLE7_DELTA_FS[row]),
+            Cell(found[0].acc, paper.TABLE7.at(row, "Emf-B")),
+            Cell(found[1].acc, paper.TABLE7.at(row, None)),
+            Cell(mean(one.acc for one in found), paper.TABLE7.at(row, None)),
+            Cell(mean(one.delta_fs for one in found), paper.TABLE7_DELTA_FS[row]),
         ]
         assert pairs(dict(shown.rows)[row]) == close(wanted)
     assert [note.partition(":")[0] for note in made.notes] == ["other"]
 
 
 def test_grids_of_gains_subtract_ours_and_show_what_is_missing():
-    bench = Made()
+    results = Made()
     refused = TooLarge(learner="sqda", dim=3, error="needs 9 GB")
-    bench.refused["other:x=1", Need("avg", "SQDA")] = refused
-    made = TABLES["table2"].reproduce("table2", Context(bench, BOTH, {}, {}, []))
+    results.refused["other:x=1", Run("avg", "SQDA")] = refused
+    made = TABLES["table2"].reproduce("table2", TableInputs(results, BOTH, {}, {}, []))
     accuracy, gains = made.comparisons
     assert not any(group.signed for group in accuracy.groups)
     assert all(group.signed for group in gains.groups)
     for row in tables.TAP:
-        tap = [bench.accuracy(one, Need("tap", row)) for one in BOTH]
+        tap = [results.accuracy(one, Run("tap", row)) for one in BOTH]
         figures = [paper.TABLE2.at(row, name) for name in ("Emf-B", None, None)]
         wanted = [Cell(*pair) for pair in zip([*tap, mean(tap)], figures, strict=True)]
         assert pairs(dict(accuracy.rows)[row]) == close(wanted)
         if row == "SQDA":
             continue
         more = [
-            own - bench.accuracy(one, Need("avg", row)) for own, one in zip(tap, BOTH, strict=True)
+            own - results.accuracy(one, Run("avg", row)) for own, one in zip(tap, BOTH, strict=True)
         ]
         figures = [paper.TABLE2_GAIN.at(row, name) for name in ("Emf-B", None, None)]
         wanted = [Cell(*pair) for pair in zip([*more, mean(more)], figures, strict=True)]

@@ -43,7 +43,7 @@ def split_of(spotter, clips):
         assert len(found) == 30 * count
         paths = [clip.path for clip in found]
         batches = [paths[start : start + 60] for start in range(0, len(paths), 60)]
-        parts += [np.concatenate(list(map(spotter.vectors, batches)))]
+        parts += [np.concatenate([spotter.encode(batch).vectors for batch in batches])]
         parts += [[clip.word for clip in found]]
     return Split(*parts)
 

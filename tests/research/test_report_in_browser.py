@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from tapword.research import paper, report
-from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
-from tapword.research.paper.run import Outcome
+from tapword.research.paper.comparison import Cell, Comparison, Group, ReproducedTable
+from tapword.research.paper.reproduce import Reproduction
 from tapword.research.records import VoiceDraw, VoiceResult
 from tests.research.test_report import few_shot, many, open_set, records, result
 
@@ -40,7 +40,7 @@ def presets():
 
 def voices():
     one = VoiceDraw(
-        seed=0, person=None, words=["up"], asked=9, frr_5=9.9, frr_1=9.9, owner_5=9, owner_1=9
+        seed=0, person=None, words=["up"], clips=9, frr_5=9.9, frr_1=9.9, owner_5=9, owner_1=9
     )
     spread = {"frr_5_ci": (10.0, 99.9), "frr_1_ci": (10.0, 99.9)}
     spread |= {"owner_5_ci": (10.0, 99.9), "owner_1_ci": (10.0, 99.9)}
@@ -58,14 +58,14 @@ def beside_the_paper():
     groups = [Group(f"speech_embedding:layers={i}", paper="paper mean of 6") for i in range(7)]
     table = Comparison("Acc", "TAP +", groups)
     table.add("a learner", [Cell(100.0, 100.0)] * 7)
-    tables = [Reproduced([table], name="table", title="of many columns")]
-    return Outcome([], {}, {}, tables, [], records().environment)
+    tables = [ReproducedTable([table], name="table", title="of many columns")]
+    return Reproduction([], {}, {}, tables, [], records().environment)
 
 
 @pytest.mark.parametrize("case", [many, few_shot, open_set, presets, voices, beside_the_paper])
 def test_tables_fit_a_page_of_1280_pixels(browser, tmp_path, case):
     given = case()
-    writers = paper.WRITERS if isinstance(given, Outcome) else report.WRITERS
+    writers = paper.WRITERS if isinstance(given, Reproduction) else report.WRITERS
     report.write(given, tmp_path / "report.html", writers)
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto((tmp_path / "report.html").as_uri())

@@ -12,14 +12,14 @@ from tapword.errors import InputError
 from tapword.listening.decider import Candidate
 from tapword.research.report.stream_page import stream_page
 from tapword.research.stream_eval import (
-    Listening,
     Observed,
+    ObservedStream,
     WordReport,
     evaluate_stream,
     find_positives,
     miss_rate_at,
 )
-from tapword.research.stream_mix import Placed, StreamMix
+from tapword.research.stream_mix import PlacedClip, StreamMix
 from tapword.spotter.thresholds import Scores
 from tests.conftest import shared
 
@@ -37,9 +37,9 @@ def observed(middle_s, not_go=None, **scores):
 
 
 PLACED = [
-    Placed("up", "a.wav", 10.0, 11.0, 10.7),
-    Placed("go", "b.wav", 20.0, 21.0, 20.6),
-    Placed("go", "c.wav", 30.0, 31.0, 30.5),
+    PlacedClip("up", "a.wav", 10.0, 11.0, 10.7),
+    PlacedClip("go", "b.wav", 20.0, 21.0, 20.6),
+    PlacedClip("go", "c.wav", 30.0, 31.0, 30.5),
 ]
 STREAM = [
     observed(5.0, up=0.7, go=0.1),
@@ -53,7 +53,7 @@ STREAM = [
 
 
 def listened(stream, **options):
-    return Listening(stream, PLACED, hours=0.5, seconds=1803.0, detector_s=3.0, **options)
+    return ObservedStream(stream, PLACED, hours=0.5, seconds=1803.0, detector_s=3.0, **options)
 
 
 def kinds(**thresholds):
@@ -172,7 +172,7 @@ def test_words_in_a_stream(scene):
     assert not re.search(r"(src|href)=|https?://", page)
     missed = sum(not clip.hit for clip in found.clips)
     assert page.count("<title>0:") == len(found.events) + missed
-    assert "false alarms per hour" in page and "taken for it" in page
+    assert "false alarms per hour" in page and "confused" in page
 
 
 def test_judged_events_are_those_of_a_detector_that_nobody_observes(scene):
@@ -205,7 +205,7 @@ def test_the_command(scene, run, tmp_path):
     low, high = json.loads((tmp_path / "s.json").read_text())["miss_rate_ci"]
     assert f"missed (95%: {low:.1f} to {high:.1f}%)" in out
     assert f"missed (95%: {low:.1f} to {high:.1f}%)" in (tmp_path / "s.html").read_text()
-    assert "ignored: door" in error and "left out" in error
+    assert "ignored folders of untaught words: door" in error and "left out" in error
     found = json.loads((tmp_path / "s.json").read_text())
     # As docs/protocols.md has them.
     assert list(found) == [
@@ -219,7 +219,7 @@ def test_the_command(scene, run, tmp_path):
     ]  # fmt: skip
     assert list(found["det"][0]) == ["threshold", "miss_rate", "false_alarms_per_hour"]
     assert list(found["events"][0]) == [
-        "kind", "word", "start_s", "end_s", "score", "told_s", "clip",
+        "kind", "word", "start_s", "end_s", "score", "reported_s", "clip",
     ]  # fmt: skip
     assert list(found["clips"][0]) == ["word", "file", "start_s", "end_s", "speech_end_s", "hit"]
     assert list(found["config"]) == [
@@ -237,7 +237,7 @@ def test_wrong_paths_are_said_at_once(scene, run, tmp_path):
     model, negatives, reports = folder / "home.tap", folder / "others.flac", tmp_path / "r.json"
     reports.mkdir()
     for options, message in (
-        (("--positives", tmp_path, "--negatives", negatives), "no folder of clips of a word"),
+        (("--positives", tmp_path, "--negatives", negatives), "has no clips of the model's words"),
         (
             ("--positives", folder / "clips", "--negatives", negatives, "--refractory", -1),
             "the refractory time must be 0 s or more",
@@ -257,7 +257,7 @@ def test_wrong_paths_are_said_at_once(scene, run, tmp_path):
 def test_negatives_too_short_for_any_clip(scene, tmp_path):
     folder, spotter, _ = scene
     soundfile.write(tmp_path / "short.wav", 0.01 * np.ones(16_000), 16_000)
-    with pytest.raises(InputError, match="no clip could be put"):
+    with pytest.raises(InputError, match="no clip fits"):
         evaluate_stream(spotter, folder / "clips", [tmp_path / "short.wav"])
 
 

@@ -6,7 +6,7 @@ import soundfile
 
 from tapword.audio import files as audio
 from tapword.errors import InputError
-from tapword.research.stream_mix import APART_S, FADE_S, StreamMix
+from tapword.research.stream_mix import FADE_S, MIN_GAP_S, StreamMix
 from tests.conftest import tone
 
 RATE = 16_000
@@ -55,7 +55,7 @@ def test_time_is_opened_up_and_nothing_else_changes(files):
     assert np.array_equal(stream[place:], background[used:])
     assert mix.negative_s == mix.total_s == 30 and len(mix.placed) == 4
     gaps = np.diff([0, *itertools.chain(*((c.start_s, c.end_s) for c in mix.placed))])[::2]
-    assert gaps.min() >= APART_S - 0.03
+    assert gaps.min() >= MIN_GAP_S - 0.03
 
 
 def test_files_follow_each_other_at_any_rate(files):
@@ -130,5 +130,5 @@ def test_what_cannot_be_is_refused(files, tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         StreamMix([tmp_path / "none.wav"], clips)
     soundfile.write(tmp_path / "zeros.wav", np.zeros(RATE), RATE)
-    with pytest.raises(InputError, match="no sound"):
+    with pytest.raises(InputError, match="is silent"):
         StreamMix(negatives, clips, noise=[tmp_path / "zeros.wav"], snr_db=0.0)

@@ -27,7 +27,7 @@ from tapword.research import report, runner
 from tapword.research.cache import Cache
 from tapword.research.open_set import OpenSet
 from tapword.research.orders import ORDERS
-from tapword.research.own_voice import Voices
+from tapword.research.own_voice import OwnVoice
 from tapword.research.records import Records, as_json
 from tapword.spotter.presets import DEFAULT, UNWHITENED
 from tapword.spotter.whitening import Whitening
@@ -139,7 +139,7 @@ class Stream:
             options: dict[str, Any] = {"known": self.known, "draws": self.draws}
             options["shots"] = self.shots or OpenSet.shots
             if self.voice:
-                return {"protocol": Voices(voice=self.voice, **options)}
+                return {"protocol": OwnVoice(voice=self.voice, **options)}
             return {"protocol": OpenSet(**options)}
         return {
             "order": self.order,

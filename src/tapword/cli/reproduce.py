@@ -1,4 +1,4 @@
-"""The command that runs the paper's tables and puts ours beside the paper's."""
+"""The command that reproduces the paper's tables."""
 
 import os
 from dataclasses import dataclass
@@ -17,25 +17,25 @@ from tapword.support.text import printable
 
 
 @dataclass
-class Reproduction:
+class Options:
     """How a table of the paper is run."""
 
-    dataset: Annotated[str, option("KIND", "Its kind, with arguments.")] = "speech_commands"
+    dataset: Annotated[str, option("KIND", "Kind of data set, with arguments.")] = "speech_commands"
     mswc: Annotated[
         Path | None, option("DIR", "Folder of MSWC, for figure3 and claims. [default: --data]")
     ] = None
     backbones: Annotated[
         list[str] | None,
-        option("PARTS", "Commas between several, or repeat. [default: all at hand]"),
+        option("PARTS", "Comma-separated, or repeat. [default: all available]"),
     ] = None
     weights: Annotated[
-        str | None, option("KIND", "random: the paper's backbones without training.")
+        str | None, option("KIND", "random: use the paper's backbones untrained.")
     ] = None
     orderings: Annotated[int, option("N", "Seeded orderings to average.", min=1)] = 5
     exact: Annotated[
-        bool, flag("--exact", "Learners by the right rules, not as the paper's code.")
+        bool, flag("--exact", "Use the correct learning rules, not those of the paper's code.")
     ] = False
-    pad_to_s: Annotated[float | None, option("S", "Fill clips with silence to this length.")] = None
+    pad_to_s: Annotated[float | None, option("S", "Pad clips with silence to this length.")] = None
     n_words: Annotated[str, option("N,N", "Words of figure3's micro-sets.")] = "25,50,100"
     jobs: Jobs = None
     cache: CacheFolder = None
@@ -46,56 +46,56 @@ class Reproduction:
 def reproduce(
     table: Annotated[str, argument("TABLE", f"{', '.join([*paper.TABLES, paper.ALL])}.")],
     data: DataFolder,
-    options: Reproduction,
+    chosen: Options,
     output: Output,
 ) -> None:
-    """Run a table of the paper and print ours beside the paper's, with the difference.
+    """Reproduce a table of the paper: our numbers, the paper's, and the difference.
 
-    Without --backbones, those of the paper whose weights can be had (they are fetched where they
-    can be) and the encoders that come with packages; the rest is named with the reason. Results go
+    Without --backbones, every available one is run: the paper's, downloaded where possible, and
+    those that come with Python packages. Unavailable ones are listed with the reason. Results go
     to --out FILE: .html or .json.
 
         tapword reproduce table2 --data speech_commands_v0.02 --out table2.html
     """
     paper.check(table)
     output.check(paper.WRITERS)
-    settings = paper.Settings(
+    options = paper.ReproduceOptions(
         data=data,
-        dataset=options.dataset,
-        mswc=options.mswc,
-        backbones=paper.split_specs(options.backbones or ()),
-        weights=options.weights,
-        orderings=options.orderings,
-        exact=options.exact,
-        pad_to_s=options.pad_to_s,
-        n_words=_numbers(options.n_words),
-        jobs=options.jobs or os.cpu_count() or 1,
-        cache=Cache(options.cache, options.cache_gb),
+        dataset=chosen.dataset,
+        mswc=chosen.mswc,
+        backbones=paper.split_specs(chosen.backbones or ()),
+        weights=chosen.weights,
+        orderings=chosen.orderings,
+        exact=chosen.exact,
+        pad_to_s=chosen.pad_to_s,
+        n_words=_numbers(chosen.n_words),
+        jobs=chosen.jobs or os.cpu_count() or 1,
+        cache=Cache(chosen.cache, chosen.cache_gb),
     )
     with progress_steps(output.quiet) as step:
-        settings.progress = step
-        outcome = paper.reproduce(table, settings)
-    outcome.command = command_line()
-    for name, why in outcome.lacking.items():
-        err.print(f"left out {name}: {printable(why)}", soft_wrap=True)
+        options.progress = step
+        reproduction = paper.reproduce(table, options)
+    reproduction.command = command_line()
+    for name, why in reproduction.unavailable.items():
+        err.print(f"{name} is unavailable: {printable(why)}", soft_wrap=True)
     if output.as_json:
-        print_json(outcome.as_json())
+        print_json(reproduction.as_json())
     else:
-        _show_outcome(outcome)
-    output.write(outcome, paper.WRITERS)
+        _show_outcome(reproduction)
+    output.write(reproduction, paper.WRITERS)
 
 
-def _show_outcome(outcome: paper.Outcome) -> None:
-    for line in outcome.banner:
+def _show_outcome(reproduction: paper.Reproduction) -> None:
+    for line in reproduction.banner:
         out.print(Text(line, style="bold yellow"))
-    for one in outcome.tables:
+    for one in reproduction.tables:
         out.print(Text(f"\n{one.name}: {one.title}", style="bold"))
         for comparison in one.comparisons:
             for shown in paper.console_tables(comparison, out.width):
                 out.print(shown)
         for note in one.notes:
             out.print(Text(f"- {note}", style="dim"))
-    out.print(f"{outcome.environment.seconds:.1f} s")
+    out.print(f"{reproduction.environment.seconds:.1f} s")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -104,5 +104,5 @@ def _numbers(text: str) -> tuple[int, ...]:
     except ValueError:
         found = ()
     if not found or min(found) < 1:
-        raise InputError(f"--n-words wants whole numbers such as 25,50,100; got {text!r}")
+        raise InputError(f"--n-words must be whole numbers, as in 25,50,100; got {text!r}")
     return found

@@ -1,7 +1,7 @@
-"""Vectors of a data set's clips: each clip decoded once, through a backbone once, kept on disk.
+"""A cache of encoded clips on disk: each clip is decoded and passes a backbone once.
 
-All poolings are taken from the same frames. Vectors are stored in shards of clips, so that an
-interrupted run goes on where it stopped; what was not used for longest is dropped first.
+All poolings share the frames. Clips are stored in shards, so an interrupted run continues where it
+stopped. The least recently used vectors are dropped first.
 """
 
 import contextlib
@@ -25,47 +25,50 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.research.datasets.base import Clip, Dataset
-from tapword.spotter.encoder import PLAIN, Preparation, block_poolings, pool_audio, prepare
+from tapword.spotter.encoder import (
+    PLAIN,
+    Encoded,
+    Preparation,
+    block_poolings,
+    encode_each,
+    prepare,
+)
 from tapword.spotter.lengths import CLIP_S, MAX_S
 from tapword.support.atomic_files import PathLike, atomic_write
 
-# Clips of one file: an interrupted run loses the work of so many at most.
+# Clips in one file: an interrupted run loses at most their work.
 SHARD = 128
-# Raise it whenever a backbone or augmented copies compute something else than before; a pooling has
-# a `revision` of its own.
+# Raise it whenever a backbone or augmented copies change; a pooling has its own `revision`.
 LAYOUT = 5
-# What files of ours end in; the last two are left by a run that was killed while it wrote.
+# Suffixes of our files; a run that is killed while writing leaves the last two.
 SUFFIXES = (".npz", ".new", ".tmp")
 
-# Vectors (n, D) of a shard for each of some poolings, and which of its clips they are, (n,).
-ShardVectors = tuple[list[np.ndarray], np.ndarray]
-# Makes the vectors of a shard's clips for the poolings of these numbers.
-Extract = Callable[[list[Clip], list[int]], ShardVectors]
+# A shard's clips encoded by each of some poolings, and the indices of the usable clips, (n,).
+EncodedShard = tuple[list[Encoded], np.ndarray]
+# Encodes the clips of a shard by the poolings of these indices.
+EncodeShard = Callable[[list[Clip], list[int]], EncodedShard]
 
 
 class Features(NamedTuple):
-    """Vectors (n, D) float32 of a split, and how many clips were unusable.
+    """A split's encoded clips with words and speakers (None: unknown), and unusable clips."""
 
-    Each has its word, and its speaker where that is known.
-    """
-
-    vectors: np.ndarray
+    encoded: Encoded
     words: list[str]
     skipped: int
     speakers: list[str | None]
 
 
 class Cache:
-    """A folder of vectors that `trim` keeps from growing.
+    """A folder of encoded clips.
 
     Parameters
     ----------
     folder
-        Where; None: `tapword/features` in the user's cache folder (XDG_CACHE_HOME or ~/.cache).
+        None: `tapword/features` in the user's cache folder (XDG_CACHE_HOME or ~/.cache).
     max_gb
-        The least recently used vectors are dropped beyond this.
+        `trim` drops the least recently used vectors beyond this.
     shard
-        Clips of one file.
+        Clips in one file.
     """
 
     def __init__(self, folder: PathLike | None = None, max_gb: float = 4.0, shard: int = SHARD):
@@ -74,27 +77,31 @@ class Cache:
         self.max_gb = max_gb
         self.shard = shard
 
-    def get(self, key: str, shard: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Vectors of a shard and which of its clips they are; None where it is not whole."""
+    def get(self, key: str, shard: int) -> tuple[Encoded, np.ndarray] | None:
+        """Read a shard's encoded clips and their indices; None where it is missing or damaged."""
         path = self._path(key, shard)
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                return stored["vectors"], stored["kept"]
+                encoded = Encoded.one_second(stored["vectors"])
+                # Older files are of clips that are not aligned, which count as one second.
+                if "seconds" in stored:
+                    encoded = Encoded(stored["vectors"], stored["seconds"])
+                return encoded, stored["kept"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
 
-    def put(self, key: str, shard: int, vectors: np.ndarray, kept: np.ndarray) -> None:
-        """Store a shard, whole or not at all."""
+    def put(self, key: str, shard: int, encoded: Encoded, kept: np.ndarray) -> None:
+        """Write a shard atomically."""
         path = self._path(key, shard)
         content = io.BytesIO()
-        np.savez(content, vectors=vectors, kept=kept)
+        np.savez(content, vectors=encoded.vectors, seconds=encoded.seconds, kept=kept)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             atomic_write(path, content.getvalue())
         except OSError as error:
             raise InputError(
-                f"cannot keep vectors in {self.folder}: {error.strerror or error}; "
-                "give another folder with --cache"
+                f"cannot write to {self.folder}: {error.strerror or error}; give another folder "
+                "with --cache"
             ) from error
 
     def bytes(self) -> int:
@@ -120,9 +127,9 @@ class Cache:
         return sum(folders.values())
 
     def _folders(self) -> dict[Path, int]:
-        """Folders that are ours, with their bytes: a key for a name, nothing but shards inside.
+        """Our folders and their bytes: named by a key, with only shards inside.
 
-        Whatever else lies in a folder that somebody names as cache stays.
+        Nothing else in the folder is touched.
         """
         return {
             path: sum(map(_size, path.iterdir()))
@@ -140,44 +147,44 @@ def _size(file: Path) -> int:
     try:
         return file.stat().st_size
     except FileNotFoundError:
-        # Another run has finished or dropped it just now.
+        # Another run has just renamed or deleted it.
         return 0
 
 
 class Stored(NamedTuple):
-    """Vectors of a split that lie in a cache, or will."""
+    """Encoded clips of a split in a cache."""
 
     cache: Cache
     key: str
     shards: list[list[Clip]]
 
     def has(self, number: int, strict: bool) -> bool:
-        """Tell whether a shard is there; under `strict`, whether no clip of it was skipped."""
+        """Whether a shard is there, and with `strict`, whether no clip of it was skipped."""
         found = self.cache.get(self.key, number)
         return found is not None and not (strict and len(found[1]) < len(self.shards[number]))
 
     def load(self) -> Features:
-        """Read them into memory."""
-        vectors: list[np.ndarray] = []
+        """Read the whole split into memory."""
+        parts: list[Encoded] = []
         used: list[Clip] = []
         for number, clips in enumerate(self.shards):
             stored = self.cache.get(self.key, number)
             if stored is None:
                 raise InputError(
-                    f"vectors in {self.cache.folder} vanished while they were read: another run "
-                    "may have dropped them to stay below its --cache-gb; run again"
+                    f"vectors in {self.cache.folder} were deleted while they were read; another "
+                    "run may have dropped them to stay below its --cache-gb. Run again"
                 )
             found, kept = stored
             if len(found):
-                vectors.append(found)
+                parts.append(found)
             used.extend(clips[index] for index in kept)
-        # The time of last use, by which the cache is trimmed.
+        # `trim` goes by this time.
         with contextlib.suppress(OSError):
             os.utime(self.cache.folder / self.key)
-        if not vectors:
-            raise InputError("none of the clips of a split could be read")
+        if not parts:
+            raise InputError("no clip of the split could be read")
         return Features(
-            np.concatenate(vectors),
+            Encoded.concatenate(parts),
             [clip.word for clip in used],
             sum(map(len, self.shards)) - len(used),
             [clip.speaker for clip in used],
@@ -194,22 +201,22 @@ def store(
     strict: bool = False,
     progress: Callable[[int, int], None] | None = None,
     preparation: Preparation = PLAIN,
-    extract: Extract | None = None,
+    encode: EncodeShard | None = None,
 ) -> list[Stored]:
-    """Put a split's vectors for each pooling into the cache, which is not trimmed here.
+    """Encode a split into the cache, for each pooling; the cache is not trimmed.
 
     Parameters
     ----------
     split
-        Clips of "train" are pooled as learned from.
+        Clips of "train" are encoded to learn from.
     jobs
-        Shards worked on at once.
+        Shards encoded at the same time.
     strict
-        Raise on a clip that cannot be used, instead of skipping and counting it.
+        Raise on an unusable clip, instead of skipping and counting it.
     progress
-        Called with (clips done, clips in all).
-    extract
-        Makes the vectors of a shard elsewhere; None: this process does.
+        Called with (clips done, clips in total).
+    encode
+        Encodes a shard elsewhere; None: in this process.
     """
     clips = dataset.clips(split)
     shards = [clips[start : start + cache.shard] for start in range(0, len(clips), cache.shard)]
@@ -218,21 +225,21 @@ def store(
         for one in poolings
     ]
 
-    def extract_here(clips: list[Clip], wanted: list[int]) -> ShardVectors:
+    def encode_here(clips: list[Clip], wanted: list[int]) -> EncodedShard:
         chosen = [poolings[i] for i in wanted]
         learning = split == "train"
-        return shard_vectors(dataset, clips, backbone, chosen, learning, strict, preparation)
+        return encode_shard(dataset, clips, backbone, chosen, learning, strict, preparation)
 
     def work(number: int) -> int:
         missing = [i for i, place in enumerate(places) if not place.has(number, strict)]
         if missing:
-            made, kept = (extract or extract_here)(shards[number], missing)
-            for i, vectors in zip(missing, made, strict=True):
-                cache.put(places[i].key, number, vectors, kept)
+            made, kept = (encode or encode_here)(shards[number], missing)
+            for i, encoded in zip(missing, made, strict=True):
+                cache.put(places[i].key, number, encoded, kept)
         return len(shards[number])
 
     done = 0
-    # Shards are the parallelism; BLAS threads on top would fight for the same cores.
+    # Shards are the parallelism; BLAS threads would compete for the same cores.
     with threadpoolctl.threadpool_limits(1), ThreadPoolExecutor(max(1, jobs)) as pool:
         try:
             for count in pool.map(work, range(len(shards))):
@@ -244,7 +251,7 @@ def store(
     return places
 
 
-def shard_vectors(
+def encode_shard(
     dataset: Dataset,
     clips: Sequence[Clip],
     backbone: Backbone,
@@ -252,8 +259,8 @@ def shard_vectors(
     learning: bool,
     strict: bool,
     preparation: Preparation,
-) -> ShardVectors:
-    """Vectors (n, D) of clips for each of `poolings`, and which of the clips they are, (n,)."""
+) -> EncodedShard:
+    """Encode clips by each of `poolings`; also give the indices of the usable ones, (n,)."""
     prepared: list[np.ndarray] = []
     kept: list[int] = []
     for index, clip in enumerate(clips):
@@ -264,8 +271,8 @@ def shard_vectors(
             if strict:
                 raise
     fixed = [block_poolings(pooling, backbone, preparation.align) for pooling in poolings]
-    vectors = pool_audio(backbone, fixed, prepared, learning, learning and preparation.augment)
-    return vectors, np.array(kept, dtype=np.int64)
+    encoded = encode_each(backbone, fixed, prepared, preparation, learning)
+    return encoded, np.array(kept, dtype=np.int64)
 
 
 def cache_key(
@@ -276,14 +283,14 @@ def cache_key(
     preparation: Preparation = PLAIN,
     shard: int = SHARD,
 ) -> str:
-    """Hash of everything that a split's vectors depend on: the name of their folder."""
+    """Hash of everything that a split's vectors depend on: the name of its folder."""
     revisions = [one.revision for one in pooling.each(len(backbone.dims))]
     parts = [
         LAYOUT,
         shard,
         CLIP_S,
-        # Aligned clips are as long as their speech.
-        MAX_S if preparation.align else False,
+        # Aligned clips are as long as their speech, and their files have the seconds.
+        [MAX_S, "seconds"] if preparation.align else False,
         split == "train" and preparation.augment,
         dataset.fingerprint(),
         split,

@@ -29,7 +29,7 @@ from tapword.learners.base import Learner
 from tapword.learners.packed import one_thread
 from tapword.poolings.base import Pooling
 from tapword.research import cache as vector_cache
-from tapword.research.cache import Cache, ShardVectors, Stored, shard_vectors
+from tapword.research.cache import Cache, EncodedShard, Stored, encode_shard
 from tapword.research.datasets.base import Clip, Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoded, Preparation
 from tapword.spotter.lengths import Length, lengths_of
@@ -194,26 +194,25 @@ class Cluster:
         backbone: Backbone,
         poolings: Sequence[Pooling],
         cache: Cache,
-        jobs: int = 1,
+        *,
         strict: bool = False,
-        progress: Callable[[int, int], None] | None = None,
         preparation: Preparation = PLAIN,
+        **options: Any,
     ) -> list[Stored]:
-        """Put a split's vectors into the cache of this machine: `cache.store` on the cluster.
+        """Encode a split on the workers into the cache of this machine.
 
-        Workers send vectors, this process writes them; `jobs` is not used.
+        Arguments are as for `cache.store`; `jobs` is set by the number of workers.
         """
         parcel = pack(preparation, datasets=[dataset], backbones=[backbone], poolings=poolings)
         task = self._task(answering(extract), num_returns=2)
 
-        def ask(clips: list[Clip], wanted: list[int]) -> ShardVectors:
+        def ask(clips: list[Clip], wanted: list[int]) -> EncodedShard:
             made, kept = task.remote(parcel, wanted, clips, split == "train", strict)
             return self._get(made, clips[0].path), self._get(kept, clips[0].path)
 
-        ahead = self._most_under_way()
-        return vector_cache.store(
-            dataset, split, backbone, poolings, cache, ahead, strict, progress, preparation, ask
-        )
+        options |= {"strict": strict, "preparation": preparation}
+        options |= {"jobs": self._most_under_way(), "encode": ask}
+        return vector_cache.store(dataset, split, backbone, poolings, cache, **options)
 
     def open_session(self, model: ModelFile, words: Iterable[str], ask: Ask) -> "ClusterSession":
         """Begin to teach words to a model file from clips that the workers check."""
@@ -531,16 +530,16 @@ def answering(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[A
 
 def extract(
     parcel: Parcel, wanted: list[int], clips: list[Clip], learning: bool, strict: bool
-) -> ShardVectors:
-    """Vectors of a shard for the poolings `wanted`, and which of its clips they are of."""
+) -> EncodedShard:
+    """Encode a shard by the poolings `wanted`; also give the indices of its usable clips."""
     with settled(parcel) as parts:
         [dataset], [backbone] = parts["datasets"], parts["backbones"]
         poolings = [parts["poolings"][i] for i in wanted]
-        vectors, kept = shard_vectors(
+        encoded, kept = encode_shard(
             dataset, clips, backbone, poolings, learning, strict, parcel.preparation
         )
         require_seen(parcel, [clip.path for i, clip in enumerate(clips) if i not in set(kept)])
-    return vectors, kept
+    return encoded, kept
 
 
 def learn(

@@ -1,4 +1,4 @@
-"""Parts on a data set by a protocol: clips become vectors once, then learners are run on them."""
+"""Evaluate parts on a data set by a protocol: encode the clips once, then run learners."""
 
 import functools
 import os
@@ -16,14 +16,14 @@ from tapword.research.cache import Cache, Stored
 from tapword.research.datasets.base import Dataset
 from tapword.research.experiment import Experiment
 from tapword.research.open_set import OpenSet
-from tapword.research.own_voice import Voices
+from tapword.research.own_voice import OwnVoice
 from tapword.research.records import AnyResult, Config, Environment, Records
 from tapword.research.runner import Progress, Split, Stream
 from tapword.spotter.encoder import Encoder, Preparation
-from tapword.spotter.whitening import Whitening, join
+from tapword.spotter.whitening import Whitening
 
-Protocol = Stream | OpenSet | Voices
-# Vectors are stored by backbone, pooling, preparation of clips and split.
+Protocol = Stream | OpenSet | OwnVoice
+# Stored vectors by backbone, pooling, preparation of clips and split.
 Key = tuple[str, str, Preparation, str]
 
 
@@ -50,33 +50,32 @@ def evaluate(
     Parameters
     ----------
     dataset
-        Words are taught from its train split and named in its test split.
+        Its train split is learned, its test split is tested.
     backbones, poolings, learners
-        Names with arguments; every combination is run. Where some are named, the others are the
-        default preset's, as for `Spotter`.
+        Names with arguments; every combination is run. Parts that are not named are the default
+        preset's, as for `Spotter`.
     sizes
-        Presets; the default one where nothing is named at all.
+        Presets; the default one where no part is named.
     align, augment, whitening
-        As for `Spotter`; presets prepare clips in their own way. Words that a whitening was learned
-        from should not be evaluated with it.
+        As for `Spotter`. Do not evaluate words that a whitening was learned from.
     cache
-        Where vectors are kept between runs.
+        Keeps vectors between runs.
     strict
-        Raise on a clip that cannot be read, instead of skipping and counting it.
+        Raise on an unreadable clip, instead of skipping and counting it.
     jobs
         Processes; None: one per core.
     progress
-        Called with (what, done, all).
+        Called with (step, done, total).
     store
-        Puts vectors into the cache: `cache.store`, or the same on a cluster.
+        Puts vectors into the cache: `cache.store`, or `Cluster.store`.
     protocol
-        What is taught and asked; None: a `runner.Stream`. Its fields may be given as `arguments`.
+        What is learned and tested; None: a `runner.Stream`. `arguments` set its fields.
     """
     start = time.perf_counter()
     protocol = replace(protocol or Stream(), **arguments)
     cache, jobs = cache or Cache(), jobs or os.cpu_count() or 1
     experiments = experiment.make(backbones, poolings, learners, sizes, align, augment, whitening)
-    source = protocol.clips_of(dataset) if isinstance(protocol, Voices) else dataset
+    source = protocol.clips_of(dataset) if isinstance(protocol, OwnVoice) else dataset
     put = functools.partial(store, source, cache=cache, jobs=jobs, strict=strict)
     stored = _extract(experiments, put, progress)
     extract_s = round(time.perf_counter() - start, 3)
@@ -111,14 +110,14 @@ def evaluate_vectors(
 ) -> Records:
     """Run learners on ready-made vectors; otherwise as `evaluate`.
 
-    A stream also takes classifiers of other libraries beside names: see `Stream.run`.
+    A `Stream` also takes classifiers of other libraries: see `Stream.run`.
     """
     start = time.perf_counter()
     protocol = replace(protocol or Stream(), **arguments)
     if not isinstance(protocol, Stream):
         for one in learners:
             if not isinstance(one, str):
-                raise InputError(f"this protocol takes learners by name, got {one!r}")
+                raise InputError(f"this protocol needs learners by name, got {one!r}")
     return _records(protocol.config(), split, protocol.run(split, learners, jobs, progress), start)
 
 
@@ -131,7 +130,7 @@ def _records(config: Config, split: Split, results: Sequence[AnyResult], start: 
 def _extract(
     experiments: Sequence[Experiment], put: Callable[..., list[Stored]], progress: Progress | None
 ) -> dict[Key, Stored]:
-    """Pass the clips through each backbone once, for all poolings that any experiment uses."""
+    """Encode the clips by each backbone once, for the poolings of all experiments."""
     wanted: dict[tuple[str, Preparation], tuple[Backbone, dict[str, Pooling]]] = {}
     for one in experiments:
         for backbone, pooling in one.encoder.parts:
@@ -155,9 +154,10 @@ def _load(encoder: Encoder, stored: Mapping[Key, Stored]) -> tuple[Split, int]:
         [stored[b.spec, p.spec, encoder.preparation, name].load() for b, p in encoder.parts]
         for name in ("train", "test")
     )
-    joined = [join([one.vectors for one in part], encoder.whitenings) for part in (train, test)]
-    level = encoder.cohort.words.level(joined[1]) if encoder.cohort else None
-    split = Split(joined[0], train[0].words, joined[1], test[0].words, test[0].speakers, level)
-    # The same clips may be to learn from and to name.
+    learned, tested = (encoder.join([one.encoded for one in part]) for part in (train, test))
+    level = encoder.cohort.level(tested.vectors, tested.seconds) if encoder.cohort else None
+    words = train[0].words, test[0].words
+    split = Split(learned.vectors, words[0], tested.vectors, words[1], test[0].speakers, level)
+    # The same clips may be in both splits.
     same = train[0].words == test[0].words
     return split, train[0].skipped + (0 if same else test[0].skipped)

@@ -1,4 +1,4 @@
-"""What is run on a data set: which parts together, and whitenings learned from it."""
+"""Which parts are evaluated together, and whitenings learned from a data set."""
 
 import functools
 import itertools
@@ -15,15 +15,15 @@ from tapword.spotter.encoder import Encoder, Preparation, group_lengths
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, choose, shipped, vector_kind
 
-# Leaves the choice of a part to the preset.
+# Takes a part from the preset.
 UNNAMED: tuple[None] = (None,)
 
 
 @dataclass
 class Experiment:
-    """An encoder, and the learners (names with arguments) that are run on its vectors.
+    """An encoder, and the learners (names with arguments) that run on its vectors.
 
-    `size` is the preset that chose the parts; None where they were named.
+    `size` is the preset of the parts; None where they were named.
     """
 
     encoder: Encoder
@@ -31,7 +31,7 @@ class Experiment:
     size: str | None = None
 
     def described(self, result: AnyResult) -> AnyResult:
-        """Say in a result which parts it is of, and what they cost."""
+        """Add the parts and their costs to a result."""
         backbones, preparation = self.encoder.backbones, self.encoder.preparation
         sources = dict.fromkeys(one.source for one in self.encoder.whitenings)
         if isinstance(result, Result):
@@ -57,9 +57,9 @@ def make(
     augment: bool | None = None,
     whitening: str | Sequence[Whitening] | None = None,
 ) -> list[Experiment]:
-    """Make every part once, so that a wrong name is told before hours of audio are read.
+    """Make every part, to report a wrong name before hours of audio are read.
 
-    Arguments are those of `evaluate.evaluate`.
+    Arguments are as for `evaluate.evaluate`.
     """
     named = bool(backbones or poolings or learners)
     experiments = []
@@ -71,7 +71,7 @@ def make(
     build = functools.cache(functools.partial(registry.build, "backbones"))
     for backbone, pooling in itertools.product(backbones or UNNAMED, poolings or UNNAMED):
         parts = presets.fill_in(backbone and [backbone], pooling and [pooling], None)
-        # Unless a whitening is given, only learners that ask for one see whitened vectors.
+        # Unless a whitening is given, only learners that ask for one get whitened vectors.
         by_whitened: dict[bool, Experiment] = {}
         unnamed = [parts.learner] if whitening is None else UNNAMED
         for learner in learners or unnamed:
@@ -91,7 +91,7 @@ def make(
 
 
 def describe(dataset: Dataset) -> str:
-    """Name a data set without its folder, which means nothing to a reader elsewhere."""
+    """Spec of a data set without its folder, which tells other readers nothing."""
     return type(dataset)(**(dataset.arguments() | {"root": ""})).spec
 
 
@@ -104,16 +104,16 @@ def fit_whitenings(
 ) -> list[Whitening]:
     """Learn a whitening for each backbone of a spotter from a data set's training clips.
 
-    It is of the kind that is shipped for the same vectors; for others it whitens in blocks.
+    It has the form of the shipped one for the same vectors; for others it whitens in blocks.
 
     Parameters
     ----------
     dataset
-        Words that will not be taught: other words, best of another language.
+        Words that will not be taught, ideally of another language.
     spotter
-        Whose backbones, poolings and alignment.
+        Gives backbones, poolings and alignment.
     source
-        What readers of results are told about the data.
+        Description of the data, shown with results.
     cache, jobs
         As for `evaluate.evaluate`.
     """
@@ -130,5 +130,5 @@ def fit_whitenings(
         known = shipped(backbone.name)
         like = choose([known], backbone, pooling, preparation.align) if known else None
         make = Whitening.scale if like and like.roots else Whitening.fit
-        whitenings.append(make(found.vectors, found.words, groups, about))
+        whitenings.append(make(found.encoded.vectors, found.words, groups, about))
     return whitenings

@@ -1,8 +1,8 @@
-"""Predictions and accuracy matrices -> numbers; accuracies are in percent.
+"""Metrics of predictions and accuracy matrices, in percent.
 
 An accuracy matrix R has shape (K, K) for K tasks: R[i, j] is the accuracy on the test samples of
-task j's words after learning task i. What stands above the diagonal (j > i), NaN as a rule, is
-ignored. A task without test samples is a column of NaN and is left out of every mean.
+task j's words after learning task i. Values above the diagonal (j > i) are ignored. A task without
+test samples is a column of NaN and is left out of every mean.
 
 >>> nan = np.nan
 >>> matrix = np.array([[90.0, nan, nan], [95.0, 80.0, nan], [75.0, 70.0, 70.0]])
@@ -20,16 +20,16 @@ import numpy as np
 
 from tapword.errors import InputError
 
-# How often a sample of something is drawn again for an interval.
-RESAMPLED = 1000
+# Bootstrap samples of an interval.
+N_BOOTSTRAP = 1000
 
 
 def accuracy(right: Sequence[bool] | np.ndarray) -> float:
-    """Share of samples (n,), n >= 1, that were recognised, in percent."""
+    """Percentage of samples (n,), n >= 1, that are right."""
     right = np.asarray(right)
     if right.ndim != 1 or right.dtype != bool or not len(right):
         raise InputError(
-            f"accuracy wants truth values of shape (n,), n >= 1; got {right.dtype} {right.shape}"
+            f"accuracy needs bools of shape (n,), n >= 1; got {right.dtype} {right.shape}"
         )
     return float(100 * right.mean())
 
@@ -44,8 +44,7 @@ def balanced_accuracy(truth: Sequence[str], predicted: Sequence[str | None]) -> 
     """
     if len(truth) != len(predicted) or not len(truth):
         raise InputError(
-            f"wanted as many predictions as samples, at least one; got {len(predicted)} for "
-            f"{len(truth)}"
+            f"need one prediction a sample, and at least one; got {len(predicted)} for {len(truth)}"
         )
     right = [a == b for a, b in zip(truth, predicted, strict=True)]
     _, number = np.unique(np.asarray(truth, dtype=object).astype(str), return_inverse=True)
@@ -68,7 +67,7 @@ def forgetting(matrix: np.ndarray) -> float | None:
 
 
 def backward_accuracy(matrix: np.ndarray) -> float | None:
-    """BwT as the paper most likely means it: mean of R[i, j] over j < i, accuracy on earlier tasks.
+    """BwT as the paper most likely means it: mean accuracy on earlier tasks, R[i, j] over j < i.
 
     None with a single task.
     """
@@ -98,7 +97,7 @@ def _checked(matrix: np.ndarray) -> np.ndarray:
             "an accuracy matrix must have a number wherever j <= i, or NaN in a column"
         )
     if np.nanmin(matrix, initial=0) < 0 or np.nanmax(matrix, initial=0) > 100:
-        raise InputError("an accuracy matrix is in percent: numbers from 0 to 100")
+        raise InputError("an accuracy matrix must have numbers from 0 to 100")
     return matrix
 
 
@@ -108,28 +107,28 @@ def _mean(values: np.ndarray) -> float | None:
 
 
 def relative_gain(acc1: float, acc2: float) -> float | None:
-    """Share of the room above `acc1` that `acc2` gains, in percent; None where there is no room."""
+    """Errors of `acc1` that `acc2` removes, in percent; None where there are none."""
     return 100 * (acc2 - acc1) / (100 - acc1) if acc1 < 100 else None
 
 
 def delta_p(stored: float, parameters: int) -> float:
-    """Numbers that pooling and learner store, in percent of the backbone's parameters."""
+    """Numbers stored by pooling and learner, in percent of the backbone's parameters."""
     if parameters < 1:
         raise InputError(f"the backbone's parameters must be at least 1, got {parameters}")
     return 100 * stored / parameters
 
 
 def delta_fs(pooled: int, frame: int) -> float:
-    """Length D of a pooled vector over the length d of a frame: a factor, 1 for averaging."""
+    """Length D of a pooled vector over the length d of a frame: 1 for averaging."""
     if frame < 1:
         raise InputError(f"the length of a frame must be at least 1, got {frame}")
     return pooled / frame
 
 
 class Wasserstein(NamedTuple):
-    """How far apart the words lie: mean and standard deviation over pairs of words.
+    """Distance between words: mean and standard deviation over pairs of words.
 
-    Raw: of the features as they are; standardised: divided by their deviation over all clips.
+    Of raw features, and of features divided by their standard deviation over all clips.
     """
 
     raw_mean: float
@@ -139,14 +138,14 @@ class Wasserstein(NamedTuple):
 
 
 def wasserstein(vectors: np.ndarray, labels: Sequence[str]) -> Wasserstein:
-    """Distance between words, feature by feature, averaged over features, then over pairs.
+    """Wasserstein distance between words, averaged over features, then over pairs of words.
 
     Parameters
     ----------
     vectors
-        Shape (n, D): one pooled vector a clip; a constant feature has distance 0.
+        Shape (n, D): a pooled vector per clip; a constant feature has distance 0.
     labels
-        Length n: the word of each, two different words at least.
+        Length n: the word of each, at least two different ones.
 
     Examples
     --------
@@ -155,12 +154,12 @@ def wasserstein(vectors: np.ndarray, labels: Sequence[str]) -> Wasserstein:
     """
     vectors = np.asarray(vectors)
     if vectors.ndim != 2 or len(vectors) != len(labels) or not vectors.size:
-        raise InputError(f"wanted (n, D) vectors and n labels, got {vectors.shape}, {len(labels)}")
+        raise InputError(f"need (n, D) vectors and n labels, got {vectors.shape}, {len(labels)}")
     if not np.isfinite(vectors).all():
-        raise InputError("the vectors contain NaN or infinite numbers")
+        raise InputError("the vectors contain NaN or infinity")
     names, number = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)
     if len(names) < 2:
-        raise InputError(f"distances need two words at least, got {', '.join(names)}")
+        raise InputError(f"distances need at least two words, got {', '.join(names)}")
     spread = vectors.std(axis=0, dtype=np.float64)
     scale = 1 / np.where((vectors == vectors[0]).all(axis=0), np.inf, spread)
     by_word = [np.sort(vectors[number == index], axis=0) for index in range(len(names))]
@@ -174,26 +173,26 @@ def wasserstein(vectors: np.ndarray, labels: Sequence[str]) -> Wasserstein:
 def wasserstein_by_feature(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     """Wasserstein distance between samples (n, D) and (m, D) in each feature: (D,).
 
-    On the line it is the mean gap between sorted values; where n and m differ, the integral of the
-    gap between the two step functions of quantiles, exact too.
+    In one dimension it is the mean gap between sorted values. Where n and m differ, it is the
+    integral of the gap between the quantile functions, which are steps, so it is exact too.
     """
     return _sorted_distance(np.sort(one, axis=0), np.sort(two, axis=0))
 
 
 def _sorted_distance(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     n, m = len(one), len(two)
-    # In units of 1 / (n m) every step of either quantile function is a whole number.
+    # In units of 1 / (n m), all steps of both quantile functions are whole numbers.
     steps = np.union1d(np.arange(n) * m, np.arange(m) * n)
     widths = np.diff(steps, append=n * m) / (n * m)
     gaps = np.abs(one[steps // m].astype(np.float64) - two[steps // n])
     return widths @ gaps
 
 
-# Words that were never taught.
+# Open-set metrics.
 
 
 def auroc(known: Sequence[float] | np.ndarray, unknown: Sequence[float] | np.ndarray) -> float:
-    """How often a known sample's best score is above an unknown one's, in percent; ties half.
+    """Area under the ROC curve of known against unknown samples, in percent.
 
     Examples
     --------
@@ -207,7 +206,7 @@ def auroc(known: Sequence[float] | np.ndarray, unknown: Sequence[float] | np.nda
 
 
 def threshold_at(unknown: Sequence[float] | np.ndarray, false_accepts: float) -> float:
-    """Lowest score that at most so many percent of unknown samples lie above.
+    """Lowest score that at most `false_accepts` percent of unknown samples exceed.
 
     Examples
     --------
@@ -217,26 +216,25 @@ def threshold_at(unknown: Sequence[float] | np.ndarray, false_accepts: float) ->
     if not 0 <= false_accepts < 100:
         raise InputError(f"false_accepts must be a percentage below 100, got {false_accepts!r}")
     unknown = np.sort(_scores(unknown))[::-1]
-    # 5% of 20 is one sample, whatever rounding makes of the product.
+    # 5% of 20 is one sample, despite rounding.
     return float(unknown[int(len(unknown) * false_accepts / 100 + 1e-9)])
 
 
 def speaker_interval(
     right: np.ndarray, speakers: Sequence[str | None], seed: int = 0
 ) -> tuple[float, float]:
-    """95% interval of an accuracy, in percent, had other people like these spoken.
+    """95% bootstrap interval of an accuracy over speakers, in percent.
 
     Parameters
     ----------
     right
-        Shape (n,): how often each sample was recognised, from 0 to 1.
+        Shape (n,): how often each sample was right, from 0 to 1.
     speakers
-        Length n: who spoke; a sample of an unknown speaker is one of somebody else.
+        Length n; each sample of an unknown speaker counts as another speaker.
 
     Notes
     -----
-    A bootstrap: as many speakers are drawn again and again, with replacement, each with all of
-    their samples.
+    Speakers are drawn with replacement, each with all of their samples.
 
     Examples
     --------
@@ -246,13 +244,13 @@ def speaker_interval(
     right = np.asarray(right, dtype=np.float64)
     if right.ndim != 1 or len(right) != len(speakers) or not len(right):
         raise InputError(
-            f"wanted (n,) samples, n >= 1, and n speakers; got {right.shape}, {len(speakers)}"
+            f"need (n,) samples, n >= 1, and n speakers; got {right.shape}, {len(speakers)}"
         )
     people = [f"sample {i}" if one is None else f"speaker {one}" for i, one in enumerate(speakers)]
     _, number = np.unique(people, return_inverse=True)
     samples, hits = np.bincount(number), np.bincount(number, right)
     count = len(samples)
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLED)
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), N_BOOTSTRAP)
     low, high = np.quantile(100 * (drawn @ hits) / (drawn @ samples), (0.025, 0.975))
     return float(low), float(high)
 
@@ -260,5 +258,5 @@ def speaker_interval(
 def _scores(values: Sequence[float] | np.ndarray) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not len(values) or np.isnan(values).any():
-        raise InputError(f"wanted scores of shape (n,), n >= 1, without NaN; got {values.shape}")
+        raise InputError(f"need scores of shape (n,), n >= 1, without NaN; got {values.shape}")
     return values

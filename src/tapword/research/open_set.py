@@ -1,4 +1,4 @@
-"""Known words and others: teach some of a data set's words, then ask about clips of all words."""
+"""Open-set recognition: teach some of a data set's words, test clips of all words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from tapword.research import metrics, orders
 from tapword.research.records import AnyResult, Config, Draw, OpenSetResult
 from tapword.research.runner import Progress, Split
 
-# Unknown clips that may be accepted, in percent: the usual point of comparison.
+# Percentage of unknown clips that may be accepted: the usual operating point.
 FALSE_ACCEPTS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenSet:
-    """Teach some words, ask about all; train and test split should have no speaker in common.
+    """Teach some words, test all; the train and test splits should share no speaker.
 
     Parameters
     ----------
     known
-        Words taught; all others of the split are unknown.
+        How many words are taught; all others are unknown.
     shots
-        Samples of each word; each count gives a result of its own.
+        Samples a word; a result for each count.
     draws
         Seeded choices of words and samples to average over.
     """
@@ -39,7 +39,7 @@ class OpenSet:
             raise InputError(f"at least one draw is needed, got {self.draws}")
 
     def check_known(self, n_words: int) -> None:
-        """Refuse to teach none of so many words, or all."""
+        """Refuse to teach none of `n_words` words, or all."""
         if not 1 <= self.known < n_words:
             raise InputError(
                 f"known must leave unknown words: 1 to {n_words - 1} of the {n_words} words, "
@@ -47,14 +47,14 @@ class OpenSet:
             )
 
     def config(self) -> Config:
-        """Say what is run."""
+        """Describe the protocol."""
         shots = list(dict.fromkeys(self.shots))
         return Config(order="open-set", known=self.known, shots=shots, draws=self.draws)
 
     def run(
         self, split: Split, learners: Sequence[str], jobs: int = 1, progress: Progress | None = None
     ) -> Sequence[AnyResult]:
-        """Average over the draws, in one process: they are quick."""
+        """Average over the draws in one process: they are quick."""
         words = sorted(set(split.train_words))
         self.check_known(len(words))
         rows = [(name, count) for name in learners for count in self.shots]
@@ -75,7 +75,7 @@ class OpenSet:
 
 
 def _draw(split: Split, learner_name: str, words: list[str], shots: int, seed: int) -> Draw:
-    """Teach these words from seeded samples, ask about every test clip."""
+    """Teach these words from seeded samples, and test every test clip."""
     learner = registry.build("learners", learner_name)
     own = np.flatnonzero(np.isin(split.train_words, words))
     for task in orders.make("few-shot", [split.train_words[i] for i in own], seed, shots):
@@ -87,9 +87,7 @@ def _draw(split: Split, learner_name: str, words: list[str], shots: int, seed: i
     truth = np.array(split.test_words)
     taught = np.isin(truth, words)
     if taught.all() or not taught.any():
-        raise InputError(
-            f"the test clips must be of words taught and of others; those taught: {words}"
-        )
+        raise InputError(f"test clips must include taught words and others; taught: {words}")
     accepted = best > metrics.threshold_at(best[~taught], FALSE_ACCEPTS)
     return Draw(
         seed=seed,

@@ -1,4 +1,4 @@
-"""In what order samples are learned; indices alone, for clips and vectors alike."""
+"""The order in which samples are learned, as indices of clips or vectors."""
 
 import collections
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ ORDERS = ("class-iid", "iid", "few-shot")
 class Task(NamedTuple):
     """Samples learned between two measurements.
 
-    `words` are those that are new, `indices` (n,) int64 the samples in the order they are learned.
+    `words` are the new ones; `indices` (n,) int64 are the samples in learning order.
     """
 
     words: tuple[str, ...]
@@ -28,28 +28,27 @@ def make(
     shots: int | None = None,
     classes_per_task: int = 1,
 ) -> list[Task]:
-    """Put samples in an order, by its name.
+    """Make an order by its name.
 
     Parameters
     ----------
     order
-        "class-iid": one word after another, the samples of each shuffled (the paper's order).
-        "iid": all samples shuffled, as one task. "few-shot": as "class-iid", with a few samples
-        of each word alone.
+        "class-iid": word by word, the samples of each shuffled (the paper's order). "iid": all
+        samples shuffled, as one task. "few-shot": "class-iid" with only a few samples of each word.
     words
         Length n: the word of each sample.
     seed
         Fixes the order of words and samples, and which samples are drawn.
     shots
-        Samples of each word, for "few-shot" and only there. A word with fewer is refused: a result
-        "with 10 samples" must not hide words taught from 7.
+        Samples of each word, only for "few-shot". A word with fewer is refused: a result "with 10
+        samples" must not hide words taught from 7.
     classes_per_task
         New words in each task, their samples mixed; the last task may have fewer. Not for "iid".
 
     Notes
     -----
-    For one seed the draw of k samples is the beginning of the draw of k + 1, and words come in the
-    same order as in "class-iid": numbers of samples are compared on the same samples.
+    For one seed, the draw of k samples is the start of the draw of k + 1, and words are ordered as
+    in "class-iid", so counts of samples are compared on the same samples.
 
     Examples
     --------
@@ -65,11 +64,11 @@ def make(
     if order not in ORDERS:
         raise InputError(f"no order named {order!r}; known: {', '.join(ORDERS)}")
     if (shots is not None) != (order == "few-shot"):
-        raise InputError(f"shots must be given for few-shot, and only there; got {shots}, {order}")
+        raise InputError(f"shots go with few-shot, and only with it; got {shots}, {order}")
     if shots is not None and shots < 1:
         raise InputError(f"shots must be at least 1, got {shots}")
     if order == "iid" and classes_per_task != 1:
-        raise InputError(f"iid is one task; classes_per_task={classes_per_task} says nothing")
+        raise InputError(f"iid is one task and takes no classes_per_task; got {classes_per_task}")
     if classes_per_task < 1:
         raise InputError(f"classes_per_task must be at least 1, got {classes_per_task}")
     if seed < 0:

@@ -1,7 +1,6 @@
-"""Whose voice teaches: words taught by the person who says them later, or by other people.
+"""Words taught by the person who says them later, or by other people.
 
-Every clip of a known speaker may be taught or asked, whatever its split: the people of a draw are
-kept apart here.
+Every clip of a known speaker may be learned or tested, in any split: each draw separates people.
 """
 
 import itertools
@@ -23,29 +22,19 @@ from tapword.research.runner import Progress, Split
 VOICES = ("own", "others", "both")
 # Other people's other words that may be accepted, in percent.
 FALSE_ACCEPTS = (5, 1)
-# Of them, so many are asked at most in a draw, chosen by its seed: 20 may pass at 1%.
+# At most this many of them are tested in a draw, chosen by its seed: at 1%, 20 may pass.
 IMPOSTORS = 2_000
-# How often draws are drawn again for an interval over them.
-RESAMPLED = 300
-# Fewer people with enough takes say nothing of people.
-LEAST_PEOPLE = 2
+# Bootstrap samples of the interval over draws.
+N_BOOTSTRAP = 300
+# Fewer people with enough takes tell nothing about people.
+MIN_PEOPLE = 2
 
 
 class Draw(NamedTuple):
-    """Clips of a draw by their numbers: (n,) int64 each.
+    """Indices of a draw's clips, (n,) int64 each; the first three fields as in `VoiceDraw`.
 
-    Attributes
-    ----------
-    seed, person, words
-        As in `VoiceDraw`.
-    taught
-        Clips that are learned.
-    known
-        Other clips of the taught words.
-    owner
-        Clips of other words by the person who was taught; none where that is not who is asked.
-    others
-        Clips of other words by people who were not taught.
+    `taught` clips are learned. Tested are `known`, other clips of the taught words; `owner`, other
+    words of the person who taught (none for "others"); and `others`, other words of other people.
     """
 
     seed: int
@@ -58,7 +47,7 @@ class Draw(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Best word's score of the clips of a draw, (n,) each."""
+    """Best word's score of a draw's clips, (n,) each."""
 
     known: np.ndarray
     owner: np.ndarray
@@ -66,15 +55,14 @@ class Scored(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Voices(OpenSet):
-    """Teach some words by one voice or by many, ask about all.
+class OwnVoice(OpenSet):
+    """Teach some words with one voice or with many, and test all words.
 
     Parameters
     ----------
     voice
-        "own": teach takes of one person, ask that person's other takes. "others": teach takes of
-        some people, one of each as far as there are enough, ask the people who were not taught.
-        "both": a result for either.
+        "own": learn takes of one person, test that person's other takes. "others": learn takes of
+        some people, if possible one of each, and test other people. "both": a result for each.
     known, shots, draws
         As for `OpenSet`.
     """
@@ -84,19 +72,19 @@ class Voices(OpenSet):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.voice not in VOICES:
-            raise InputError(f"no voice {self.voice!r}; known: {', '.join(VOICES)}")
+            raise InputError(f"voice must be one of {', '.join(VOICES)}; got {self.voice!r}")
 
     @property
     def voices(self) -> tuple[str, ...]:
-        """Each voice that gives a result of its own."""
+        """Voices with a result each."""
         return VOICES[:2] if self.voice == "both" else (self.voice,)
 
     def config(self) -> Config:
-        """Say what is run."""
+        """Describe the protocol."""
         return replace(super().config(), voice=self.voice)
 
     def clips_of(self, dataset: Dataset) -> Dataset:
-        """Give the clips that `run` wants; refuse too few people before their clips are encoded."""
+        """Clips that `run` needs; refuse too few people before clips are encoded."""
         both = dataset.in_both_splits()
         clips = both.clips("test")
         people = People([clip.word for clip in clips], [clip.speaker for clip in clips])
@@ -108,15 +96,14 @@ class Voices(OpenSet):
     def run(
         self, split: Split, learners: Sequence[str], jobs: int = 1, progress: Progress | None = None
     ) -> list[VoiceResult]:
-        """Teach and ask, in one process: draws are quick.
+        """Learn and test in one process: draws are quick.
 
-        The vectors to learn and to name must be of the same clips in the same order, as those of
-        `clips_of` are.
+        Training and test vectors must be of the same clips in the same order, as from `clips_of`.
         """
         if not split.speakers or split.train_words != split.test_words:
             raise InputError(
-                "own and others' voices need clips whose speakers are known: data sets "
-                "speech_commands and mswc name them"
+                "own and others' voices need clips with known speakers; data sets speech_commands "
+                "and mswc have them"
             )
         people = People(split.test_words, split.speakers)
         rows = [(name, v, count) for name in learners for count in self.shots for v in self.voices]
@@ -125,10 +112,10 @@ class Voices(OpenSet):
             draws = self._draws(people, voice, count)
             scored = []
             for done, draw in enumerate(draws, start=1):
-                scored.append(_ask(split, name, draw))
+                scored.append(_score(split, name, draw))
                 if progress:
                     progress("draws", number * self.draws + done, len(rows) * self.draws)
-            heard = np.unique(people.speakers[np.concatenate([draw.known for draw in draws])])
+            tested = np.unique(people.speakers[np.concatenate([draw.known for draw in draws])])
             results.append(
                 VoiceResult(
                     learner=name,
@@ -136,8 +123,8 @@ class Voices(OpenSet):
                     dim=split.train.shape[1],
                     voice=voice,
                     known=self.known,
-                    people=len(heard),
-                    orderings=[_judged(*pair) for pair in zip(draws, scored, strict=True)],
+                    people=len(tested),
+                    orderings=[_voice_draw(*pair) for pair in zip(draws, scored, strict=True)],
                     **_numbers(scored),
                 )
             )
@@ -150,30 +137,24 @@ class Voices(OpenSet):
 
 
 class People:
-    """Who says what in a list of clips: draws the clips to teach and to ask.
-
-    Parameters
-    ----------
-    words, speakers
-        Of each clip.
-    """
+    """Who says what in a list of clips: draws the clips to learn and to test."""
 
     def __init__(self, words: Sequence[str], speakers: Sequence[str | None]):
-        # Words and people by their numbers, and how many takes each has of each.
+        # Words and people by their indices, and how many takes each person has of each word.
         self.names, self.words = np.unique(np.array(words), return_inverse=True)
         self.everyone, self.speakers = np.unique(np.array(speakers), return_inverse=True)
         self.takes = np.zeros((len(self.everyone), len(self.names)), dtype=np.int64)
         np.add.at(self.takes, (self.speakers, self.words), 1)
 
     def own(self, known: int, shots: int, seed: int) -> Draw:
-        """Teach and ask one person; the seeds go through all who have enough takes."""
+        """Learn and test one person; the seeds go through all who have enough takes."""
         enough = self.takes > shots
-        # A word more, of which the person is asked as of one that was not taught.
-        said = (self.takes > 0).sum(axis=1)
-        fit = np.flatnonzero((enough.sum(axis=1) >= known) & (said > known))
-        if len(fit) < LEAST_PEOPLE:
+        # One more word, to test the person on a word that was not taught.
+        n_words = (self.takes > 0).sum(axis=1)
+        fit = np.flatnonzero((enough.sum(axis=1) >= known) & (n_words > known))
+        if len(fit) < MIN_PEOPLE:
             raise InputError(
-                f"own voices with --shots {shots} --known {known} need at least {LEAST_PEOPLE} "
+                f"own voices with --shots {shots} --known {known} need at least {MIN_PEOPLE} "
                 f"speakers with {shots + 1} or more takes of {known} or more words, and a take of "
                 f"another word; of {len(self.everyone)} speakers here, {len(fit)} have them"
             )
@@ -193,25 +174,25 @@ class People:
         )
 
     def others(self, known: int, shots: int, seed: int) -> Draw:
-        """Teach some people and ask those who were not taught."""
+        """Learn takes of some people and test other people."""
         often = np.flatnonzero(self.takes.sum(axis=0) > shots)
         if len(often) < known:
             raise InputError(
                 f"others' voices with --shots {shots} --known {known} need {known} words of more "
-                f"than {shots} clips whose speaker is known; {len(often)} of {len(self.names)} "
-                "words here have them"
+                f"than {shots} clips with known speakers; {len(often)} of {len(self.names)} words "
+                "here have them"
             )
         rng = np.random.default_rng(seed)
         words = rng.permutation(often)[:known]
-        # All words are taught by the first people of one order, so that many are left to ask.
+        # The first people of one order teach all words, so many are left to test.
         place = rng.permutation(len(self.everyone))
         taught = np.concatenate([self._one_each(word, place, rng)[:shots] for word in words])
         new, chosen = ~np.isin(self.speakers, self.speakers[taught]), np.isin(self.words, words)
         if not (new & chosen).any():
             raise InputError(
-                f"others' voices with --shots {shots} --known {known} leave nobody to ask: "
-                f"{len(np.unique(self.speakers[taught]))} of {len(self.everyone)} speakers are "
-                f"taught, and the rest have no clip of {', '.join(self.names[words])}"
+                f"others' voices with --shots {shots} --known {known} leave nobody to test: "
+                f"{len(np.unique(self.speakers[taught]))} of {len(self.everyone)} speakers "
+                f"teach, and the rest have no clip of {', '.join(self.names[words])}"
             )
         return Draw(
             seed,
@@ -224,7 +205,7 @@ class People:
         )
 
     def _one_each(self, word: int, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Order a word's clips: a first one of everybody, by their place, before a second."""
+        """Order a word's clips: the first of every person, by their `place`, then the second."""
         clips = rng.permutation(np.flatnonzero(self.words == word))
         seen: Counter[int] = Counter()
         turns = []
@@ -235,23 +216,23 @@ class People:
         return clips[sorted(range(len(clips)), key=turns.__getitem__)]
 
     def _impostors(self, fit: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Choose among clips of other words by people who were not taught, (n,) bool."""
+        """Draw from the clips of other words by other people, (n,) bool."""
         if not fit.any():
-            raise InputError("nobody but those who are taught says a word that is not taught")
+            raise InputError("only the people who teach say words that are not taught")
         return rng.permutation(np.flatnonzero(fit))[:IMPOSTORS]
 
 
-def _ask(split: Split, learner_name: str, draw: Draw) -> Scored:
-    """Teach the clips of a draw, then score the others by their best word."""
+def _score(split: Split, learner_name: str, draw: Draw) -> Scored:
+    """Learn the taught clips of a draw, and score the others by their best word."""
     learner = registry.build("learners", learner_name)
     learner.learn_many(split.train[draw.taught], [split.train_words[row] for row in draw.taught])
-    asked = (draw.known, draw.owner, draw.others)
-    best = split.scores(learner, np.concatenate(asked)).max(axis=1)
-    return Scored(*np.split(best, np.cumsum([len(rows) for rows in asked])[:-1]))
+    tested = (draw.known, draw.owner, draw.others)
+    best = split.scores(learner, np.concatenate(tested)).max(axis=1)
+    return Scored(*np.split(best, np.cumsum([len(rows) for rows in tested])[:-1]))
 
 
 def _rates(draws: Sequence[Scored]) -> dict[str, float]:
-    """FRR, and how often the owner's other words pass, at one threshold for all draws."""
+    """FRR, and acceptance of the owner's other words, at one threshold for all draws."""
     known, owner, others = (np.concatenate(scores) for scores in zip(*draws, strict=True))
     found = {}
     for percent in FALSE_ACCEPTS:
@@ -262,13 +243,13 @@ def _rates(draws: Sequence[Scored]) -> dict[str, float]:
     return found
 
 
-def _judged(draw: Draw, scored: Scored) -> VoiceDraw:
+def _voice_draw(draw: Draw, scored: Scored) -> VoiceDraw:
     rates: dict[str, Any] = {f"owner_{percent}": None for percent in FALSE_ACCEPTS}
     return VoiceDraw(
         seed=draw.seed,
         person=draw.person,
         words=draw.words,
-        asked=len(draw.known),
+        clips=len(draw.known),
         **rates | _rates([scored]),
     )
 
@@ -278,7 +259,7 @@ def _numbers(draws: Sequence[Scored]) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     again = [
         _rates([draws[index] for index in rng.integers(len(draws), size=len(draws))])
-        for _ in range(RESAMPLED if len(draws) > 1 else 0)
+        for _ in range(N_BOOTSTRAP if len(draws) > 1 else 0)
     ]
     single = [_rates([draw]) for draw in draws]
     pooled = _rates(draws)

@@ -1,7 +1,7 @@
-"""What evaluations give: a configuration, results and where they were measured.
+"""Records of evaluations: configuration, results and environment.
 
 Field names are the keys of the JSON and CSV files, which docs/protocols.md explains. Accuracies are
-in percent; None stands for what was not measured.
+in percent; None means not measured.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ import numpy as np
 from tapword.research import metrics
 from tapword.version import __version__
 
-# Bytes of a number in a backbone, against which a learner's state is compared.
+# Bytes of a backbone's parameter, to compare a learner's state with.
 BYTES_A_PARAMETER = 4
 
 
@@ -26,8 +26,8 @@ BYTES_A_PARAMETER = 4
 class Ordering:
     """One pass over the stream in one seeded order.
 
-    `tasks` are the words of each task in the order they were taught; `curve` is the accuracy over
-    all words taught so far, after each task or after the last alone, None without test clips.
+    `tasks` are the words of each task; `curve` is the accuracy over all words so far, after each
+    task or only after the last, None without test clips.
     """
 
     seed: int
@@ -43,11 +43,10 @@ class Ordering:
 
 @dataclass(kw_only=True)
 class Combination:
-    """Which parts a result is of.
+    """The parts of a result.
 
-    Parts are names with arguments, those of several backbones separated by " | "; `whitening` says
-    where it was learned, `size` is the preset that chose the parts, and `shots` None means that all
-    samples were taught.
+    Parts are names with arguments, several backbones joined by " | ". `whitening` is its source,
+    `size` the preset of the parts; `shots` None means that all samples were learned.
     """
 
     backbone: str = "vectors"
@@ -66,10 +65,9 @@ class Result(Combination):
     """A learner on a stream: means over orderings.
 
     `matrix` is the accuracy on each task (column) after each task (row), None above the diagonal
-    and for a task without test clips; `acc_speakers_ci` is the 95% interval of `acc` had other
-    people like those of the test clips spoken, None where nobody knows who did; `confusion` holds
-    (word, what it was taken for, clips), most frequent first; `error` says why the learner refused,
-    and the numbers are None then.
+    and for a task without test clips. `acc_speakers_ci` is the 95% interval of `acc` over speakers,
+    None where they are unknown. `confusion` holds (word, prediction, clips), most frequent first.
+    `error` says why the learner refused; the numbers are then None.
     """
 
     acc: float | None = None
@@ -92,7 +90,7 @@ class Result(Combination):
     error: str | None = None
 
     def with_costs(self, params: int, frame_dim: int) -> Self:
-        """Compare with a backbone of so many parameters whose frames are `frame_dim` long."""
+        """Add costs relative to a backbone's parameters and the length of its frames."""
         delta_p = None
         if self.state_bytes is not None and params:
             delta_p = metrics.delta_p(self.state_bytes / BYTES_A_PARAMETER, params)
@@ -113,7 +111,7 @@ class Draw:
 
 @dataclass(kw_only=True)
 class OpenSetResult(Combination):
-    """A learner on `known` words it was taught and on others: means over draws."""
+    """A learner on `known` taught words and on others: means over draws."""
 
     known: int
     auroc: float
@@ -127,16 +125,16 @@ class OpenSetResult(Combination):
 
 @dataclass(kw_only=True)
 class VoiceDraw:
-    """One seeded choice of people, words and takes, judged by thresholds of its own.
+    """One seeded choice of people, words and takes, with its own thresholds.
 
-    `person` is who was taught and asked, None where they are different people; `asked` counts the
+    `person` taught and was tested, None where these are different people; `clips` counts the test
     clips of taught words. Numbers as in `VoiceResult`.
     """
 
     seed: int
     person: str | None
     words: list[str]
-    asked: int
+    clips: int
     frr_5: float
     frr_1: float
     owner_5: float | None
@@ -147,10 +145,10 @@ class VoiceDraw:
 class VoiceResult(Combination):
     """A learner taught by one's own voice, or by others': one threshold over all draws.
 
-    `people` counts those who were asked. At a threshold that 5% (or 1%) of other people's other
-    words pass, `frr_5` are clips of taught words that do not, and `owner_5` other words of the
-    person who was taught that do. `_ci` are 95% intervals over draws, None with a single one;
-    `_draws` is the mean over draws that each have a threshold of their own. Medians are of scores.
+    `people` were tested. At a threshold that 5% (or 1%) of other people's other words pass, `frr_5`
+    of the taught words' clips do not, and `owner_5` of the owner's other words do. `_ci` are 95%
+    intervals over draws, None with a single one; `_draws` is the mean over draws with a threshold
+    each. Medians are of scores.
     """
 
     voice: str
@@ -178,9 +176,8 @@ class VoiceResult(Combination):
 class Config:
     """What was run, and on what.
 
-    `skipped` counts clips that could not be used; `extract_s` went into turning clips to vectors;
-    `known` are the words taught of an open set, and `voice` is who teaches them; a whitening of the
-    same data flatters results.
+    `skipped` counts unusable clips; `extract_s` is the time to encode; `known` words of an open set
+    are taught by `voice`; `whitening_of_same_data` flatters results.
     """
 
     dataset: str = "vectors"
@@ -203,7 +200,7 @@ class Config:
 
 @dataclass(kw_only=True)
 class Environment:
-    """Where something was measured, and how many seconds that took in all."""
+    """Where something was measured, and the total seconds."""
 
     tapword: str
     python: str
@@ -214,7 +211,7 @@ class Environment:
 
     @classmethod
     def since(cls, start: float) -> Self:
-        """Describe this machine; `start` is what `time.perf_counter` said at the beginning."""
+        """Describe this machine; `start` is `time.perf_counter()` at the beginning."""
         return cls(
             tapword=__version__,
             python=platform.python_version(),
@@ -238,9 +235,9 @@ class Records:
 
 
 def as_json(value: Any) -> Any:
-    """Turn dataclasses, arrays and what they hold into plain values that strict JSON can write.
+    """Turn dataclasses, arrays and their contents into plain values for strict JSON.
 
-    A number that is not finite becomes None; text is left with letters that UTF-8 can write.
+    NaN and infinity become None; characters that UTF-8 cannot encode become "?".
 
     Examples
     --------

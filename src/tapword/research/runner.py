@@ -1,4 +1,4 @@
-"""Learners over seeded orderings of a stream of vectors, spread over processes."""
+"""Run learners over seeded orderings of a stream of vectors, in several processes."""
 
 import copy
 import itertools
@@ -18,27 +18,27 @@ from tapword import registry
 from tapword.errors import InputError
 from tapword.learners.base import Learner
 from tapword.learners.packed import one_thread
-from tapword.research import foreign, metrics, orders
-from tapword.research.foreign import Foreign
+from tapword.research import metrics, orders, sklearn_adapter
 from tapword.research.records import Config, Ordering, Result, as_json
+from tapword.research.sklearn_adapter import SklearnLearner
 from tapword.spotter.cohort import measured, shift
 
-# Called with (what is done, how much of it, of how much).
+# Called with (step, done, total).
 Progress = Callable[[str, int, int], None]
 
-# Classifiers that see all samples at once, as no device can.
+# Classifiers that see all samples at once, which no device can.
 UPPER_BOUNDS = ("offline-lda", "offline-logistic")
-# Vectors that are learned, and that are named, one at a time to be timed; the median is told.
+# Vectors that are learned and predicted one at a time to be timed; the median is reported.
 N_TIMED = 32
-# Pairs of words in a result's list of confusions.
+# Most frequent confusions in a result.
 N_CONFUSIONS = 20
 
 
 class Split(NamedTuple):
-    """Vectors to learn from and to name: (n, D) float32 each, and the word of each vector.
+    """Vectors to learn and to test, (n, D) float32 each, and the word of each vector.
 
-    Of the vectors to name, `speakers` are given where they are known, and `level`, (n,), what the
-    cohort takes off their scores, where there is one.
+    Test vectors have `speakers` where these are known, and `cohort_score`, (n,), where there is a
+    cohort.
     """
 
     train: np.ndarray
@@ -46,22 +46,22 @@ class Split(NamedTuple):
     test: np.ndarray
     test_words: list[str]
     speakers: Sequence[str | None] = ()
-    level: np.ndarray | None = None
+    cohort_score: np.ndarray | None = None
 
     def scores(self, learner: Learner, rows: Any = slice(None)) -> np.ndarray:
-        """Score vectors to name for a learner's words, as a spotter does: (n, K)."""
+        """Score test vectors for a learner's words, as a spotter does: (n, K)."""
         X = self.test[rows]
         scores, cosine = learner.scores(X), measured(learner)
-        if self.level is None or cosine is None:
+        if self.cohort_score is None or cosine is None:
             return scores
-        return scores + shift(cosine, X, scores, self.level[rows])[:, None]
+        return scores + shift(cosine, X, scores, self.cohort_score[rows])[:, None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
     """The paper's protocol: a stream of words, one pass, accuracy after each task.
 
-    Test clips of words that are never taught are left out.
+    Test clips of untaught words are left out.
 
     Parameters
     ----------
@@ -70,15 +70,15 @@ class Stream:
     orderings
         Seeded orderings to average over.
     shots
-        Samples of each word; each count gives a result of its own.
+        Samples a word; a result for each count.
     draws
-        Seeded draws to average over where `shots` are given.
+        Seeded draws to average over, with `shots`.
     classes_per_task
         New words in each task.
     upper_bound
-        Add results of classifiers that see all samples at once.
+        Add classifiers that see all samples at once.
     matrix
-        Measure after every task; False: after the last alone, where the final accuracy is enough.
+        Measure after every task; False: only after the last.
     """
 
     order: str = "class-iid"
@@ -91,11 +91,11 @@ class Stream:
 
     @property
     def stream_order(self) -> str:
-        """Order of the samples, as `orders.make` calls it."""
+        """Name of the order in `orders.make`."""
         return "few-shot" if self.shots else self.order
 
     def config(self) -> Config:
-        """Say what is run."""
+        """Describe the protocol."""
         return Config(
             order=self.stream_order,
             orderings=self.orderings,
@@ -107,10 +107,10 @@ class Stream:
     def run(
         self, split: Split, learners: Sequence[Any], jobs: int = 1, progress: Progress | None = None
     ) -> list[Result]:
-        """Run learners: one result for each and for each of `shots`.
+        """Run learners: a result for each, and for each of `shots`.
 
-        They are names with arguments, or classifiers of another library: with `partial_fit` and
-        `predict`, or with `fit` instead, which then see all samples at once.
+        Learners are names with arguments, or classifiers of other libraries with `predict` and
+        `partial_fit`. Classifiers with `fit` instead see all samples at once.
         """
         n_seeds = self.draws if self.shots else self.orderings
         if n_seeds < 1:
@@ -119,10 +119,10 @@ class Stream:
             if isinstance(one, str):
                 registry.build("learners", one)
             else:
-                foreign.require_classifier(one)
+                sklearn_adapter.require_classifier(one)
         kept = np.flatnonzero(np.isin(split.test_words, split.train_words)).tolist()
         if not len(kept):
-            raise InputError("no test clip is of a word that is taught")
+            raise InputError("no test clip is of a taught word")
         words = [split.test_words[index] for index in kept]
         speakers = [split.speakers[index] for index in kept] if len(split.speakers) else ()
         split = split._replace(test=split.test[kept], test_words=words, speakers=speakers)
@@ -135,13 +135,15 @@ class Stream:
             if progress:
                 progress("streams", len(outcomes), len(passes))
         return [
-            _result(split, foreign.name_of(one), shots, outcomes[n_seeds * index :][:n_seeds])
+            _result(
+                split, sklearn_adapter.name_of(one), shots, outcomes[n_seeds * index :][:n_seeds]
+            )
             for index, (one, shots) in enumerate(rows)
         ]
 
 
 class Pass(NamedTuple):
-    """One learner that goes once over one seeded ordering."""
+    """One learner on one seeded ordering."""
 
     stream: Stream
     learner: Any
@@ -150,7 +152,7 @@ class Pass(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What a pass gives: answers to all test vectors, and numbers as in `records.Result`."""
+    """Predictions of all test vectors, and numbers as in `records.Result`."""
 
     tasks: list[list[str]]
     predicted: list[str | None]
@@ -165,7 +167,7 @@ class Finished(NamedTuple):
 
 
 def run_pass(split: Split, one: Pass) -> Finished | InputError:
-    """Learn one ordering and measure, or say why not: the state would be too large, for example."""
+    """Learn one ordering and measure, or return the error, such as a too large state."""
     order, per_task = one.stream.stream_order, one.stream.classes_per_task
     tasks = orders.make(order, split.train_words, one.seed, one.shots, per_task)
     try:
@@ -174,7 +176,7 @@ def run_pass(split: Split, one: Pass) -> Finished | InputError:
             learner = registry.build("learners", one.learner)
             return _run_stream(split, learner, tasks, every_task)
         if hasattr(one.learner, "partial_fit"):
-            learner = Foreign(one.learner, split.train_words)
+            learner = SklearnLearner(one.learner, split.train_words)
             return _run_stream(split, learner, tasks, every_task)
         return _run_offline(split, one.learner, tasks)
     except InputError as error:
@@ -182,9 +184,9 @@ def run_pass(split: Split, one: Pass) -> Finished | InputError:
 
 
 def _run_stream(
-    split: Split, learner: Learner | Foreign, tasks: Sequence[orders.Task], every_task: bool
+    split: Split, learner: Learner | SklearnLearner, tasks: Sequence[orders.Task], every_task: bool
 ) -> Finished:
-    """Learn task after task; measure after every one, or after the last alone."""
+    """Learn task by task; measure after each, or only after the last."""
     truth = np.array(split.test_words)
     tests = [np.flatnonzero(np.isin(truth, task.words)) for task in tasks]
     predicted = np.full(len(truth), None, dtype=object)
@@ -193,7 +195,7 @@ def _run_stream(
     learn_ms, predict_ms = [], []
     for i, task in enumerate(tasks):
         last = i == len(tasks) - 1
-        # Learning in bulk equals learning one at a time; the last few are timed singly.
+        # Learning in bulk equals learning one at a time; only the last few are timed.
         n_single = min(N_TIMED, len(task.indices)) if last else 0
         bulk, single = np.split(task.indices, [len(task.indices) - n_single])
         learner.learn_many(split.train[bulk], [split.train_words[index] for index in bulk])
@@ -238,7 +240,7 @@ def _upper_bound(name: str) -> Any:
 
 
 def _run_offline(split: Split, learner: Any, tasks: Sequence[orders.Task]) -> Finished:
-    """Learn all samples at once, by an upper bound's name or a classifier, of which a copy does."""
+    """Learn all samples at once with an upper bound, by name, or a copy of a classifier."""
     model = _upper_bound(learner) if isinstance(learner, str) else copy.deepcopy(learner)
     rows = np.concatenate([task.indices for task in tasks])
     train = split.train[rows]
@@ -246,8 +248,8 @@ def _run_offline(split: Split, learner: Any, tasks: Sequence[orders.Task]) -> Fi
     try:
         model.fit(train, [split.train_words[row] for row in rows])
     except (ValueError, IndexError) as error:
-        # One class, or one sample a class: scikit-learn's classifiers have no answer for these.
-        raise InputError(f"{foreign.name_of(learner)}: {error}") from error
+        # scikit-learn's classifiers refuse a single class, or a single sample a class.
+        raise InputError(f"{sklearn_adapter.name_of(learner)}: {error}") from error
     learn_ms = _ms_since(start) / len(train)
     start = time.perf_counter()
     predicted = np.asarray(model.predict(split.test))
@@ -257,7 +259,7 @@ def _run_offline(split: Split, learner: Any, tasks: Sequence[orders.Task]) -> Fi
         predicted=predicted.tolist(),
         curve=[_accuracy(predicted == np.array(split.test_words))],
         matrix=None,
-        # All samples must be kept for such a classifier.
+        # Such a classifier must keep all samples.
         state_bytes=train.nbytes,
         learn_ms=learn_ms,
         predict_ms=predict_ms,
@@ -273,7 +275,7 @@ def _ms_since(start: float) -> float:
     return 1000 * (time.perf_counter() - start)
 
 
-# The mean of several passes.
+# Means over passes.
 
 
 def _result(
@@ -341,7 +343,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _map(split: Split, passes: list[Pass], jobs: int) -> Iterator[Finished | InputError]:
-    """Make the passes in order; several processes share the vectors through the disk."""
+    """Run the passes in order; processes share the vectors through the disk."""
     if jobs == 1 or len(passes) == 1:
         for one in passes:
             yield run_pass(split, one)
@@ -349,19 +351,23 @@ def _map(split: Split, passes: list[Pass], jobs: int) -> Iterator[Finished | Inp
     with tempfile.TemporaryDirectory(prefix="tapword-") as folder:
         np.save(Path(folder, "train"), split.train)
         np.save(Path(folder, "test"), split.test)
-        shared = (folder, split.train_words, split.test_words)
+        shared = (folder, split.train_words, split.test_words, registry.loaded_files())
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(jobs, len(passes)), context, _attach, shared) as pool:
             yield from pool.map(_run_shared, passes)
 
 
-# The vectors of this process, where it is one of several.
+# Vectors of a worker process.
 _shared: Split
 
 
-def _attach(folder: str, train_words: list[str], test_words: list[str]) -> None:
+def _attach(
+    folder: str, train_words: list[str], test_words: list[str], part_files: list[Path]
+) -> None:
     global _shared
-    # One process per core is the parallelism; BLAS threads on top would fight for the same cores.
+    for path in part_files:
+        registry.load_file(path)
+    # Processes are the parallelism; BLAS threads would compete for the same cores.
     one_thread()
     train, test = (np.load(Path(folder, name), mmap_mode="r") for name in ("train.npy", "test.npy"))
     _shared = Split(train, train_words, test, test_words)

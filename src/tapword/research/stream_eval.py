@@ -1,7 +1,7 @@
-"""A spotter listens to a long stream with words at known places: misses, false alarms, latency.
+"""Misses, false alarms and latency of a spotter in a long stream with words at known times.
 
-The detector is observed in one pass over the stream. What it would have said at other thresholds is
-worked out from the candidates it scored, by its own rules.
+The detector runs over the stream once. Its events at other thresholds follow from the candidates it
+scored, by its own rules.
 """
 
 import bisect
@@ -22,17 +22,16 @@ from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, O
 from tapword.listening.detector import Detector
 from tapword.research.datasets.base import word_folders
 from tapword.research.records import Environment
-from tapword.research.stream_mix import Placed, Source, StreamMix
+from tapword.research.stream_mix import PlacedClip, SampleReader, StreamMix
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
 from tapword.support.atomic_files import PathLike, why_not_file
 from tapword.support.intervals import binomial_interval, poisson_interval
 
-# As long as the chunks that a microphone gives; latency is counted in whole chunks.
-# An event belongs to a clip if its middle is no further outside than this.
+# An event belongs to a clip if its middle is at most this far outside.
 TOLERANCE_S = 0.3
-# The curve of misses against false alarms has about so many points, and ends at so many alarms.
-CURVE_POINTS, CURVE_MOST_PER_HOUR = 200, 120.0
+# About how many points the curve has, and the most false alarms per hour on it.
+CURVE_POINTS, CURVE_MAX_PER_HOUR = 200, 120.0
 
 Progress = Callable[[str, int, int], None]
 Kind = Literal["hit", "repeat", "confusion", "false alarm"]
@@ -42,16 +41,15 @@ class Observed(NamedTuple):
     """A candidate, and the end of the chunk after which it was scored, in seconds."""
 
     candidate: Candidate
-    told_s: float
+    reported_s: float
 
 
 @dataclass(frozen=True)
 class EventRecord:
-    """An event, and what it is worth.
+    """An event and its kind.
 
-    It is a "hit" if it is a clip's word, for the first time in the clip; a "repeat" once more; a
-    "confusion" if it is another word in a clip; a "false alarm" elsewhere, where `clip`, the number
-    of its clip, is None.
+    The first event of a clip's own word is a "hit", a later one a "repeat", another word in a clip
+    a "confusion". Outside clips it is a "false alarm", and `clip`, the clip's index, is None.
     """
 
     kind: Kind
@@ -59,13 +57,13 @@ class EventRecord:
     start_s: float
     end_s: float
     score: float
-    told_s: float
+    reported_s: float
     clip: int | None
 
 
 @dataclass(frozen=True)
 class WordReport:
-    """Counts of one word; `confusions` are clips of other words that were taken for it."""
+    """Counts of one word; `confusions` are clips of other words recognised as it."""
 
     positives: int
     misses: int
@@ -78,7 +76,7 @@ class WordReport:
 
 @dataclass(frozen=True)
 class Latency:
-    """Seconds from the end of a word until it was told; None where nothing was hit."""
+    """Seconds from the end of a word until it was reported; None without hits."""
 
     median: float | None
     p95: float | None
@@ -86,7 +84,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class DetPoint:
-    """A point of the curve; `threshold` is the mean of the words' thresholds."""
+    """A point of the curve; `threshold` is the mean over words."""
 
     threshold: float
     miss_rate: float
@@ -95,7 +93,7 @@ class DetPoint:
 
 @dataclass(kw_only=True)
 class StreamConfig:
-    """What was listened to, and how: words with their samples taught, names of files, options."""
+    """Configuration: words with their taught samples, names of files, options."""
 
     words: dict[str, int]
     positives: int
@@ -112,7 +110,7 @@ class StreamConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamReport:
-    """All that is known of a stream; docs/protocols.md says what each number is."""
+    """Results on a stream; docs/protocols.md explains each number."""
 
     miss_rate: float
     miss_rate_ci: tuple[float, float]
@@ -128,7 +126,7 @@ class StreamReport:
     speed: float
     det: list[DetPoint]
     events: list[EventRecord]
-    clips: list[Placed]
+    clips: list[PlacedClip]
     seconds: float
     config: StreamConfig
     environment: Environment
@@ -148,18 +146,18 @@ def evaluate_stream(
     refractory_s: float = REFRACTORY_S,
     progress: Progress | None = None,
 ) -> StreamReport:
-    """Measure how well the words of a spotter are heard in a stream.
+    """Measure how well a spotter detects its words in a stream.
 
     Parameters
     ----------
     positives
-        Folder with clips of each word in a folder of that name.
+        Folder with a folder of clips for each word.
     negatives
-        Recordings in which none of the words should be heard.
+        Recordings that contain none of the words.
     noise, snr_db, seed, every_s
-        As for `StreamMix`; the three after them as for `Detector`.
+        As for `StreamMix`. The next three are as for `Detector`.
     progress
-        Called with (what, seconds done, all).
+        Called with (step, seconds done, total).
     """
     start = time.perf_counter()
     clips, notes = find_positives(positives, list(spotter.words))
@@ -170,15 +168,15 @@ def evaluate_stream(
         refractory_s=refractory_s,
     )
     stream = StreamMix(negatives, clips, seed=seed, every_s=every_s, noise=noise, snr_db=snr_db)
-    listening = _listen(detector, stream, progress)
+    observed = _listen(detector, stream, progress)
     if not stream.placed:
         raise InputError(
-            f"no clip could be put into the {stream.negative_s:.0f} s of negatives; longer "
-            "recordings or a smaller every_s let clips in"
+            f"no clip fits into the {stream.negative_s:.0f} s of negatives; give longer recordings "
+            "or a smaller every_s"
         )
     notes += [f"{file} was left out: {why}" for file, why in stream.unreadable]
     if left := len(clips) - len(stream.placed) - len(stream.unreadable):
-        notes.append(f"{left} of {len(clips)} clips were left out: the negatives ended before")
+        notes.append(f"{left} of {len(clips)} clips were left out: the negatives are too short")
     config = StreamConfig(
         words=dict(spotter.words),
         positives=len(stream.placed),
@@ -191,13 +189,13 @@ def evaluate_stream(
         refractory_s=detector.refractory_s,
         notes=notes,
     )
-    return listening.report(detector.thresholds, config, start)
+    return observed.report(detector.thresholds, config, start)
 
 
 def find_positives(
     folder: PathLike, words: Sequence[str]
 ) -> tuple[list[tuple[PathLike, str]], list[str]]:
-    """Clips in FOLDER/<word>/ as (file, word), and notes on what did not fit."""
+    """Clips in FOLDER/<word>/ as (file, word), and notes on missing and ignored words."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder} {why_not_file(folder) or 'is not a folder'}")
@@ -211,55 +209,47 @@ def find_positives(
     ]
     if not clips:
         known = ", ".join(words) or "none"
-        raise InputError(f"{folder} has no folder of clips of a word of the model; it has: {known}")
+        raise InputError(f"{folder} has no clips of the model's words: {known}")
     notes = []
     if ignored := [name for name, _ in named if name not in words]:
-        notes.append(f"folders of words that are not taught were ignored: {', '.join(ignored)}")
+        notes.append(f"ignored folders of untaught words: {', '.join(ignored)}")
     found = {word for _, word in clips}
-    if absent := [word for word in words if word not in found]:
-        notes.append(f"no clips of: {', '.join(absent)}")
+    if missing := [word for word in words if word not in found]:
+        notes.append(f"no clips of: {', '.join(missing)}")
     return clips, notes
 
 
 @dataclass(frozen=True)
-class Listening:
-    """A stream that a detector has heard, which tells what happens at any thresholds.
+class ObservedStream:
+    """The candidates of a stream, which give its events at any thresholds.
 
-    Attributes
-    ----------
-    observed, placed
-        Candidates, and clips in the stream.
-    hours
-        Of the negatives, without the clips.
-    seconds, detector_s
-        Length of the stream, and the time the detector took for it.
-    told
-        Event -> when the detector gave it, of those it gave: a word may wait for a phrase that
-        holds it.
+    `hours` are of the negatives, without the clips; `seconds` is the length of the stream, and
+    `detector_s` the time to process it. `reported` has the time of each event of the detector: a
+    word may wait for a phrase that contains it.
     """
 
     observed: Sequence[Observed]
-    placed: Sequence[Placed]
+    placed: Sequence[PlacedClip]
     hours: float
     seconds: float
     detector_s: float
     refractory_s: float = REFRACTORY_S
-    told: Mapping[Event, float] = field(default_factory=dict)
+    reported: Mapping[Event, float] = field(default_factory=dict)
 
     def events(self, thresholds: Mapping[str, float]) -> list[EventRecord]:
-        """Say which candidates become events, and what each event is worth."""
+        """Events at some thresholds, and their kinds."""
         decide, overlaps = Decider(self.refractory_s), Overlaps()
-        told: dict[Event, float] = {}
+        reported: dict[Event, float] = {}
         for candidate, now_s in self.observed:
             event = decide(candidate, thresholds)
             if event is not None:
                 overlaps.take(event, candidate.phrase)
-                told[event] = self.told.get(event, now_s)
+                reported[event] = self.reported.get(event, now_s)
             if candidate.phrase:
                 overlaps.cover(decide.phrase)
         if (event := decide.settle()) is not None:
             overlaps.take(event, phrase=True)
-            told[event] = self.told.get(event, self.seconds)
+            reported[event] = self.reported.get(event, self.seconds)
         result: list[EventRecord] = []
         hit: set[int] = set()
         for event in overlaps.given():
@@ -272,18 +262,20 @@ class Listening:
             else:
                 kind = "repeat" if clip in hit else "hit"
                 hit.add(clip)
-            result.append(EventRecord(kind, **event._asdict(), told_s=told[event], clip=clip))
+            result.append(
+                EventRecord(kind, **event._asdict(), reported_s=reported[event], clip=clip)
+            )
         return result
 
     def report(
         self, thresholds: dict[str, float], config: StreamConfig, start: float
     ) -> StreamReport:
-        """Rates over the whole stream and for each word; `start` is when the run began."""
+        """Rates over the whole stream and of each word; `start` is when the run began."""
         events, placed = self.events(thresholds), self.placed
         hits = {event.clip for event in events if event.kind == "hit"}
         kinds = Counter(event.kind for event in events)
-        late_s = [
-            event.told_s - placed[event.clip].speech_end_s
+        latencies_s = [
+            event.reported_s - placed[event.clip].speech_end_s
             for event in events
             if event.kind == "hit" and event.clip is not None
         ]
@@ -310,8 +302,8 @@ class Listening:
             confusions=kinds["confusion"],
             repeats=kinds["repeat"],
             latency_s=Latency(
-                median=float(np.median(late_s)) if late_s else None,
-                p95=float(np.quantile(late_s, 0.95)) if late_s else None,
+                median=float(np.median(latencies_s)) if latencies_s else None,
+                p95=float(np.quantile(latencies_s, 0.95)) if latencies_s else None,
             ),
             per_word=per_word,
             hours=self.hours,
@@ -326,8 +318,8 @@ class Listening:
         )
 
     def curve(self, thresholds: Mapping[str, float]) -> list[DetPoint]:
-        """Misses against false alarms while the thresholds of all words are moved alike."""
-        # How far the thresholds may be moved up until nothing of a candidate counts as said.
+        """Misses against false alarms as the thresholds of all words are shifted together."""
+        # How far the thresholds can rise before a candidate gives no event.
         margins = [
             (one, max(score - thresholds[word] for word, score in taken.items()))
             for one in self.observed
@@ -339,12 +331,12 @@ class Listening:
             [margin for one, margin in margins if self._clip_of(one.candidate) is None]
         )
         alarms = alarms[::-1]
-        most = int(CURVE_MOST_PER_HOUR * self.hours)
+        most = int(CURVE_MAX_PER_HOUR * self.hours)
         every = [margin for _, margin in margins]
-        # The curve goes through where the thresholds are.
+        # The curve goes through the thresholds in use.
         low = min(alarms[most], 0.0) if most < len(alarms) else min(every)
         high = np.nextafter(max(every), np.inf)
-        # Just above an alarm is where it is gone.
+        # An alarm is gone just above its margin.
         gone = np.nextafter(alarms[:CURVE_POINTS], np.inf)
         moves = np.unique(np.concatenate([np.linspace(low, high, CURVE_POINTS), gone, [0.0]]))
         middle = float(np.mean(list(thresholds.values())))
@@ -354,13 +346,13 @@ class Listening:
             loud = [one for one, margin in margins if margin >= move]
             kinds = Counter(event.kind for event in replace(self, observed=loud).events(moved))
             rates = 100 * (1 - kinds["hit"] / len(self.placed)), kinds["false alarm"] / self.hours
-            # Where nothing changes the lowest threshold stands for all.
+            # Of points with equal rates, keep the lowest threshold.
             if not result or rates != (result[-1].miss_rate, result[-1].false_alarms_per_hour):
                 result.append(DetPoint(middle + move, *rates))
         return result
 
     def _clip_of(self, found: Candidate | Event) -> int | None:
-        """Give the number of the clip that the middle of what was found lies in, or near enough."""
+        """Index of the clip that contains the middle of a candidate or event, within tolerance."""
         middle_s = (found.start_s + found.end_s) / 2
         begun = bisect.bisect_right(
             self.placed, middle_s + TOLERANCE_S, key=lambda clip: clip.start_s
@@ -371,26 +363,28 @@ class Listening:
 
 
 def miss_rate_at(det: Iterable[DetPoint], false_alarms_per_hour: float) -> float | None:
-    """Lowest miss rate of a curve with at most so many false alarms per hour, in percent."""
+    """Lowest miss rate in percent with at most this many false alarms per hour."""
     rates = [p.miss_rate for p in det if p.false_alarms_per_hour <= false_alarms_per_hour]
     return min(rates, default=None)
 
 
-def _listen(detector: Detector, stream: StreamMix, progress: Progress | None) -> Listening:
-    """Observe the detector over the whole stream."""
+def _listen(detector: Detector, stream: StreamMix, progress: Progress | None) -> ObservedStream:
+    """Run the detector over the whole stream."""
     observed: list[Observed] = []
-    told: dict[Event, float] = {}
-    source, spent_s = Source(iter(stream)), 0.0
+    reported: dict[Event, float] = {}
+    source, spent_s = SampleReader(iter(stream)), 0.0
     detector.observe = lambda candidate: observed.append(
-        Observed(candidate, source.taken / SAMPLE_RATE)
+        Observed(candidate, source.n_read / SAMPLE_RATE)
     )
-    while len(chunk := source.take(round(CHUNK_S * SAMPLE_RATE))):
+    while len(chunk := source.read(round(CHUNK_S * SAMPLE_RATE))):
         begin = time.perf_counter()
         events = detector(chunk)
         spent_s += time.perf_counter() - begin
-        told |= dict.fromkeys(events, source.taken / SAMPLE_RATE)
-        if progress and source.taken % (60 * SAMPLE_RATE) < len(chunk):
+        reported |= dict.fromkeys(events, source.n_read / SAMPLE_RATE)
+        if progress and source.n_read % (60 * SAMPLE_RATE) < len(chunk):
             progress("listening, s", int(stream.negative_s), int(stream.total_s))
     detector.flush()
     hours, seconds = stream.negative_s / 3600, stream.samples / SAMPLE_RATE
-    return Listening(observed, stream.placed, hours, seconds, spent_s, detector.refractory_s, told)
+    return ObservedStream(
+        observed, stream.placed, hours, seconds, spent_s, detector.refractory_s, reported
+    )

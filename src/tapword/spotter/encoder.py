@@ -153,16 +153,17 @@ class Encoder:
         """Turn prepared clips (n,) float32 into vectors, to learn from where `learning`."""
         if not len(clips) and not any(pooling.needs_length for pooling in self.poolings):
             return Encoded.one_second(np.zeros((0, self.dim()), dtype=np.float32))
-        augment = learning and self.preparation.augment
-        blocks = [
-            pool_audio(backbone, [poolings], clips, learning, augment)[0]
-            for backbone, poolings in zip(self.backbones, self._block_poolings, strict=True)
-        ]
-        vectors = join(blocks, self.whitenings)
-        if not self.preparation.align:
-            return Encoded.one_second(vectors)
-        lengths = np.array([len(clip) for clip in clips], dtype=np.float32)
-        return Encoded(vectors, lengths / SAMPLE_RATE)
+        parts = zip(self.backbones, self._block_poolings, strict=True)
+        return self.join(
+            [
+                encode_each(backbone, [poolings], clips, self.preparation, learning)[0]
+                for backbone, poolings in parts
+            ]
+        )
+
+    def join(self, parts: Sequence[Encoded]) -> Encoded:
+        """Put what `encode_each` gave for each backbone side by side, whitened."""
+        return Encoded(join([part.vectors for part in parts], self.whitenings), parts[0].seconds)
 
     def encode_first(self, clip: np.ndarray) -> np.ndarray:
         """Turn a prepared clip (n,) into the first backbone's part of its vector (D_1,)."""
@@ -304,6 +305,24 @@ def group_lengths(backbone: Backbone, pooling: Pooling) -> list[int]:
     """Lengths of a vector's groups: at least one for each block of the backbone."""
     poolings = zip(block_poolings(pooling, backbone), backbone.dims, strict=True)
     return [length for part, d in poolings for length in part.groups(d)]
+
+
+def encode_each(
+    backbone: Backbone,
+    poolings: Sequence[Sequence[Pooling]],
+    clips: Sequence[np.ndarray],
+    preparation: Preparation,
+    learning: bool,
+) -> list[Encoded]:
+    """Encode prepared clips (n,) by one backbone and each of several poolings, not whitened.
+
+    Arguments are as for `pool_audio`; clips to learn from are augmented where prepared so.
+    """
+    vectors = pool_audio(backbone, poolings, clips, learning, learning and preparation.augment)
+    if not preparation.align:
+        return [Encoded.one_second(X) for X in vectors]
+    seconds = np.array([len(clip) for clip in clips], dtype=np.float32) / SAMPLE_RATE
+    return [Encoded(X, seconds) for X in vectors]
 
 
 def pool_audio(

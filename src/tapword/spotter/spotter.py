@@ -582,8 +582,8 @@ class Spotter:
             if key in ("align", "whitening"):
                 raise InputError(f"different {key}: {ours[key]} and {theirs[key]}")
             named = [
-                " + ".join(map(registry.describe, parts if isinstance(parts, list) else [parts]))
-                for parts in (ours[key], theirs[key])
+                registry.describe(*(("learners", one) if key == "learner" else (key, *one)))
+                for one in (ours[key], theirs[key])
             ]
             hint = ", or their weights differ" if named[0] == named[1] else ""
             raise InputError(f"different {key}: {named[0]} and {named[1]}{hint}")
@@ -704,7 +704,7 @@ class Spotter:
                 )
         header = self._parts() | {
             "version": __version__,
-            "generation": min(self._generation + 1, registry.MOST),
+            "generation": min(self._generation + 1, registry.MAX_WHOLE),
             "dim": learner.dim,
             "words": learner.words,
             "negatives": learner.negatives,

@@ -24,8 +24,8 @@ from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
 from tapword.learners.statistics_learner import StatisticsLearner
+from tapword.poolings.attentive import VARIANCE_FLOOR, WORD, Attentive
 from tapword.poolings.base import Pooling
-from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
@@ -53,7 +53,7 @@ LONGEST = frames.MAX + 2 * frames.MARGIN
 # where longer clips are pooled in another way, 0 where they are not.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
-    "looks": lambda pooling: (LOOK, len(pooling.places), pooling.second or 0),
+    "attentive": lambda pooling: (LOOK, len(pooling.centers), pooling.second or 0),
     "max": lambda pooling: (LARGEST, 1, 0),
     "middle": lambda pooling: (MIDDLE, pooling.n, pooling.second or 0),
     "tap": lambda pooling: (MOMENT, pooling.R, 0),
@@ -283,9 +283,9 @@ def _dim(spotter: Spotter) -> int:
 
 def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]:
     written = [_pooling(part) for part in poolings]
-    looks = [part for part in poolings if isinstance(part, Looks)]
+    looks = [part for part in poolings if isinstance(part, Attentive)]
     # Of each block, where its looks begin.
-    counts = [len(part.places) if isinstance(part, Looks) else 0 for part in poolings]
+    counts = [len(part.centers) if isinstance(part, Attentive) else 0 for part in poolings]
     starts = np.cumsum([0, *counts[:-1]]).tolist()
     rows = [(*numbers, start) for numbers, start in zip(written, starts, strict=True)]
     tables.add("tapword_poolings", rows, np.uint16)
@@ -299,9 +299,13 @@ def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]
         "LOOKS": len(looks),
     }
     if looks:
-        tables.add("tapword_places", [place for part in looks for place in part.places])
-        tables.add("tapword_reaches", [reach for part in looks for reach in part.reaches])
-        settings |= {"LOOK_WORD": WORD, "LOOK_MARGIN": MARGIN_S, "LOOK_SMALLEST": f"{SMALLEST}f"}
+        tables.add("tapword_places", [place for part in looks for place in part.centers])
+        tables.add("tapword_reaches", [reach for part in looks for reach in part.widths])
+        settings |= {
+            "LOOK_WORD": WORD,
+            "LOOK_MARGIN": MARGIN_S,
+            "LOOK_SMALLEST": f"{VARIANCE_FLOOR}f",
+        }
     return settings
 
 

@@ -239,16 +239,16 @@ def _tapword_ear(backbone: Any) -> ExportedBackbone:
         heard = graph.add("Div", heard, graph.floats(tapword_ear.SCALE))
         heard = graph.add("Unsqueeze", graph.add("Transpose", heard, perm=[0, 2, 1]), graph.ints(1))
         inputs = {"mel": heard}
-        for index, kept in enumerate(backbone.network.nothing(1)):
+        for index, kept in enumerate(backbone.network.initial_state(1)):
             inputs[f"before_{index}"] = graph.floats(kept)
         model = onnx.load_model_from_string(backbone.network.graph())
         [frames] = graph.include(model, inputs, ["frames"])
         # (1, 101, 1, t) -> (t, 101), without the first, which are of nothing.
         frames = graph.add("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
-        return [graph.slice(frames, graph.ints(tapword_ear.LATE), graph.length(frames))]
+        return [graph.slice(frames, graph.ints(tapword_ear.LATENCY_FRAMES), graph.length(frames))]
 
     mel = tapword_ear.BANDS, tapword_ear.LOW_HZ, tapword_ear.HIGH_HZ
-    after = tapword_ear.LATE * tapword_ear.HOP
+    after = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
     return ExportedBackbone(mel, tapword_ear.OVERLAP, after, tapword_ear.HOP, blocks, True)
 
 

@@ -1,1 +1,1 @@
-"""Where clips come from."""
+"""Data sets of clips."""

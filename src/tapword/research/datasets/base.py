@@ -1,4 +1,4 @@
-"""What every data set is: clips of words in three splits, read one at a time."""
+"""The base of data sets: clips of words in three splits, read one at a time."""
 
 import collections
 import copy
@@ -23,7 +23,7 @@ SPLITS = ("train", "validation", "test")
 
 
 class Clip(NamedTuple):
-    """One recording of one word, in Unicode's composed form (NFC); the speaker may be unknown."""
+    """A recording of a word, which is in Unicode NFC; the speaker may be unknown."""
 
     path: Path
     word: str
@@ -31,8 +31,8 @@ class Clip(NamedTuple):
     split: str
 
 
-class Found(NamedTuple):
-    """What a data set's folder holds; `missing` and `notes` are those of `Dataset`."""
+class Listing(NamedTuple):
+    """The contents of a data set's folder; `missing` and `notes` are those of `Dataset`."""
 
     clips: list[Clip]
     missing: Sequence[str] = ()
@@ -40,9 +40,9 @@ class Found(NamedTuple):
 
 
 class Dataset(registry.Part, ABC):
-    """Clips of words in a folder, which is first looked at when clips are asked for.
+    """Clips of words in a folder, which is read on first use.
 
-    A subclass gives `_find`. Clips shorter than its `clip_s` are filled with silence.
+    A subclass implements `_find`. Clips shorter than its `clip_s` are padded with silence.
     """
 
     clip_s = 0.0
@@ -50,14 +50,14 @@ class Dataset(registry.Part, ABC):
     root: PathLike = ""
 
     @abstractmethod
-    def _find(self, folder: Path) -> Found:
+    def _find(self, folder: Path) -> Listing:
         """List the clips below a folder that exists, in any order."""
 
     @functools.cached_property
-    def _found(self) -> Found:
+    def _found(self) -> Listing:
         if not os.fspath(self.root):
             name = self.name
-            raise InputError(f"{name}: root is empty; give its folder, as in {name}:root=FOLDER")
+            raise InputError(f"{name}: give its folder, as in {name}:root=FOLDER")
         folder = Path(self.root).expanduser()
         if not folder.is_dir():
             raise InputError(f"{self.name}: {folder} {why_not_file(folder) or 'is not a folder'}")
@@ -71,29 +71,29 @@ class Dataset(registry.Part, ABC):
         notes = list(found.notes)
         if untaught := sorted({clip.word for clip in found.clips} - taught):
             notes.append(
-                f"{_count(len(found.clips) - len(clips), 'clip')} of {_some(untaught)} left out: "
-                "no training clips of such words"
+                f"left out {_count(len(found.clips) - len(clips), 'clip')} of {_some(untaught)}: "
+                "no training clips of these words"
             )
         if found.missing:
             notes.append(
-                f"{_count(len(found.missing), 'file')} named in the lists but not on disk: "
+                f"{_count(len(found.missing), 'file')} of the lists missing on disk: "
                 f"{_some(found.missing)}"
             )
-        return Found(clips, found.missing, notes)
+        return Listing(clips, found.missing, notes)
 
     @property
     def words(self) -> list[str]:
-        """Words with training clips, sorted; the other splits are restricted to them."""
+        """Words with training clips, sorted; other splits have no other words."""
         return sorted({clip.word for clip in self._found.clips if clip.split == "train"})
 
     @property
     def missing(self) -> list[str]:
-        """Files that the data set's own lists name and the disk lacks."""
+        """Files in the data set's own lists that are missing on disk."""
         return list(self._found.missing)
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about what was left out and why; mostly none."""
+        """Notes on what was left out and why; usually none."""
         return list(self._found.notes)
 
     def clips(self, split: str) -> list[Clip]:
@@ -109,29 +109,26 @@ class Dataset(registry.Part, ABC):
         return chosen
 
     def in_both_splits(self) -> Self:
-        """Give the data set with each clip of a known speaker to learn from and to test on.
-
-        Its splits "train" and "test" hold the same clips in the same order, those of all splits.
-        """
+        """Copy with every clip of a known speaker in both "train" and "test", in one order."""
         other = copy.copy(self)
         named = [clip for clip in self._found.clips if clip.speaker is not None]
         if not named:
             raise InputError(
-                f"{self.name}: none of the clips names its speaker, so voices cannot be told "
-                "apart; data sets speech_commands and mswc name theirs"
+                f"{self.name}: the speakers of its clips are unknown; data sets speech_commands "
+                "and mswc have them"
             )
         twice = [clip._replace(split=split) for clip in named for split in ("train", "test")]
         other._found = self._found._replace(clips=twice)
         return other
 
-    def commonest(self, n_words: int, n_clips: int) -> Self:
-        """Give the data set with those `n_words` alone that have most training clips.
+    def most_common(self, n_words: int, n_clips: int) -> Self:
+        """Copy with the `n_words` words of most training clips, ties in alphabetical order.
 
-        At most `n_clips` training clips of each are drawn; words alike go by the alphabet.
+        At most `n_clips` training clips of each are drawn.
         """
         counts = collections.Counter(clip.word for clip in self.clips("train"))
         if len(counts) < n_words:
-            raise InputError(f"{self.name}: wanted {n_words} words, there are {len(counts)}")
+            raise InputError(f"{self.name}: needs {n_words} words, has {len(counts)}")
         chosen = set(sorted(counts, key=lambda word: (-counts[word], word))[:n_words])
         room = dict.fromkeys(chosen, n_clips)
         kept = []
@@ -149,11 +146,10 @@ class Dataset(registry.Part, ABC):
         return fill(audio.read(clip.path), self.clip_s)
 
     def fingerprint(self) -> str:
-        """SHA-256 that changes when the clips do, for the key of a cache of vectors.
+        """SHA-256 that changes when the clips do, for the key of a cache.
 
-        It covers each clip's split, word, path below `root`, size and time of change, and the
-        length clips are filled to. Arguments count by the clips they choose, and the place of
-        `root` does not: a moved folder keeps its fingerprint.
+        It covers each clip's split, word, path below `root`, size and time of change, and `clip_s`.
+        A moved folder keeps its fingerprint.
         """
         digest = hashlib.sha256(f"{self.name} {self.clip_s}\n".encode())
         folder = Path(self.root).expanduser()
@@ -169,7 +165,7 @@ class Dataset(registry.Part, ABC):
 
 
 def word_folders(folder: Path, left_out: tuple[str, ...] = (".", "_")) -> list[tuple[str, Path]]:
-    """Words and the folders named by them, sorted, but for names that begin in these ways."""
+    """Words and their folders, sorted, except names with the prefixes `left_out`."""
     return sorted(
         (spelling(entry.name), Path(entry.path))
         for entry in os.scandir(folder)
@@ -178,10 +174,10 @@ def word_folders(folder: Path, left_out: tuple[str, ...] = (".", "_")) -> list[t
 
 
 def random_rank(seed: int, key: str) -> bytes:
-    """Place of a clip in a random order that a seed fixes: what to sort by.
+    """Sort key of a clip in a seeded random order.
 
-    It depends on the clip's own key alone, so the order is the same on every system and version,
-    and a clip more or less does not disturb the others.
+    It depends only on the clip's own key, so the order is the same on every system, and adding a
+    clip does not change the order of the others.
     """
     return hashlib.sha256(f"{seed}/{key}".encode()).digest()
 
@@ -190,5 +186,5 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 
-def _some(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -1,4 +1,4 @@
-"""Fetch Speech Commands: download, check, unpack, and only then let it appear."""
+"""Download Speech Commands, verify it and unpack it atomically."""
 
 import contextlib
 import hashlib
@@ -26,13 +26,13 @@ SHA256 = {
     "v0.01": "743935421bb51cccdb6bdd152e04c5c70274e935c82119ad7faeec31780d811d",
     "v0.02": "af14739ee7dc311471de98f5f9d2c9191b18aedfe957f4a6ff791c709868ff58",
 }
-# Says which archive a folder was unpacked from.
+# File with the hash of the archive that a folder was unpacked from.
 _MARK = ".archive_sha256"
-# Of an archive: the larger one, v0.02, has 2.4 GB.
-MOST_BYTES = 4 * 10**9
-# Room that unpacking takes, in multiples of the archive: about 1.5, the rest is margin.
+# Limit of an archive: the larger one, v0.02, has 2.4 GB.
+MAX_BYTES = 4 * 10**9
+# Free space for unpacking, in multiples of the archive: about 1.5 are used.
 _UNPACKED = 2.0
-# HTTP statuses below 500 after which trying again may help: timeout, too early, too many requests.
+# HTTP statuses below 500 that are worth a retry: timeout, too early, too many requests.
 _TRY_AGAIN = (408, 425, 429)
 
 Progress = Callable[[int, int | None], None]
@@ -48,9 +48,9 @@ def fetch_speech_commands(
     retries: int = 3,
     backoff_s: float = 1.0,
 ) -> Path:
-    """Download Google Speech Commands into a folder, unless it is there, and give its path.
+    """Download Google Speech Commands into a folder, unless it is there, and return its path.
 
-    The download lies beside the folder as `<archive>.part`, and a cut one is resumed by the next
+    An interrupted download stays next to the folder as `<archive>.part` and is resumed by the next
     call. A downloaded archive is deleted once unpacked, or if its hash is wrong.
 
     Parameters
@@ -58,17 +58,16 @@ def fetch_speech_commands(
     version
         "v0.01" or "v0.02".
     to
-        Folder to make; it appears whole or not at all. An archive that was downloaded by hand and
-        lies in it, or beside it, is used and left in place.
+        Folder to make, atomically. A manually downloaded archive in it or next to it is used and
+        kept.
     progress
-        Called with the bytes downloaded and the bytes in all (None where not known).
+        Called with the bytes downloaded and the total (None: unknown).
     urls, sha256
-        Other addresses and another hash than the official ones.
+        Replace the official addresses and hash.
     timeout_s
-        How long the server may stay silent.
+        How long the server may be silent.
     retries, backoff_s
-        How often an address is tried again, counted anew whenever bytes have come, and the pause
-        before the first retry; each further one is twice as long.
+        Retries without progress per address, and the pause before the first, doubled each time.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def fetch_speech_commands(
     if version not in SHA256:
         raise InputError(f"no version {version!r} of Speech Commands; known: {', '.join(SHA256)}")
     if not hasattr(tarfile, "data_filter"):
-        raise TapwordError("to unpack an archive safely, Python must be 3.11.4 or newer")
+        raise TapwordError("unpacking an archive safely needs Python 3.11.4 or newer")
     wanted = sha256 or SHA256[version]
     name = f"speech_commands_{version}.tar.gz"
     urls = [URL.format(archive=name)] if urls is None else list(urls)
@@ -88,7 +87,7 @@ def fetch_speech_commands(
     archive = folder.with_name(name)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        # Two programs that fetch into one folder would spoil each other's download.
+        # Two programs must not download into one folder.
         with filelock.FileLock(folder.with_name(f".{folder.name}.lock"), timeout=1):
             if _is_there(folder, name, wanted):
                 return folder
@@ -97,9 +96,8 @@ def fetch_speech_commands(
                 problems = _download(urls, archive, progress, timeout_s, retries, backoff_s)
                 if problems:
                     raise TapwordError(
-                        f"could not download {'; '.join(problems)}. Without a network: download "
-                        f"{urls[0]} elsewhere and put the archive at {folder / name}, then try "
-                        "again"
+                        f"could not download {'; '.join(problems)}. Without a network, download "
+                        f"{urls[0]} elsewhere, copy it to {folder / name} and try again"
                     )
             found = by_hand[0] if by_hand else archive
             _check_hash(found, wanted, delete=not by_hand)
@@ -107,14 +105,14 @@ def fetch_speech_commands(
             if not by_hand:
                 archive.unlink()
     except filelock.Timeout:
-        raise TapwordError(f"another program is fetching into {folder}; wait for it") from None
+        raise TapwordError(f"another program is downloading into {folder}; wait for it") from None
     except OSError as error:
         raise TapwordError(f"cannot make {folder}: {error}") from error
     return folder
 
 
 def _is_there(folder: Path, archive: str, wanted: str) -> bool:
-    """Whether the data set is there; other things are not mixed with it."""
+    """Whether the data set is there; refuse a folder with other files."""
     if not folder.exists():
         return False
     if not folder.is_dir():
@@ -123,8 +121,8 @@ def _is_there(folder: Path, archive: str, wanted: str) -> bool:
     if all((folder / name).is_file() for name in LISTS.values()):
         if not mark.is_file():
             raise InputError(
-                f"{folder} looks like Speech Commands but was not fetched by tapword, so its "
-                "version is not known: use it as it is with --data, or give another folder"
+                f"{folder} looks like Speech Commands of unknown version, not fetched by tapword: "
+                "use it with --data, or give another folder"
             )
         if mark.read_text(encoding="utf-8").strip() != wanted:
             raise InputError(
@@ -133,8 +131,8 @@ def _is_there(folder: Path, archive: str, wanted: str) -> bool:
         return True
     if strange := sorted({path.name for path in folder.iterdir()} - {archive}):
         raise InputError(
-            f"{folder} is neither empty nor Speech Commands (it has {strange[0]!r}); give a folder "
-            "that does not exist yet"
+            f"{folder} is neither empty nor Speech Commands (it has {strange[0]!r}); give a new "
+            "folder"
         )
     return False
 
@@ -149,13 +147,13 @@ def _check_hash(archive: Path, wanted: str, delete: bool) -> None:
         archive.unlink()
     what = "it was deleted; try again" if delete else "delete it to have it downloaded"
     raise TapwordError(
-        f"{archive} ({size:,} bytes) is not the official archive, or is damaged: its SHA-256 is "
+        f"{archive} ({size:,} bytes) is damaged or not the official archive: its SHA-256 is "
         f"{found}, not {wanted}; {what}"
     )
 
 
 def _unpack(archive: Path, folder: Path, mark: str) -> None:
-    """Unpack beside the folder, then put it in place by one renaming."""
+    """Unpack next to the folder, then rename it into place."""
     temporary = folder.with_name(f".{folder.name}.unpacking")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
@@ -193,7 +191,7 @@ def _download(
     retries: int,
     backoff_s: float,
 ) -> list[str]:
-    """Fetch a file from the first address that gives it; where none does, say why of each."""
+    """Download a file from the first address that works; otherwise return the problem of each."""
     part = target.with_name(f"{target.name}.part")
     problems = []
     for url in urls:
@@ -214,7 +212,7 @@ def _download(
                 break
             except OSError as error:
                 failures = 1 if _size(part) > before else failures + 1
-                # A refusal (404, 403) stays one.
+                # A refusal such as 404 is final.
                 status = error.code if isinstance(error, urllib.error.HTTPError) else 500
                 if failures > retries or (status < 500 and status not in _TRY_AGAIN):
                     problems.append(f"{url}: {error}")
@@ -224,11 +222,11 @@ def _download(
 
 
 def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) -> None:
-    """Ask once for what is still missing; a cut connection raises OSError."""
+    """Request the missing rest once; a lost connection raises OSError."""
     note: dict[str, Any] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):
         note = dict(json.loads(_note_of(part).read_text(encoding="utf-8")))
-    # A part is trusted if its note says that it is the beginning of this file.
+    # Resume only a part whose note has the same address.
     if note.get("url") != url:
         part.unlink(missing_ok=True)
     start = _size(part)
@@ -236,7 +234,7 @@ def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) 
     if start:
         headers["Range"] = f"bytes={start}-"
         if note.get("validator"):
-            # A server whose file has changed then sends the whole of the new one.
+            # The server sends a changed file whole.
             headers["If-Range"] = note["validator"]
     try:
         response = downloads.opened(url, headers, timeout_s)
@@ -258,7 +256,7 @@ def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) 
                 raise ConnectionError("the file on the server has changed; starting again")
         else:
             start, total = 0, _number(sent.get("Content-Length", ""))
-            # HTTP allows only strong tags in If-Range.
+            # If-Range must have a strong tag.
             tag = sent.get("ETag", "")
             validator = tag if tag.startswith('"') else sent.get("Last-Modified")
             part.unlink(missing_ok=True)
@@ -271,18 +269,18 @@ def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) 
             )
         done = start
         with part.open("ab") as file:
-            for block in downloads.blocks(response, MOST_BYTES - start):
+            for block in downloads.blocks(response, MAX_BYTES - start):
                 try:
                     file.write(block)
                 except OSError as error:
-                    # Not the network's fault, so not a thing to retry.
+                    # A retry would not help.
                     reason = error.strerror or error
                     raise TapwordError(f"cannot write {part}: {reason}") from error
                 done += len(block)
                 if progress:
                     progress(done, total)
     if total is not None and done != total:
-        raise ConnectionError(f"the connection was cut after {done:,} of {total:,} bytes")
+        raise ConnectionError(f"the connection was lost after {done:,} of {total:,} bytes")
 
 
 def _number(text: str) -> int | None:

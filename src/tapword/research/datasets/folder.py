@@ -1,10 +1,10 @@
-"""Any folder of recordings, one folder a word."""
+"""A folder of recordings, one folder a word."""
 
 from pathlib import Path
 
 from tapword.audio import files as audio
 from tapword.errors import InputError
-from tapword.research.datasets.base import SPLITS, Clip, Dataset, Found, random_rank, word_folders
+from tapword.research.datasets.base import SPLITS, Clip, Dataset, Listing, random_rank, word_folders
 from tapword.spotter.words import spelling
 
 
@@ -14,19 +14,18 @@ class Folder(Dataset):
     Parameters
     ----------
     root
-        Folder with a folder for each word, sound files below it (WAV, FLAC, OGG, Opus, MP3,
-        AIFF). Names that begin with "." or "_" are left out. Where it has a folder `train` of
-        folders, it is taken as split already.
+        Folder with a folder of sound files for each word. Names that begin with "." or "_" are
+        ignored. If it has a folder `train` of folders, it is already split.
     test_share
-        Share of each word's clips to test on, at least 0 and below 1. A word with two clips or
-        more has at least one test clip (where the share is not 0), and always a training clip.
+        Fraction of each word's clips to test on, at least 0 and below 1. A word has at least one
+        training clip and, with two clips or more and a share above 0, a test clip.
     seed
         Fixes which clips are test clips.
 
     Notes
     -----
-    Speakers are not known, so unless you split the folder yourself, one voice may be in both the
-    training and the test clips, and accuracy then says nothing about other people's voices.
+    Speakers are unknown. Unless you split the folder yourself, the same voice may be in training
+    and test clips, and the accuracy tells nothing about other voices.
 
     Examples
     --------
@@ -40,10 +39,10 @@ class Folder(Dataset):
     def __post_init__(self) -> None:
         self._require("test_share", 0 <= self.test_share < 1, "at least 0 and below 1")
 
-    def _find(self, folder: Path) -> Found:
+    def _find(self, folder: Path) -> Listing:
         named = word_folders(folder)
         if _holds_words(folder / "train"):
-            return Found(_split_already(folder, [split for split, _ in named]))
+            return Listing(_split_already(folder, [split for split, _ in named]))
 
         def rank(file: Path) -> bytes:
             return random_rank(self.seed, spelling(file.relative_to(folder).as_posix()))
@@ -56,12 +55,12 @@ class Folder(Dataset):
                 split = "test" if self.test_share and position < tests else "train"
                 clips.append(Clip(file, word, None, split))
         if not clips:
-            raise InputError(f"{folder} has no sound files in folders named by their word")
-        return Found(clips)
+            raise InputError(f"{folder} has no sound files in folders named by words")
+        return Listing(clips)
 
 
 def _holds_words(train: Path) -> bool:
-    """Whether `train` has folders of words; with sound files of its own it is a word itself."""
+    """Whether `train` has folders of words; with its own sound files it is itself a word."""
     if not train.is_dir() or not word_folders(train):
         return False
     return not any(path.suffix.lower() in audio.SUFFIXES for path in train.iterdir())
@@ -70,8 +69,8 @@ def _holds_words(train: Path) -> bool:
 def _split_already(folder: Path, names: list[str]) -> list[Clip]:
     if others := sorted(set(names) - set(SPLITS)):
         raise InputError(
-            f"{folder} has folders for the splits ({', '.join(SPLITS)}) and also "
-            f"{others[0]!r}; move words into the splits, or begin the name with '_'"
+            f"{folder} has folders of splits ({', '.join(SPLITS)}) and also {others[0]!r}; move "
+            "words into the splits, or begin the name with '_'"
         )
     return [
         Clip(file, word, None, split)

@@ -1,4 +1,4 @@
-"""Multilingual Spoken Words Corpus: one language of it, or a micro-set of its commonest words."""
+"""Multilingual Spoken Words Corpus: one language of it, or a micro-set of its most common words."""
 
 import collections
 import csv
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tapword.errors import InputError
-from tapword.research.datasets.base import Clip, Dataset, Found, random_rank, word_folders
+from tapword.research.datasets.base import Clip, Dataset, Listing, random_rank, word_folders
 from tapword.spotter.words import spelling
 
 COLUMNS = ("SET", "LINK", "WORD", "VALID", "SPEAKER")
@@ -23,19 +23,18 @@ class Mswc(Dataset):
     ----------
     root
         Folder with `<language>/<language>_splits.csv` and `<language>/clips/<word>/*.opus`, or the
-        language's own folder. A `.wav` copy serves where the `.opus` file is absent.
+        language's own folder. A `.wav` file replaces a missing `.opus` file.
     language
-        Code such as "de"; None: the only one there is.
+        Code such as "de"; None: the only one.
     n_words
-        How many words, those with most training clips (ties by the alphabet); None or 0: all.
+        Number of words, those with most training clips (ties in alphabetical order); None: all.
     n_clips
-        How many training clips of each word, drawn at random; a word with fewer gives all it has.
-        None or 0: all. A smaller draw is part of a larger one.
+        Most training clips a word, drawn at random; None: all. A smaller draw is part of a larger.
     seed
         Fixes the draw.
     valid_only
-        Leave out rows whose VALID is not true: volunteers did not confirm that such a recording
-        says its sentence, and its speaker may be unknown, so it may be in other splits too.
+        Leave out rows whose VALID is not true: volunteers did not confirm the recording, and its
+        speaker may be unknown and in other splits too.
 
     Examples
     --------
@@ -55,7 +54,7 @@ class Mswc(Dataset):
         self._require("n_words", (self.n_words or 0) >= 0, "at least 0")
         self._require("n_clips", (self.n_clips or 0) >= 0, "at least 0")
 
-    def _find(self, folder: Path) -> Found:
+    def _find(self, folder: Path) -> Listing:
         table = self._table(folder)
         chosen = self._choose(table)
         rows: dict[str, dict[str, _Row]] = collections.defaultdict(dict)
@@ -66,7 +65,7 @@ class Mswc(Dataset):
             if self.valid_only and not row.valid:
                 invalid += 1
                 continue
-            # A link that comes twice counts once, so that no clip is in two splits.
+            # Count a repeated link once, so no clip is in two splits.
             rows[row.word].setdefault(row.link, row)
         files = _files(table.parent, {link for by_link in rows.values() for link in by_link})
         clips: list[Clip] = []
@@ -82,24 +81,24 @@ class Mswc(Dataset):
                     continue
                 room -= row.split == "train"
                 clips.append(Clip(path, row.word, row.speaker, row.split))
-        notes = [f"{invalid} rows not marked valid left out (valid_only)"] if invalid else []
-        return Found(clips, sorted(missing), notes)
+        notes = [f"left out {invalid} rows not marked as valid (valid_only)"] if invalid else []
+        return Listing(clips, sorted(missing), notes)
 
     def _table(self, folder: Path) -> Path:
         """Path of the splits file."""
         found = sorted([*folder.glob("*_splits.csv"), *folder.glob("*/*_splits.csv")])
         if not found:
             raise InputError(
-                f"{folder} is not laid out as MSWC: there is no "
+                f"{folder} is not a folder of MSWC: there is no "
                 f"{self.language or '<language>'}_splits.csv in it or in a language's folder"
             )
         by_language = {path.name.removesuffix("_splits.csv"): path for path in found}
         there = ", ".join(by_language)
         if self.language is None and len(by_language) > 1:
-            raise InputError(f"mswc: {folder} has several languages, give one: {there}")
+            raise InputError(f"mswc: {folder} has several languages; give one of {there}")
         language = self.language or there
         if language not in by_language:
-            raise InputError(f"mswc: no language {language!r} in {folder}; there: {there}")
+            raise InputError(f"mswc: no language {language!r} in {folder}; found: {there}")
         return by_language[language]
 
     def _choose(self, table: Path) -> set[str] | None:
@@ -128,7 +127,7 @@ class _Row(NamedTuple):
 
 
 def _rows(table: Path) -> Iterator[_Row]:
-    """Rows of a splits file, one at a time: the largest has millions."""
+    """Yield the rows of a splits file: the largest has millions."""
     try:
         with table.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
@@ -144,7 +143,7 @@ def _rows(table: Path) -> Iterator[_Row]:
                     continue
                 if len(fields) != len(header) or fields[at[0]] not in _SPLITS:
                     raise InputError(
-                        f"{table}, line {reader.line_num}: wanted {len(header)} fields with SET "
+                        f"{table}, line {reader.line_num}: needs {len(header)} fields with SET "
                         f"one of {', '.join(_SPLITS)}; got {','.join(fields)[:200]!r}"
                     )
                 split, link, word, valid, speaker = (fields[index] for index in at)
@@ -160,12 +159,12 @@ def _rows(table: Path) -> Iterator[_Row]:
 
 
 def _files(language: Path, links: set[str]) -> dict[str, Path]:
-    """Files of the words of some links, by the spelling of links, whatever form the disk keeps."""
+    """Files of the words of some links, by link in NFC, whatever form the disk has."""
     clips = language / "clips"
     if not clips.is_dir():
-        raise InputError(f"{language} is not laid out as MSWC: there is no clips/ in it")
+        raise InputError(f"{language} is not a folder of MSWC: there is no clips/ in it")
     words = {link.partition("/")[0] for link in links}
-    # One listing of a folder is far faster than asking for each of its files.
+    # Listing a folder is much faster than checking each file.
     return {
         f"{word}/{spelling(entry.name)}": Path(entry.path)
         for word, folder in word_folders(clips, left_out=())

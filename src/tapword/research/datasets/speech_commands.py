@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from tapword.errors import InputError
-from tapword.research.datasets.base import Clip, Dataset, Found, word_folders
+from tapword.research.datasets.base import Clip, Dataset, Listing, word_folders
 from tapword.spotter.words import spelling
 
 LISTS = {"validation": "validation_list.txt", "test": "testing_list.txt"}
@@ -25,15 +25,15 @@ class SpeechCommands(Dataset):
     ----------
     root
         Folder with `<word>/<speaker>_nohash_<i>.wav`, `validation_list.txt` and
-        `testing_list.txt`. A subset of the words or clips is accepted.
+        `testing_list.txt`. It may have only some words or clips.
     version
-        "v0.01" or "v0.02": refuse a folder of the other version. None: do not check.
+        "v0.01" or "v0.02": refuse the other version. None: do not check.
     strict
-        Refuse a folder that lacks files named in its lists; otherwise they are in `missing`.
+        Refuse a folder that lacks files of its lists; otherwise they are in `missing`.
 
     Notes
     -----
-    Training clips are those in neither list. Clips shorter than 1 s are filled with silence.
+    Training clips are those in neither list. Clips shorter than 1 s are padded with silence.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class SpeechCommands(Dataset):
                 f"speech_commands: no version {self.version!r}; known: {', '.join(WORDS)}, none"
             )
 
-    def _find(self, folder: Path) -> Found:
+    def _find(self, folder: Path) -> Listing:
         listed = {split: _read_list(folder / name) for split, name in LISTS.items()}
         if both := sorted(listed["validation"] & listed["test"]):
             raise InputError(f"speech_commands: {both[0]} is in both lists of {folder}")
@@ -70,20 +70,20 @@ class SpeechCommands(Dataset):
         missing = sorted(split_of.keys() - seen)
         if missing and self.strict:
             raise InputError(
-                f"speech_commands: {folder} lacks {len(missing)} of the {len(split_of)} files "
-                f"named in its lists, the first is {missing[0]}"
+                f"speech_commands: {folder} lacks {len(missing)} of the {len(split_of)} files of "
+                f"its lists, such as {missing[0]}"
             )
         words = {clip.word for clip in clips}
         if self.version and (strange := sorted(words - WORDS[self.version])):
             raise InputError(
-                f"speech_commands: {folder} has the word {strange[0]!r}, which {self.version} has "
-                "not; leave the version out or give the right one"
+                f"speech_commands: {folder} has the word {strange[0]!r}, which is not in "
+                f"{self.version}; give another version or none"
             )
         if self.version == "v0.02" and words == WORDS["v0.01"]:
             raise InputError(
                 f"speech_commands: {folder} has exactly the 30 words of v0.01, not v0.02"
             )
-        return Found(clips, missing)
+        return Listing(clips, missing)
 
 
 def _read_list(path: Path) -> set[str]:
@@ -91,7 +91,7 @@ def _read_list(path: Path) -> set[str]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(
-            f"{path.parent} is not laid out as Speech Commands: there is no {path.name} in it"
+            f"{path.parent} is not a folder of Speech Commands: there is no {path.name} in it"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error

@@ -1,16 +1,16 @@
 """The paper's tables and figure, run here, beside the figures it gives."""
 
-from tapword.research.paper.bench import Settings
 from tapword.research.paper.names import split_specs
 from tapword.research.paper.page import WRITERS, console_tables, page
-from tapword.research.paper.run import ALL, TABLES, Outcome, check, reproduce
+from tapword.research.paper.reproduce import ALL, TABLES, Reproduction, check, reproduce
+from tapword.research.paper.results import ReproduceOptions
 
 __all__ = [
     "ALL",
     "TABLES",
     "WRITERS",
-    "Outcome",
-    "Settings",
+    "ReproduceOptions",
+    "Reproduction",
     "check",
     "console_tables",
     "page",

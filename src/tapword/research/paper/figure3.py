@@ -11,18 +11,19 @@ from tapword.research.datasets.base import Dataset
 from tapword.research.datasets.mswc import Mswc
 from tapword.research.paper import charts
 from tapword.research.paper import published as paper
-from tapword.research.paper.bench import Bench, Need, Settings
 from tapword.research.paper.comparison import (
     Cell,
     Comparison,
     Group,
-    Reproduced,
+    PaperTable,
+    ReproducedTable,
+    TableInputs,
     mean,
     relative_gain,
 )
-from tapword.research.paper.context import Context, Table
+from tapword.research.paper.results import PaperResults, ReproduceOptions, Run
 
-METHODS = {"SLDA": Need("avg", "SLDA"), "TAP-SLDA": Need("tap", "SLDA"), "FT": Need("avg", "FT")}
+METHODS = {"SLDA": Run("avg", "SLDA"), "TAP-SLDA": Run("tap", "SLDA"), "FT": Run("avg", "FT")}
 
 
 def languages(root: Path) -> list[str]:
@@ -36,37 +37,37 @@ def languages(root: Path) -> list[str]:
 
 
 def micro_sets(
-    root: Path, settings: Settings, beside: Dataset | None = None
-) -> tuple[dict[tuple[str, int], Bench], list[str]]:
-    """Micro-sets by language and size that can be had, and sentences on those that cannot.
+    root: Path, options: ReproduceOptions, also: Dataset | None = None
+) -> tuple[dict[tuple[str, int], PaperResults], list[str]]:
+    """Micro-sets by language and size, and a note on each that cannot be made.
 
-    `beside` is a data set whose commonest words are taken in the same way, under its own name.
+    `also` is a data set whose most common words are added under its own name.
     """
     sources: dict[str, Callable[..., Dataset]] = {
         language: partial(Mswc, str(root), language) for language in languages(root)
     }
-    if sources and beside is not None:
-        sources[beside.name] = beside.commonest
-    made: dict[tuple[str, int], Bench] = {}
-    absent = []
-    for (name, make), size in itertools.product(sources.items(), settings.n_words):
+    if sources and also is not None:
+        sources[also.name] = also.most_common
+    made: dict[tuple[str, int], PaperResults] = {}
+    missing = []
+    for (name, make), size in itertools.product(sources.items(), options.n_words):
         try:
             dataset = make(n_words=size, n_clips=paper.FIGURE3_CLIPS)
             dataset.clips("test")
         except InputError as error:
             message = str(error).replace(str(root), root.name)
-            absent.append(f"{name}, {size} words: {message}")
+            missing.append(f"{name}, {size} words: {message}")
         else:
-            made[name, size] = Bench(dataset, settings)
-    return made, absent
+            made[name, size] = PaperResults(dataset, options)
+    return made, missing
 
 
-def banner(micro: dict[tuple[str, int], Bench]) -> str:
-    """Say which languages and clips ours are from."""
+def banner(micro: dict[tuple[str, int], PaperResults]) -> str:
+    """Describe our languages and clips beside the paper's."""
     used = [
-        f"{language} with {size} words, {len(bench.dataset.clips('train')):,} training and "
-        f"{len(bench.dataset.clips('test')):,} test clips"
-        for (language, size), bench in micro.items()
+        f"{language} with {size} words, {len(results.dataset.clips('train')):,} training and "
+        f"{len(results.dataset.clips('test')):,} test clips"
+        for (language, size), results in micro.items()
     ]
     whole = {language for language, _ in micro} >= set(paper.FIGURE3_FT)
     loud = "" if whole else "NOT THE PAPER'S LANGUAGES. "
@@ -77,40 +78,40 @@ def banner(micro: dict[tuple[str, int], Bench]) -> str:
     )
 
 
-def run(context: Context) -> None:
+def run(inputs: TableInputs) -> None:
     """Run every micro-set with every backbone."""
-    for backbone in context.backbones:
-        for bench in context.micro_sets.values():
-            bench.run(backbone, METHODS.values())
+    for backbone in inputs.backbones:
+        for results in inputs.micro_sets.values():
+            results.run(backbone, METHODS.values())
 
 
-def gain(bench: Bench, backbone: Backbone) -> float | None:
+def gain(results: PaperResults, backbone: Backbone) -> float | None:
     """Relative gain of TAP-SLDA over SLDA on a micro-set, in percent."""
-    before, after = (bench.accuracy(backbone, METHODS[name]) for name in ("SLDA", "TAP-SLDA"))
+    before, after = (results.accuracy(backbone, METHODS[name]) for name in ("SLDA", "TAP-SLDA"))
     return relative_gain(before, after)
 
 
-def figure3(context: Context) -> Reproduced:
+def figure3(inputs: TableInputs) -> ReproducedTable:
     """SLDA, TAP-SLDA and fine-tuning, per language and number of words."""
-    run(context)
+    run(inputs)
     tables, drawings = [], []
-    for backbone in context.backbones:
-        shown = _table(context, backbone)
+    for backbone in inputs.backbones:
+        shown = _table(inputs, backbone)
         tables.append(shown)
         # The first rows are the micro-sets, the last cell of a row is the gain.
-        sets = shown.rows[: len(context.micro_sets)]
+        sets = shown.rows[: len(inputs.micro_sets)]
         groups = [(name, [one.ours for one in row[: len(METHODS)]]) for name, row in sets]
         title = f"{backbone.spec}: Acc per language and words"
         drawings.append(charts.bars(title, list(METHODS), groups))
     left_out = [
         f"{language}, {size} words: {note}"
-        for (language, size), bench in context.micro_sets.items()
-        for note in bench.dataset.notes
+        for (language, size), results in inputs.micro_sets.items()
+        for note in results.dataset.notes
     ]
-    return Reproduced(tables, left_out + context.absent, drawings)
+    return ReproducedTable(tables, left_out + inputs.missing, drawings)
 
 
-def _table(context: Context, backbone: Backbone) -> Comparison:
+def _table(inputs: TableInputs, backbone: Backbone) -> Comparison:
     """Every micro-set, then means of each language, of all, and of the largest."""
     shown = Comparison(
         f"{backbone.spec} beside the paper's HB-B",
@@ -118,9 +119,9 @@ def _table(context: Context, backbone: Backbone) -> Comparison:
         [Group("SLDA", ""), Group("TAP-SLDA", ""), Group("FT"), Group("relative gain %")],
     )
     rows: dict[tuple[str, int], list[Cell]] = {}
-    for (language, size), bench in context.micro_sets.items():
-        cells = [Cell.of(bench.get(backbone, need)) for need in METHODS.values()]
-        rows[language, size] = [*cells, Cell(gain(bench, backbone))]
+    for (language, size), results in inputs.micro_sets.items():
+        cells = [Cell.of(results.get(backbone, run)) for run in METHODS.values()]
+        rows[language, size] = [*cells, Cell(gain(results, backbone))]
         shown.add(f"{language}, {size}", rows[language, size])
 
     def add_mean(
@@ -141,4 +142,4 @@ def _table(context: Context, backbone: Backbone) -> Comparison:
     return shown
 
 
-TABLE = Table("Words of other languages: micro-sets of MSWC", figure3)
+TABLE = PaperTable("Words of other languages: micro-sets of MSWC", figure3)

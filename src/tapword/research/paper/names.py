@@ -1,4 +1,4 @@
-"""The paper's names and ours, and which backbones can be had here."""
+"""The paper's names and ours, and the backbones available here."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,8 +21,8 @@ BACKBONES = {
 # Encoders whose weights come with a Python package; the paper's have to be downloaded.
 STAND_INS = ("speech_embedding", "wakehubert_tiny", "moonshine_tiny", "moonshine_base")
 
-# The paper's name -> the right rule, and what the paper's code very likely ran. Our repairs of few
-# samples (`snb` and `sqda` by themselves) stand under neither.
+# The paper's name -> the correct rule, and what the paper's code most likely ran. Neither has our
+# fixes for few samples, which plain `snb` and `sqda` have.
 LEARNERS = {
     "FT": ("finetune", "finetune:vocabulary={words}"),
     "PRCP": ("perceptron", "perceptron"),
@@ -69,9 +69,9 @@ MOMENTS = ("avg", "tap:R=2", "tap:R=3", "tap:R=4", "tap", "tap:R=6")
 
 
 def learner(name: str, exact: bool, words: Sequence[str]) -> str:
-    """Our learner for one of the paper's: the right rule (`exact`), or what its code likely ran.
+    """Our learner for one of the paper's: the correct rule (`exact`), or what its code likely ran.
 
-    The paper's softmax layers know the `words` of the data set from the start.
+    The paper's softmax layers know all `words` of the data set from the start.
 
     Examples
     --------
@@ -84,14 +84,14 @@ def learner(name: str, exact: bool, words: Sequence[str]) -> str:
     return reference.format(words="+".join(words))
 
 
-def column(backbone: Backbone) -> str | None:
-    """Give the paper's name of a backbone; None for one that it does not have."""
+def paper_name(backbone: Backbone) -> str | None:
+    """Name of a backbone in the paper; None where the paper does not use it."""
     return BACKBONES.get(backbone.name)
 
 
-def beside(backbone: Backbone | None = None, among: int = len(BACKBONES)) -> str:
-    """Which of the paper's figures stand beside ours: the backbone's own, or their mean."""
-    return (backbone and column(backbone)) or f"mean of {among}"
+def paper_label(backbone: Backbone | None = None, among: int = len(BACKBONES)) -> str:
+    """Which of the paper's figures we compare with: the same backbone's, or their mean."""
+    return (backbone and paper_name(backbone)) or f"mean of {among}"
 
 
 def split_specs(given: Sequence[str]) -> list[str]:
@@ -112,13 +112,13 @@ def split_specs(given: Sequence[str]) -> list[str]:
 
 
 class Backbones(NamedTuple):
-    """Backbones to run: those that gave frames here, and name -> why for those that did not.
+    """Backbones to run, and name -> reason for those that are unavailable here.
 
-    `untrained` maps trained names to the same networks with random weights, where those are wanted.
+    `untrained` maps trained names to the same networks with random weights.
     """
 
     usable: list[Backbone]
-    lacking: dict[str, str]
+    unavailable: dict[str, str]
     untrained: dict[str, Backbone]
 
 
@@ -130,8 +130,8 @@ def find_backbones(
 ) -> Backbones:
     """Make backbones, or the paper's six and the stand-ins, and try each on a second of silence.
 
-    Those that can be had without training get the `weights` "random" or "pretrained" where these
-    are not None; with `untrained`, the same networks with random weights are looked for too.
+    `weights` ("random" or "pretrained") applies to backbones that have both. With `untrained`, the
+    same networks with random weights are added.
     """
     if weights not in (None, "pretrained", "random"):
         raise InputError(f"--weights must be pretrained or random, got {weights!r}")
@@ -140,9 +140,9 @@ def find_backbones(
     for done, backbone in enumerate(chosen, start=1):
         if progress:
             progress("looking for weights", done, len(chosen))
-        reason = _obstacle(backbone)
+        reason = _why_unavailable(backbone)
         if reason:
-            found.lacking[backbone.spec] = reason
+            found.unavailable[backbone.spec] = reason
         else:
             found.usable.append(backbone)
     # Large networks take hours without a GPU: unless named, those of the paper's table 5 alone.
@@ -151,19 +151,19 @@ def find_backbones(
         table5 = given or one.name.startswith("wav2vec2_")
         if random is None or name in found.untrained or not table5:
             continue
-        reason = _obstacle(random)
+        reason = _why_unavailable(random)
         if not reason:
             found.untrained[name] = random
-        elif found.lacking.get(one.spec) != reason:
-            found.lacking[f"{name}, untrained"] = reason
+        elif found.unavailable.get(one.spec) != reason:
+            found.unavailable[f"{name}, untrained"] = reason
     if not found.usable and not found.untrained:
-        reasons = "; ".join(found.lacking.values())
-        raise InputError(f"none of the backbones can be had here: {reasons}")
+        reasons = "; ".join(found.unavailable.values())
+        raise InputError(f"none of the backbones is available here: {reasons}")
     return found
 
 
 def trained_name(backbone: Backbone) -> str:
-    """Name with arguments of a backbone, whatever its weights.
+    """Name with arguments of a backbone, as if it were trained.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def trained_name(backbone: Backbone) -> str:
 
 
 def _with_weights(backbone: Backbone, weights: str) -> Backbone | None:
-    """Make the same network with other weights; None for one that has no random ones."""
+    """Make the same network with other weights; None where it has no random ones."""
     parameter = backbone.parameters().get("weights")
     if parameter is None or parameter.default != "pretrained":
         return None
@@ -188,8 +188,8 @@ def _make(given: str | Backbone, weights: str | None) -> Backbone:
     return _with_weights(backbone, weights) or backbone
 
 
-def _obstacle(backbone: Backbone) -> str:
-    """Why a backbone gives no frames here, on one line; "" where it does."""
+def _why_unavailable(backbone: Backbone) -> str:
+    """Why a backbone gives no frames here, in one line; "" where it does."""
     try:
         backbone.frames(np.zeros(backbone.sample_rate, dtype=np.float32))
     except TapwordError as error:

@@ -1,4 +1,4 @@
-"""What TAP adds to the time of learning and of predicting, all steps for one clip counted."""
+"""Time that TAP adds to learning and predicting, counting every step for one clip."""
 
 import time
 from collections import defaultdict
@@ -13,13 +13,20 @@ from tapword.backbones.base import Backbone
 from tapword.learners.packed import one_thread
 from tapword.research.datasets.base import Clip
 from tapword.research.paper import published as paper
-from tapword.research.paper.bench import Bench
-from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced, mean
-from tapword.research.paper.context import Context, Table
+from tapword.research.paper.comparison import (
+    Cell,
+    Comparison,
+    Group,
+    PaperTable,
+    ReproducedTable,
+    TableInputs,
+    mean,
+)
+from tapword.research.paper.results import PaperResults
 from tapword.spotter.encoder import block_poolings, pool_clips
 from tapword.spotter.lengths import CLIP_S
 
-# Each step but learning, which changes the learner, is timed so often and the best time counts.
+# Every step except learning, which changes the learner, is timed this often; the best time counts.
 REPEATS = 3
 POOLINGS = ("avg", "tap")
 STEPS = ("backbone", "pooling", "learning", "predicting")
@@ -27,19 +34,23 @@ STEPS = ("backbone", "pooling", "learning", "predicting")
 LAST_STEPS = {"training": "learning", "inference": "predicting"}
 
 
-def measure(bench: Bench, backbone: Backbone, clips: list[Clip]) -> dict[tuple[str, str], float]:
+def measure(
+    results: PaperResults, backbone: Backbone, clips: list[Clip]
+) -> dict[tuple[str, str], float]:
     """Median milliseconds of each step for one clip, by pooling and step.
 
-    Both poolings are timed on the same frames, turn by turn, so that a busy machine slows both.
+    The poolings take turns on the same frames, so a busy machine slows both.
     """
-    sounds = [fill(bench.dataset.read(clip), CLIP_S) for clip in clips]
-    poolings = {name: block_poolings(bench.pooling(name, backbone), backbone) for name in POOLINGS}
-    learners = {name: registry.build("learners", bench.learner("SLDA")) for name in POOLINGS}
+    sounds = [fill(results.dataset.read(clip), CLIP_S) for clip in clips]
+    poolings = {
+        name: block_poolings(results.pooling(name, backbone), backbone) for name in POOLINGS
+    }
+    learners = {name: registry.build("learners", results.learner("SLDA")) for name in POOLINGS}
     vectors: list[dict[str, np.ndarray]] = []
     spent: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     def timed(name: str, step: str, repeats: int, work: Callable[..., Any], *given: Any) -> Any:
-        """Do `work`, note the least seconds of some repeats, and give its result."""
+        """Return the result of `work`, and record its least time over some repeats."""
         seconds = []
         for _ in range(repeats):
             start = time.perf_counter()
@@ -60,17 +71,17 @@ def measure(bench: Bench, backbone: Backbone, clips: list[Clip]) -> dict[tuple[s
             vectors.append(pooled)
         for pooled in vectors:
             for name, vector in pooled.items():
-                # The first prediction after learning solves for all that follow.
+                # The first prediction after learning solves the equations for all later ones.
                 learners[name].predict(vector)
                 timed(name, "predicting", REPEATS, learners[name].predict, vector)
     ms = {key: 1000 * float(np.median(values)) for key, values in spent.items()}
     return ms | {(name, "backbone"): ms["both", "backbone"] for name in POOLINGS}
 
 
-def overhead(context: Context) -> Reproduced:
-    """Ratios of one run, beside the paper's averages."""
-    every, count = context.bench.dataset.clips("train"), context.bench.settings.timed_clips
-    # Clips of many words: every n-th.
+def overhead(inputs: TableInputs) -> ReproducedTable:
+    """Compare the time that TAP adds, in percent, with the paper's averages."""
+    every, count = inputs.results.dataset.clips("train"), inputs.results.options.timed_clips
+    # Every n-th clip, to cover many words.
     clips = every[:: max(1, len(every) // count)][:count]
     shares = Comparison(
         "Time that TAP adds over AVG, in percent, with SLDA",
@@ -83,8 +94,8 @@ def overhead(context: Context) -> Reproduced:
         [Group(step, "", 3) for step in STEPS],
     )
     added: dict[str, list[float]] = {kind: [] for kind in LAST_STEPS}
-    for backbone in context.backbones:
-        ms = measure(context.bench, backbone, clips)
+    for backbone in inputs.backbones:
+        ms = measure(inputs.results, backbone, clips)
         for kind, last in LAST_STEPS.items():
             parts = ("backbone", "pooling", last)
             avg, tap = (sum(ms[name, step] for step in parts) for name in POOLINGS)
@@ -92,14 +103,14 @@ def overhead(context: Context) -> Reproduced:
         shares.add(backbone.spec, [Cell(added[k][-1], paper.OVERHEAD[k]) for k in LAST_STEPS])
         for pooling in POOLINGS:
             steps.add(f"{backbone.spec}, {pooling}", [Cell(ms[pooling, step]) for step in STEPS])
-    if len(context.backbones) > 1:
+    if len(inputs.backbones) > 1:
         shares.add("mean of ours", [Cell(mean(added[k]), paper.OVERHEAD[k]) for k in LAST_STEPS])
     note = (
-        f"Median over {len(clips)} clips; all but updates are the best of {REPEATS}. Training = "
-        "backbone + pooling + one update; inference = backbone + pooling + one prediction after "
-        "the solve. Reading the file is not counted."
+        f"Median over {len(clips)} clips; every step but the update is the best of {REPEATS}. "
+        "Training is backbone, pooling and one update; inference is backbone, pooling and one "
+        "prediction after the solve. Reading the file is not counted."
     )
-    return Reproduced([shares, steps], [note])
+    return ReproducedTable([shares, steps], [note])
 
 
-TABLE = Table("Time that TAP adds", overhead)
+TABLE = PaperTable("Time that TAP adds", overhead)

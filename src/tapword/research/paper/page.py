@@ -1,4 +1,4 @@
-"""How reproduced tables are shown: on a console, and on an HTML page that stands alone."""
+"""Reproduced tables on a console, and on a self-contained HTML page."""
 
 from collections.abc import Iterator
 from html import escape
@@ -10,19 +10,19 @@ from rich.containers import Renderables
 from rich.table import Table
 from rich.text import Text
 
-from tapword.research.paper.comparison import Comparison, Reproduced
-from tapword.research.paper.run import Outcome
+from tapword.research.paper.comparison import Comparison, ReproducedTable
+from tapword.research.paper.reproduce import Reproduction
 from tapword.research.report import Writers, shell, write_json, write_text
 
 STYLE = resources.files("tapword.research.paper").joinpath("page.css").read_text("utf-8")
 
 
-# Characters that fit beside each other on a page of 1280 pixels, as a console counts them.
+# Characters that fit on a page of 1280 pixels.
 PAGE_COLUMNS = 150
 
 
 def console_tables(comparison: Comparison, width: int = 100) -> Iterator[RenderableType]:
-    """Tables for a console, each with as many groups side by side as `width` holds."""
+    """Tables for a console, each with as many groups as fit into `width`."""
     for start, end in _chunks(comparison, width):
         title = comparison.title + (" (continued)" if start else "")
         shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -43,9 +43,9 @@ def console_tables(comparison: Comparison, width: int = 100) -> Iterator[Rendera
 
 
 def _chunks(comparison: Comparison, room: int) -> Iterator[tuple[int, int]]:
-    """Find groups, from and to, that fit beside each other."""
+    """Ranges of groups that fit side by side."""
     names = [comparison.corner, *(name for name, _ in comparison.rows)]
-    # Beside each column stand a space of padding and one of the box; the box has two edges.
+    # Each column has a space of padding and one of the box; the box has two edges.
     first = max(map(len, names)) + 2 + 2
     start, width = 0, first
     for index, group in enumerate(comparison.groups):
@@ -61,28 +61,28 @@ def _chunks(comparison: Comparison, room: int) -> Iterator[tuple[int, int]]:
         yield start, len(comparison.groups)
 
 
-def page(outcome: Outcome) -> str:
+def page(reproduction: Reproduction) -> str:
     """Write the whole HTML page."""
-    title = "tapword beside the paper: " + ", ".join(table.name for table in outcome.tables)
-    loud = "".join(f'<p class="loud"><b>{escape(line)}</b></p>' for line in outcome.banner)
-    run = shell.facts(outcome.config | vars(outcome.environment)) + shell.command_line(
-        outcome.command
-    )
-    lacking = [f"{name}: {why}" for name, why in outcome.lacking.items()]
-    if lacking:
-        run += f'<p class="soft">Backbones left out:</p>{_list(lacking)}'
-    sections = [shell.section("What was run", run), *map(_section, outcome.tables)]
+    names = ", ".join(table.name for table in reproduction.tables)
+    loud = "".join(f'<p class="loud"><b>{escape(line)}</b></p>' for line in reproduction.banner)
+    run = shell.facts(reproduction.config | vars(reproduction.environment))
+    run += shell.command_line(reproduction.command)
+    unavailable = [f"{name}: {why}" for name, why in reproduction.unavailable.items()]
+    if unavailable:
+        run += f'<p class="soft">Unavailable backbones:</p>{_list(unavailable)}'
+    sections = [shell.section("What was run", run), *map(_section, reproduction.tables)]
+    title = f"tapword compared with the paper: {names}"
     return shell.html_page(title, loud + "".join(sections), STYLE, shell.SCRIPT)
 
 
-# What `report.write` needs to write outcomes: suffix -> writer.
+# Suffix of a file -> what writes a reproduction as such a file.
 WRITERS: Writers = {
-    ".html": lambda outcome, path: write_text(path, page(outcome)),
-    ".json": lambda outcome, path: write_json(outcome.as_json(), path),
+    ".html": lambda reproduction, path: write_text(path, page(reproduction)),
+    ".json": lambda reproduction, path: write_json(reproduction.as_json(), path),
 }
 
 
-def _section(table: Reproduced) -> str:
+def _section(table: ReproducedTable) -> str:
     tables = [
         _table(one, *chunk) for one in table.comparisons for chunk in _chunks(one, PAGE_COLUMNS)
     ]

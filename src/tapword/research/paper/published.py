@@ -1,4 +1,4 @@
-"""The figures the paper gives, beside which ours are put; the tables lie in `published.json`.
+"""Figures that the paper gives; the tables are in `published.json`.
 
 Source: "Online Continual Learning in Keyword Spotting for Low-Resource Devices via Pooling
 High-Order Temporal Statistics" (TAP-SLDA), tables 1 to 7, figure 3 and the text; Google Speech
@@ -48,7 +48,7 @@ class Figures:
 
 
 def notes_on(table: str) -> list[str]:
-    """Sentences on how a table reads and where the paper disagrees with itself."""
+    """Explain how to read a table, and where the paper contradicts itself."""
     return [note["text"] for note in _GIVEN["notes"] if table in note["on"]]
 
 
@@ -56,8 +56,8 @@ def _figures(table: str) -> Figures:
     return Figures(_GIVEN[table]["rows"], _GIVEN[table]["averages"])
 
 
-# Average pooling, by measure. The paper has no row of CBCL ("NCM and CBCL achieve the same
-# results"): NCM's stands for it.
+# Average pooling, by measure. The paper has no row for CBCL ("NCM and CBCL achieve the same
+# results"): NCM's is used.
 TABLE1 = {
     measure: Figures(rows | {"CBCL": rows["NCM"]}) for measure, rows in _GIVEN["table1"].items()
 }
@@ -66,22 +66,22 @@ TABLE2 = _figures("table2")
 TABLE2_GAIN = TABLE2.less(TABLE1["acc"], _GIVEN["table2"]["average_gains"])
 # Poolings, learned by SLDA.
 TABLE3 = _figures("table3")
-# Highest moment R = 1 to 6, mean over the six backbones: accuracy, and numbers stored in percent of
-# the backbone's; measure -> learner -> figures.
+# Highest moment R = 1 to 6, mean over the six backbones: accuracy, and stored numbers in percent of
+# the backbone's parameters; measure -> learner -> figures.
 TABLE4: dict[str, dict[str, list[float]]] = _GIVEN["table4"]
-# Random and pre-trained weights, for the first two of `COLUMNS` alone.
+# Random and pre-trained weights, for the first two of `COLUMNS` only.
 TABLE5 = {weights: Figures(rows) for weights, rows in _GIVEN["table5"].items()}
-# Samples in random order, and the difference to class by class.
+# Samples in random order, and the difference from class by class.
 TABLE6 = _figures("table6")
 CLASS_BY_CLASS = Figures(
     {**TABLE1["acc"].rows, **{f"TAP-{name}": row for name, row in TABLE2.rows.items()}}
 )
 TABLE6_CHANGE = TABLE6.less(CLASS_BY_CLASS)
-# Longer vectors, learned by SLDA, and how many times a frame's length they are.
+# Longer vectors, learned by SLDA, and their length relative to a frame's.
 TABLE7 = _figures("table7")
 TABLE7_DELTA_FS = dict(zip(TABLE7.rows, _GIVEN["table7"]["delta_fs"], strict=True))
 # Figure 3, HuBERT base alone: accuracy of fine-tuning for each language of MSWC, mean over
-# micro-sets of so many words; at most so many clips of each word are learned.
+# micro-sets of these numbers of words, with at most this many training clips a word.
 FIGURE3_FT: dict[str, float] = _GIVEN["figure3_ft"]
 FIGURE3_WORDS = (25, 50, 100)
 FIGURE3_CLIPS = 1000
@@ -90,10 +90,10 @@ CLAIMS: dict[str, float] = _GIVEN["claims"]
 
 # Speech Commands v2 as the paper used it: 35 words, the official split.
 N_WORDS, N_TRAIN, N_TEST = 35, 84_843, 11_005
-# What TAP adds to the time, in percent.
+# Time that TAP adds, in percent.
 OVERHEAD = {"training": 2.1, "inference": 2.6}
-# Mean and deviation over pairs of words, by moment.
+# Mean and standard deviation over pairs of words, by moment.
 WASSERSTEIN = {"1": (0.09, 0.02), "2 to 5": (0.22, 0.07)}
 ICARL_AVERAGE = 72.3
-# "7 exceptions out of 54", 9 learners on 6 backbones that TAP does not help, in percent.
+# "7 exceptions out of 54": learners and backbones that TAP does not help, in percent.
 EXCEPTIONS = 100 * 7 / 54

@@ -1,4 +1,4 @@
-"""How far words lie apart in each moment: pair-wise Wasserstein distances, and histograms."""
+"""Wasserstein distances between pairs of words for each moment, and histograms."""
 
 import itertools
 
@@ -8,19 +8,25 @@ from tapword.backbones.base import Backbone
 from tapword.research import metrics
 from tapword.research.paper import charts
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell, Comparison, Group, Reproduced
-from tapword.research.paper.context import Context, Table
+from tapword.research.paper.comparison import (
+    Cell,
+    Comparison,
+    Group,
+    PaperTable,
+    ReproducedTable,
+    TableInputs,
+)
 
 MOMENTS = 5
-# Enough to tell distributions apart; all of a large data set would take hours.
+# Enough to separate distributions; all clips of a large data set would take hours.
 CLIPS_A_WORD = 200
 
 
-def wasserstein(context: Context) -> Reproduced:
-    """Mean and deviation over pairs of words, for each moment and for moments 2 to 5."""
+def wasserstein(inputs: TableInputs) -> ReproducedTable:
+    """Mean and standard deviation over pairs of words, by moment and for moments 2 to 5."""
     tables, drawings = [], []
-    for backbone in context.backbones:
-        moments, words = _moments(context, backbone)
+    for backbone in inputs.backbones:
+        moments, words = _moments(inputs, backbone)
         groups = [Group(title, digits=3) for title in ("raw", "± raw", "scaled", "± scaled")]
         shown = Comparison(f"{backbone.spec} beside the paper's", "moment", groups)
         chosen = {str(r + 1): slice(r, r + 1) for r in range(MOMENTS)}
@@ -31,29 +37,29 @@ def wasserstein(context: Context) -> Reproduced:
         tables.append(shown)
         drawings.append(_histograms(backbone, moments, words))
     note = (
-        f"{len(words):,} training clips, at most {CLIPS_A_WORD} a word; per feature the distance "
-        "of two words' values, mean over features, then mean and deviation over pairs of words."
+        f"{len(words):,} training clips, at most {CLIPS_A_WORD} a word. The distance of two words "
+        "is averaged over features; shown are mean and standard deviation over pairs of words."
     )
-    return Reproduced(tables, [note], drawings)
+    return ReproducedTable(tables, [note], drawings)
 
 
-def _moments(context: Context, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
+def _moments(inputs: TableInputs, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
     """Moments (n, 5, d) of training clips, blocks side by side, and the word of each clip (n,)."""
-    pooling = context.bench.pooling("tap", backbone)
-    [(_, split)] = context.bench.splits(backbone, {"tap": pooling})
-    context.bench.settings.cache.trim()
+    pooling = inputs.results.pooling("tap", backbone)
+    [(_, split)] = inputs.results.splits(backbone, {"tap": pooling})
+    inputs.results.options.cache.trim()
     generator = np.random.default_rng(0)
     words = np.array(split.train_words)
     orders = (generator.permutation(np.flatnonzero(words == word)) for word in np.unique(words))
     rows = np.concatenate([np.sort(order[:CLIPS_A_WORD]) for order in orders])
-    # In a vector, blocks stand one after the other, each with its five moments.
+    # A vector holds the five moments of each block in turn.
     blocks = np.split(split.train[rows], np.cumsum([MOMENTS * d for d in backbone.dims])[:-1], 1)
     moments = [block.reshape(len(rows), MOMENTS, -1) for block in blocks]
     return np.concatenate(moments, axis=2), words[rows]
 
 
 def _histograms(backbone: Backbone, moments: np.ndarray, words: np.ndarray) -> str:
-    """Draw two words of median distance, in the feature of median distance between them."""
+    """Draw two words at median distance, in the feature where they are at median distance."""
     names = np.unique(words)
     scale = moments.std(axis=0) + 1e-12
     means = np.stack([moments[words == name].mean(axis=0) / scale for name in names])
@@ -73,4 +79,4 @@ def _histograms(backbone: Backbone, moments: np.ndarray, words: np.ndarray) -> s
     return charts.histograms(title, [str(names[one]), str(names[two])], panels)
 
 
-TABLE = Table("Distances between words, by moment", wasserstein)
+TABLE = PaperTable("Distances between words, by moment", wasserstein)

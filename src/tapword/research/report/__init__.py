@@ -1,4 +1,4 @@
-"""Records of an evaluation -> console table, and files: JSON, CSV, LaTeX and an HTML page."""
+"""Reports of an evaluation: a console table, and JSON, CSV, LaTeX and HTML files."""
 
 import csv
 import io
@@ -24,30 +24,30 @@ from tapword.support.atomic_files import PathLike, check_writable
 __all__ = ["WRITERS", "Writers", "check", "human_bytes", "refused", "table", "write"]
 __all__ += ["write_csv", "write_html", "write_json", "write_latex", "write_text"]
 
-# Fields of a result that do not fit into a cell.
+# Fields of a result that do not fit into a CSV cell.
 NESTED = ("orderings", "matrix", "confusion")
 
-# Suffix of a file -> what writes such a file.
+# Suffix of a file -> its writer.
 Writers = Mapping[str, Callable[[Any, PathLike], None]]
 
 
 def table(records: Records) -> Table:
-    """Show results on a console of 100 columns: one row each, the best accuracy in bold."""
+    """Results as a table for a console of 100 columns, the best accuracy in bold."""
     results, best = records.results, columns.best_of(records.results)
     made = Table(box=box.SIMPLE_HEAD, padding=(0, 0), title_justify="left")
-    # A name that is the same in every row is said once, so that the others have room.
-    alike = [one for one in columns.same(results) if columns.value_of(results[0], one.key)]
-    if alike:
-        names = (f"{one.title} {columns.value_of(results[0], one.key)}" for one in alike)
+    # A name that is the same in every row is shown once, to save space.
+    same = [one for one in columns.same(results) if columns.value_of(results[0], one.key)]
+    if same:
+        names = (f"{one.title} {columns.value_of(results[0], one.key)}" for one in same)
         made.title = Text(as_json(", ".join(names)))
-    shown = [column for column in columns.columns_of(results, brief=True) if column not in alike]
+    shown = [column for column in columns.columns_of(results, brief=True) if column not in same]
     for column in shown:
         name = column.key in columns.NAMES
         made.add_column(
             column.title.replace(" ms", "\nms"),
             justify="left" if name else "right",
             overflow="fold",
-            # Names give way first: a number cut in two misleads.
+            # Wrap names, not numbers: a number cut in two misleads.
             no_wrap=not name,
         )
     for result in results:
@@ -60,13 +60,13 @@ def table(records: Records) -> Table:
 
 
 def write_json(records: Any, path: PathLike) -> None:
-    """Write records of any kind as strict JSON: a number that is not finite becomes null."""
+    """Write records of any kind as strict JSON: NaN and infinity become null."""
     text = json.dumps(as_json(records), ensure_ascii=False, allow_nan=False, indent=1)
     write_text(path, text + "\n")
 
 
 def write_csv(records: Records, path: PathLike) -> None:
-    """Write one row per result, under the names of the records; an absent value is empty."""
+    """Write one row per result, with the field names of the records; None is empty."""
     names = dict.fromkeys([column.key for column in columns.COLUMNS] + ["error"])
     for result in records.results:
         names |= dict.fromkeys(item.name for item in fields(result) if item.name not in NESTED)
@@ -80,15 +80,15 @@ def write_csv(records: Records, path: PathLike) -> None:
 def write_latex(records: Records, path: PathLike) -> None:
     r"""Write a table for ``\input``; the document needs ``\usepackage{booktabs}``.
 
-    Letters outside Latin are left as they are, for XeLaTeX or LuaLaTeX.
+    Non-Latin letters need XeLaTeX or LuaLaTeX.
     """
     results, best = records.results, columns.best_of(records.results)
-    alike = columns.same(results)
-    # What is the same in every row goes into the caption, and times stay with their machine.
+    same = columns.same(results)
+    # What is the same in every row goes into the caption; times depend on the machine.
     shown = [
         column
         for column in columns.columns_of(results, brief=True)
-        if column not in alike and not column.key.endswith("_ms")
+        if column not in same and not column.key.endswith("_ms")
     ]
     rows = []
     for result in results:
@@ -105,7 +105,7 @@ def write_latex(records: Records, path: PathLike) -> None:
     align = "".join("l" if column.key in columns.NAMES else "r" for column in shown)
     head = " & ".join(_latex(column.title) for column in shown)
     facts = {"dataset": records.config.dataset, "order": records.config.order}
-    facts |= {column.title: columns.value_of(results[0], column.key) for column in alike}
+    facts |= {column.title: columns.value_of(results[0], column.key) for column in same}
     caption = ", ".join(f"{key} {value}" for key, value in facts.items() if value)
     refusals = map(_latex, refused(results))
     notes = "".join(f"\\par\\smallskip{{\\footnotesize {line}}}\n" for line in refusals)
@@ -120,7 +120,7 @@ def write_latex(records: Records, path: PathLike) -> None:
 
 
 def _latex(text: str) -> str:
-    # A bracket or a star at the start of a row would be read as an argument of the row's end.
+    # A bracket or star at the start of a row would be read as an argument of the row before.
     special = {c: f"\\{c}" for c in "&%$#_{}"} | {c: f"{{{c}}}" for c in "[]*"}
     special |= {'"': "''", columns.NONE: "--", "±": r"$\pm$", "Δ": r"$\Delta$"}
     names = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less"}
@@ -130,7 +130,7 @@ def _latex(text: str) -> str:
 
 
 def write_html(records: Records, path: PathLike) -> None:
-    """Write a page with tables and charts in one file that loads nothing from anywhere."""
+    """Write a self-contained page with tables and charts."""
     write_text(path, page(records))
 
 
@@ -140,22 +140,21 @@ WRITERS: Writers = {
 
 
 def check(path: PathLike, writers: Writers = WRITERS) -> None:
-    """Refuse a path that `write` could not write, before the work whose result goes there."""
+    """Refuse a path that `write` cannot write, before the work."""
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
         raise InputError(
-            f"cannot write {path}: its ending {suffix!r} names no kind of file that is known here; "
-            f"known: {', '.join(writers)}"
+            f"cannot write {path}: no file type ends in {suffix!r}; known: {', '.join(writers)}"
         )
     check_writable(path)
 
 
 def write(records: Any, path: PathLike, writers: Writers = WRITERS) -> None:
-    """Write records, of the kind that the writers take, as the kind of file the path ends in."""
+    """Write records as the file type of the path's suffix."""
     check(path, writers)
     writers[Path(path).suffix.lower()](records, path)
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write a text file whole or not at all; letters that UTF-8 cannot write become "?"."""
+    """Write a text file atomically; characters that UTF-8 cannot encode become "?"."""
     atomic_files.write(path, text.encode("utf-8", "replace"))

@@ -1,8 +1,7 @@
-"""Results -> charts in inline SVG: lines over words or samples, and accuracy matrices.
+"""Charts of results in inline SVG: lines over words or samples, and accuracy matrices.
 
-Each chart is a fragment of HTML, empty where there is nothing to draw. Colours and fonts come from
-page.css, so that one drawing serves light and dark pages, and phones. Lengths are in pixels of the
-drawing, which scales with the page.
+Each chart is a fragment of HTML, empty without data. Colours and fonts come from page.css, for
+light and dark pages and phones. Lengths are in pixels of the drawing, which scales with the page.
 """
 
 import itertools
@@ -17,30 +16,30 @@ import numpy as np
 from tapword.research.records import Result
 from tapword.research.report.columns import PARTS
 
-# The panel of presets beside panels of several backbones.
+# Panel of presets, next to those of backbones.
 SIZES = "sizes"
-# Colours and dashes of lines: classes c0, c1, ... and d0, d1, ... of page.css.
+# Colours and dashes of lines: classes c0, c1, ... and d0, d1, ... in page.css.
 N_COLOURS, N_DASHES = 7, 6
 VIRIDIS = ("440154", "472c7a", "3b518b", "2c718e", "21908d", "27ad81", "5cc863", "aadc32", "fde725")
 
-# Beyond these counts of tasks numbers do not fit their cells, and tooltips make a page too heavy.
+# With more tasks, numbers do not fit their cells, and tooltips make the page too large.
 NUMBERS_UP_TO, TOOLTIPS_UP_TO = 12, 60
-# More tasks than these are numbered, not named: names would touch. Width of a name's letter.
+# More tasks are numbered, as names would overlap. Width of a letter.
 NAMED_TASKS_UP_TO, LETTER = 36, 6.6
-# Lines are named at their ends where they are few and their names short, else numbered; labels
-# stand so far apart at least, and from this many lines on a phone hides them.
+# Up to this many lines with short names are named at their ends, others are numbered. Minimum
+# distance of labels; number of lines from which a phone hides them.
 NAMES_UP_TO, NAME_LENGTH, LABEL_GAP, MANY_LINES = 6, 12, 16.0, 9
-# Points that each get a dot, and ticks of an axis; more would touch.
-DOTS_UP_TO, MOST_TICKS = 8, 8
-# A cell of a matrix at most, and the whole of it at most.
+# Most points with a dot each, and most ticks of an axis; more would overlap.
+DOTS_UP_TO, MAX_TICKS = 8, 8
+# Largest cell of a matrix, and largest matrix.
 CELL, MATRIX = 44.0, 480.0
 LEFT, TOP = 56.0, 12.0
-# A line's drawing area: alone on the page, and as one of several panels.
+# Drawing area of lines: alone on the page, and as one of several panels.
 ONE_PANEL, SEVERAL_PANELS = (580.0, 360.0), (480.0, 250.0)
 
 
 class Point(NamedTuple):
-    """A point of a line: y in percent, with a tooltip and its standard deviation."""
+    """A point of a line: y in percent, a tooltip and the standard deviation."""
 
     x: float
     y: float
@@ -49,7 +48,7 @@ class Point(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a chart: its panel, number or letter, label, colour and dash of page.css."""
+    """A line of a chart: its panel, number or letter, label, and colour and dash in page.css."""
 
     panel: str
     mark: str
@@ -61,33 +60,33 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Axes:
-    """Where values lie in a drawing: y, in percent, from its first tick to its last."""
+    """Axes of a drawing; y is in percent, from its first tick to its last."""
 
     width: float
     height: float
-    # Where lines end; their names stand beyond.
+    # Where lines end and their names begin.
     right: float
     x_range: tuple[float, float]
     x_ticks: Sequence[float]
     y_ticks: Sequence[float]
     logarithmic: bool
-    # Whether lines go up from the ticks of the x axis.
-    upright: bool = False
+    # Whether the ticks of the x axis have grid lines.
+    x_grid: bool = False
 
     @property
     def base(self) -> float:
-        """Place of the x axis from top to bottom."""
+        """Vertical position of the x axis."""
         return TOP + self.height
 
     def across(self, x: float) -> float:
-        """Place of a value from left to right, within the axis."""
-        stretch = math.log2 if self.logarithmic else float
-        start, end = (stretch(edge) for edge in self.x_range)
-        share = (stretch(max(x, self.x_range[0])) - start) / (end - start) if end > start else 1.0
+        """Horizontal position of a value, within the axis."""
+        scale = math.log2 if self.logarithmic else float
+        start, end = (scale(edge) for edge in self.x_range)
+        share = (scale(max(x, self.x_range[0])) - start) / (end - start) if end > start else 1.0
         return LEFT + (self.right - LEFT) * share
 
     def down(self, y: float) -> float:
-        """Place of a percentage from top to bottom, within the axis."""
+        """Vertical position of a percentage, within the axis."""
         share = (y - self.y_ticks[0]) / (self.y_ticks[-1] - self.y_ticks[0])
         return TOP + self.height * (1 - min(max(share, 0), 1))
 
@@ -110,7 +109,7 @@ class Axes:
             f'<text x="{LEFT - 7}" y="{self.down(y) + 4:.1f}" text-anchor="end">{y:g}%</text>'
             for y in self.y_ticks
         )
-        top = TOP if self.upright else self.base
+        top = TOP if self.x_grid else self.base
         columns = "".join(
             f'<path class="grid" d="M{self.across(x):.1f} {top}V{self.base + 5}"/>'
             f'<text x="{self.across(x):.1f}" y="{self.base + 20}" text-anchor="middle">{x:g}</text>'
@@ -125,7 +124,7 @@ class Axes:
 
 
 def curves(results: Sequence[Result]) -> str:
-    """Accuracy over the words learned so far against their number, one line a result."""
+    """Accuracy on all words so far against their number, one line a result."""
     lines = _lines(results, "backbone", "shots")
     for line, result in zip(lines, results, strict=True):
         for x, y in _mean_curve(result):
@@ -136,12 +135,12 @@ def curves(results: Sequence[Result]) -> str:
 
 
 def few_shot(results: Sequence[Result]) -> str:
-    """Accuracy against samples a word, one line a combination, bands of a standard deviation."""
+    """Accuracy against samples a word, one line a combination, with bands of one deviation."""
     lines: dict[tuple[str, str], Line] = {}
     for one, result in zip(_lines(results, "backbone"), results, strict=True):
         if not result.shots or result.acc is None:
             continue
-        # Marked by letters: numbers are those of results.
+        # Letters, as numbers are those of results.
         key, deviation = (one.panel, one.label), result.acc_std or 0.0
         line = lines.setdefault(key, one._replace(mark=_letter(len(lines))))
         tip = f"{line.label}, {result.shots}-shot: {result.acc:.2f} ± {deviation:.2f}%"
@@ -158,7 +157,7 @@ def heat_map(
 ) -> str:
     """Accuracy on each task (across) after each task (down); colours run from `low` to 100%.
 
-    Tasks are called by their words, where `tasks` has them, and by numbers otherwise.
+    Tasks are named by their words in `tasks`, or numbered.
     """
     if not matrix:
         return ""
@@ -167,7 +166,7 @@ def heat_map(
     names = [_task_name(words) for words in tasks] if count <= NAMED_TASKS_UP_TO else []
     room = round(LETTER * max(map(len, names), default=0))
     left, top, side = 46 + max(0, room - 12), 6, cell * count
-    # Each channel of the colours runs through these values from `low` to 100%.
+    # Values of each colour channel from `low` to 100%.
     channels = list(zip(*map(bytes.fromhex, VIRIDIS), strict=True))
     stops = np.linspace(low, 100, len(VIRIDIS))
     cells = []
@@ -189,13 +188,13 @@ def heat_map(
                 f'fill="#{red:02x}{green:02x}{blue:02x}">{tip}</rect>'
             )
             if count <= NUMBERS_UP_TO:
-                # Letters are black or white by how bright the eye takes the colour.
+                # Black or white text, by the perceived brightness of the colour.
                 ground = "light" if 0.3 * red + 0.6 * green + 0.1 * blue > 128 else "dark"
                 cells.append(
                     f'<text class="on-{ground}" x="{x + cell / 2:.4g}" y="{y + cell / 2:.4g}" '
                     f'pointer-events="none">{value:.0f}</text>'
                 )
-    # Names go upwards below the matrix, numbers stand there.
+    # Names below the matrix are rotated, numbers are not.
     turned = bool(names)
     axes = ""
     for t in range(1, count + 1) if names else map(int, whole_steps(1, count)):
@@ -221,13 +220,13 @@ def heat_map(
 
 
 def _task_name(words: Sequence[str]) -> str:
-    """Name a task by its first word, cut where it is long, and how many more there are."""
+    """Name a task by its first word, shortened, and the number of others."""
     first = words[0] if len(words[0]) <= NAME_LENGTH else words[0][: NAME_LENGTH - 1] + "…"
     return first + (f" +{len(words) - 1}" if len(words) > 1 else "")
 
 
 def scale(low: float) -> str:
-    """Show the colours of `heat_map` and what they stand for."""
+    """Draw the colour scale of `heat_map`."""
     stops = ",".join(f"#{colour}" for colour in VIRIDIS)
     return (
         f'<p class="scale"><span>{low:g}%</span><span class="ramp" '
@@ -236,7 +235,7 @@ def scale(low: float) -> str:
 
 
 def _figures(lines: list[Line], x_label: str, counts: Sequence[float] = ()) -> str:
-    """Panels side by side on common axes; with `counts`, these on a logarithmic axis."""
+    """Panels with the same axes; `counts` are the ticks of a logarithmic x axis."""
     lines = [line for line in lines if line.points]
     panels = list(dict.fromkeys(line.panel for line in lines))
     points = [point for line in lines for point in line.points]
@@ -256,7 +255,7 @@ def _figures(lines: list[Line], x_label: str, counts: Sequence[float] = ()) -> s
         ends = _spread([axes.down(line.points[-1].y) for line in part], TOP, axes.base)
         drawn = [_line(line, axes, end, named) for line, end in zip(part, ends, strict=True)]
         kind = "many" if len(part) >= MANY_LINES else "few"
-        # The best line is drawn last, over the others.
+        # Draw the best line last, on top.
         drawing = axes.svg(f'class="{kind}"', "accuracy", x_label, "".join(reversed(drawn)))
         caption = f"<figcaption>{escape(panel)}</figcaption>" if panel else ""
         html.append(f'<figure class="lines">{caption}{drawing}{_legend(part)}</figure>')
@@ -265,7 +264,7 @@ def _figures(lines: list[Line], x_label: str, counts: Sequence[float] = ()) -> s
 
 
 def _line(line: Line, axes: Axes, end_y: float, named: bool) -> str:
-    """Draw a line; its name or mark stands at the height `end_y`."""
+    """Draw a line with its name or mark at the height `end_y`."""
     points = line.points
     band = ""
     if len(points) > 1 and any(point.deviation for point in points):
@@ -295,13 +294,13 @@ def _legend(lines: list[Line]) -> str:
 
 
 def _varying(results: Iterable[Result], *keys: str) -> list[str]:
-    """Fields that are not the same in all results; a preset stands for its parts."""
+    """Fields that differ between results; a preset counts as one part."""
     found = ((key, {_part(result, key) for result in results}) for key in keys)
     return [key for key, values in found if len(values - {None, SIZES}) > 1]
 
 
 def _part(result: Result, key: str) -> Any:
-    """Field of a result; a preset is called by its name, in the learner's place."""
+    """Field of a result; a preset's name replaces the learner."""
     if result.size is None or key not in PARTS:
         return getattr(result, key)
     return {"backbone": SIZES, "learner": result.size}.get(key)
@@ -314,16 +313,16 @@ def _names(result: Result, keys: Iterable[str]) -> str:
 
 
 def _lines(results: Sequence[Result], *panel_keys: str) -> list[Line]:
-    """Line of each result, by number, still without points; panels are what differs in these keys.
+    """Make a numbered line without points for each result, in panels by `panel_keys` that differ.
 
-    Colours stand for whichever varies more of learner and pooling, dashes for the other; colours
-    that run out start again with other dashes.
+    Colours show learner or pooling, whichever varies more, and dashes the other. Colours repeat
+    with other dashes.
     """
     shown = _varying(results, "pooling", "learner") or ["pooling", "learner"]
     panel_keys = tuple(_varying(results, *panel_keys))
     drawn = [result for result in results if result.acc is not None]
     kinds = {
-        # What was refused is never drawn, and comes last so as to take no colour from the rest.
+        # Refused results are never drawn; coming last, they take no colour from the rest.
         key: list(dict.fromkeys(_part(result, key) for result in [*drawn, *results]))
         for key in ("learner", "pooling")
     }
@@ -339,7 +338,7 @@ def _lines(results: Sequence[Result], *panel_keys: str) -> list[Line]:
 
 
 def _mean_curve(result: Result) -> list[tuple[float, float]]:
-    """(words so far, mean accuracy over orderings); a lone value belongs to the last task."""
+    """(words so far, mean accuracy over orderings); a single value is of the last task."""
     if not result.orderings:
         return []
     values = list(zip(*(ordering.curve for ordering in result.orderings), strict=True))
@@ -374,15 +373,15 @@ def whole_steps(low: float, high: float) -> list[float]:
 
 
 def _step(length: float) -> int:
-    """Smallest round step of which at most `MOST_TICKS` ticks cover a length."""
+    """Smallest round step with at most `MAX_TICKS` ticks over a length."""
     sizes = [size * 10**power for power in range(6) for size in (1, 2, 5)]
-    return next((size for size in sizes if length / size <= MOST_TICKS - 1), sizes[-1])
+    return next((size for size in sizes if length / size <= MAX_TICKS - 1), sizes[-1])
 
 
 def _spread(places: list[float], low: float, high: float) -> list[float]:
-    """Move places, ascending, at least `LABEL_GAP` apart and into [low, high].
+    """Move ascending places at least `LABEL_GAP` apart and into [low, high].
 
-    The middle between pushing each down from the one above it and up from the one below.
+    The mean of pushing each down from the one above and up from the one below.
     """
     pushed, raised, count = list(places), list(places), len(places)
     gap = min(LABEL_GAP, (high - low) / max(count - 1, 1))

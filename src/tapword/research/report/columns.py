@@ -1,19 +1,19 @@
-"""What the tables show of a result, and how numbers are written for people."""
+"""Columns of the result tables, and how numbers are formatted."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tapword.research.records import AnyResult, Result
 
-# Stands where there is no value.
+# Shown where there is no value.
 NONE = "—"
-# Columns that name a result: by the preset that chose its parts, or by its parts.
+# Columns that name a result: by its preset, or by its parts.
 PARTS = ("backbone", "pooling", "learner")
 NAMES = ("size", *PARTS)
 
 
 def human_bytes(count: float) -> str:
-    """Write a number of bytes for people.
+    """Format a number of bytes.
 
     Examples
     --------
@@ -28,10 +28,9 @@ def human_bytes(count: float) -> str:
 
 
 class Column(NamedTuple):
-    """One column of the tables: a field of results, its title, and what it means in a line.
+    """A column: a field of results, its title, how to format it, and its meaning.
 
-    `show` writes a value for people; `brief` says whether the console and LaTeX show the column
-    too, or the page alone.
+    Console and LaTeX show only `brief` columns, the HTML page shows all.
     """
 
     key: str
@@ -47,48 +46,50 @@ def _interval(ends: tuple[float, float]) -> str:
 
 ONE_DIGIT, TWO_DIGITS, THREE_DIGITS = "{:.1f}".format, "{:.2f}".format, "{:.3f}".format
 COLUMNS = (
-    Column("size", "size", str, True, "preset that chose the parts"),
-    Column("backbone", "backbone", str, True, "turns sound into frames"),
+    Column("size", "size", str, True, "preset of the parts"),
+    Column("backbone", "backbone", str, True, "turns audio into frames"),
     Column("pooling", "pooling", str, True, "turns the frames of a clip into one vector"),
     Column("learner", "learner", str, True, "learns words from vectors"),
-    Column("shots", "shots", str, True, "samples learned of each word"),
-    Column("acc", "acc %", TWO_DIGITS, True, "test clips named right after the last task"),
+    Column("shots", "shots", str, True, "samples a word"),
+    Column("acc", "acc %", TWO_DIGITS, True, "test clips right after the last task"),
     Column("acc_std", "± std", TWO_DIGITS, False, "standard deviation of acc over orderings"),
-    Column("acc_speakers_ci", "95% of acc", _interval, False, "interval over who speaks"),
-    Column("acc_balanced", "balanced %", TWO_DIGITS, False, "acc with every word counted alike"),
-    Column("bwt", "bwt", ONE_DIGIT, True, "mean accuracy on the tasks before, after each task"),
+    Column("acc_speakers_ci", "95% of acc", _interval, False, "interval over speakers"),
+    Column("acc_balanced", "balanced %", TWO_DIGITS, False, "mean of acc over words"),
+    Column("bwt", "bwt", ONE_DIGIT, True, "mean accuracy on earlier tasks, after each task"),
     Column("bwt_signed", "bwt signed", ONE_DIGIT, False, "what later tasks added to earlier ones"),
-    Column("forg", "forg", ONE_DIGIT, True, "points lost on a task since it was known best"),
-    Column("pla", "pla", ONE_DIGIT, True, "accuracy on each task just after learning it"),
+    Column("forg", "forg", ONE_DIGIT, True, "points lost on a task since its best accuracy"),
+    Column("pla", "pla", ONE_DIGIT, True, "accuracy on each task right after learning it"),
     Column("state_bytes", "state", human_bytes, True, "memory the learner keeps"),
     Column("learn_ms", "learn ms", TWO_DIGITS, True, "time to learn one vector"),
-    Column("predict_ms", "predict ms", TWO_DIGITS, True, "time to name one vector"),
+    Column("predict_ms", "predict ms", TWO_DIGITS, True, "time to predict one vector"),
     Column("dim", "dim", "{:,}".format, False, "numbers in a vector"),
-    Column("params", "params", "{:,}".format, False, "numbers in the backbone"),
-    Column("delta_p", "Δp %", "{:.3g}".format, False, "numbers stored, against the backbone's"),
-    Column("delta_fs", "Δfs", "{:.3g}".format, False, "length of a vector against a frame's"),
+    Column("params", "params", "{:,}".format, False, "parameters of the backbone"),
+    Column("delta_p", "Δp %", "{:.3g}".format, False, "stored numbers relative to the backbone's"),
+    Column("delta_fs", "Δfs", "{:.3g}".format, False, "length of a vector relative to a frame's"),
 )
-# Of an open set: words known and unknown.
+# Open set: known and unknown words.
 OPEN_SET = (
     Column("known", "known", str, True, "words taught; all others are unknown"),
-    Column("auroc", "AUROC %", TWO_DIGITS, True, "known clips that score above unknown ones"),
+    Column(
+        "auroc", "AUROC %", TWO_DIGITS, True, "how often a known clip scores above an unknown one"
+    ),
     Column("auroc_std", "± std", TWO_DIGITS, False, "standard deviation of AUROC over draws"),
-    Column("frr", "FRR %", TWO_DIGITS, True, "known clips rejected where 5% of others are not"),
+    Column("frr", "FRR %", TWO_DIGITS, True, "known clips rejected where 5% of others pass"),
     Column("frr_std", "± std", TWO_DIGITS, False, "standard deviation of FRR over draws"),
-    Column("acc_open", "acc %", TWO_DIGITS, True, "known clips accepted there and named right"),
+    Column("acc_open", "acc %", TWO_DIGITS, True, "known clips accepted there and right"),
     Column("acc_open_std", "± std", TWO_DIGITS, False, "standard deviation of acc over draws"),
 )
-# Of own and others' voices: percentages at a threshold that 5% or 1% of others' words pass.
+# Own and others' voices: rates at a threshold that 5% or 1% of other people's other words pass.
 VOICES = (
-    Column("voice", "voice", str, True, "who teaches: the person who is asked, or others"),
-    Column("people", "people", str, True, "people who are asked"),
+    Column("voice", "voice", str, True, "who teaches: the person who is tested, or others"),
+    Column("people", "people", str, True, "people who are tested"),
     Column("frr_5", "FRR at 5%", ONE_DIGIT, True, "% of known rejected where 5% of others pass"),
     Column("frr_5_ci", "95% of it", _interval, False, "interval over draws"),
-    Column("frr_5_draws", "by draw", ONE_DIGIT, False, "mean over draws' own thresholds"),
+    Column("frr_5_draws", "by draw", ONE_DIGIT, False, "mean over draws with own thresholds"),
     Column("frr_5_draws_std", "± std", ONE_DIGIT, False, "standard deviation of that over draws"),
     Column("frr_1", "FRR at 1%", ONE_DIGIT, True, "% of known rejected where 1% of others pass"),
     Column("frr_1_ci", "95% of it", _interval, False, "interval over draws"),
-    Column("frr_1_draws", "by draw", ONE_DIGIT, False, "mean over draws' own thresholds"),
+    Column("frr_1_draws", "by draw", ONE_DIGIT, False, "mean over draws with own thresholds"),
     Column("frr_1_draws_std", "± std", ONE_DIGIT, False, "standard deviation of that over draws"),
     Column("owner_5", "owner at 5%", ONE_DIGIT, True, "% of one's own other words accepted there"),
     Column("owner_5_ci", "95% of it", _interval, False, "interval over draws"),
@@ -101,10 +102,7 @@ VOICES = (
 
 
 def value_of(result: AnyResult, key: str) -> Any:
-    """Value of a column; None where this kind of result has none, or a spread is of one value.
-
-    A preset stands for its parts.
-    """
+    """Value of a column, or None; deviations need several orderings, and presets have no parts."""
     if key.endswith("_std") and len(result.orderings) == 1:
         return None
     if key in PARTS and result.size is not None:
@@ -113,7 +111,7 @@ def value_of(result: AnyResult, key: str) -> Any:
 
 
 def columns_of(results: Sequence[AnyResult], brief: bool) -> list[Column]:
-    """Columns that hold anything."""
+    """Columns with any value."""
     return [
         column
         for column in (*COLUMNS, *OPEN_SET, *VOICES)
@@ -123,7 +121,7 @@ def columns_of(results: Sequence[AnyResult], brief: bool) -> list[Column]:
 
 
 def best_of(results: Sequence[AnyResult]) -> list[Result]:
-    """Results of the highest accuracy, among those of one preset and as many samples a word."""
+    """Results of the highest accuracy, by preset and samples a word."""
     streams = [one for one in results if isinstance(one, Result) and one.acc is not None]
     highest: dict[tuple[str | None, int | None], float] = {}
     for one in streams:
@@ -133,12 +131,12 @@ def best_of(results: Sequence[AnyResult]) -> list[Result]:
 
 
 def _shown(result: Result) -> float:
-    """Accuracy as it is written: what reads alike is alike."""
+    """Accuracy as shown: results that look equal count as equal."""
     return round(result.acc or 0.0, 2)
 
 
 def same(results: Sequence[AnyResult]) -> list[Column]:
-    """Columns of names that are alike in every one of several results."""
+    """Name columns with the same value in all of several results."""
     if len(results) < 2:
         return []
     named = [column for column in COLUMNS if column.key in NAMES]
@@ -146,7 +144,7 @@ def same(results: Sequence[AnyResult]) -> list[Column]:
 
 
 def cell(result: AnyResult, column: Column, deviation: bool = True) -> str:
-    """Write one value of a result, with its deviation over orderings or its 95% interval."""
+    """Format a value of a result, with its deviation over orderings or its 95% interval."""
     value = value_of(result, column.key)
     if value is None:
         return NONE
@@ -168,6 +166,6 @@ def name_of(result: AnyResult) -> str:
 
 
 def refused(results: Sequence[AnyResult]) -> list[str]:
-    """Say which combinations were refused, and why."""
+    """List the refused combinations with the reasons."""
     reasons = ((name_of(result), getattr(result, "error", None)) for result in results)
     return [f"{name}: {reason}" for name, reason in reasons if reason]

@@ -18,9 +18,9 @@ from tapword.research.report.shell import section
 
 NUMBER = columns.Column("", "#", str, False, "number in the charts")
 ACCURACY = next(column for column in columns.COLUMNS if column.key == "acc")
-# Colours of a matrix begin at most at this percentage, so that a good one is not all of a colour.
+# The colour scale of a matrix starts here at the latest, so a good one shows differences.
 HIGHEST_LOW = 90.0
-# Width of the longest bar of the confusions, in percent; the count stands beside it.
+# Width of the longest bar of the confusions, in percent; the count is next to it.
 LONGEST_BAR = 75
 
 
@@ -38,13 +38,13 @@ def page(records: Records) -> str:
         + section(
             "Accuracy against samples a word",
             charts.few_shot(streams),
-            "Bands are one standard deviation over the draws.",
+            "Bands show one standard deviation over draws.",
         )
         + section(
             "Accuracy as words are learned",
             charts.curves(streams),
-            "Over the test clips of all words learned so far, mean over orderings. Numbers are "
-            "those of the table; point at a line or at its name to see it alone.",
+            "On the test clips of all words learned so far, mean over orderings. Lines have the "
+            "numbers of the table; hover over a line or its name to highlight it.",
         )
         + section("One result in detail", _details(streams)),
         script=shell.SCRIPT,
@@ -56,38 +56,38 @@ def _headline(records: Records) -> str:
     top: AnyResult
     if best := columns.best_of(results):
         top = max(best, key=lambda result: result.acc or 0.0)
-        forgot = f"; {top.forg:.1f} points forgotten on the way" if top.forg is not None else ""
+        forgot = f"; {top.forg:.1f} points forgotten" if top.forg is not None else ""
         right = f"<b>{columns.cell(top, ACCURACY)}%</b> right"
-        said = f"{right} over {records.config.n_words} words{forgot}."
+        text = f"{right} on {records.config.n_words} words{forgot}."
     elif open_set := [result for result in results if isinstance(result, OpenSetResult)]:
         top = max(open_set, key=lambda result: result.auroc)
-        said = (
+        text = (
             f"AUROC <b>{top.auroc:.2f}%</b> for {top.known} known words; where 5% of other "
-            f"clips are accepted, <b>{top.acc_open:.2f}%</b> of theirs are, and named right."
+            f"clips pass, <b>{top.acc_open:.2f}%</b> of theirs are accepted and right."
         )
     elif voices := [result for result in results if isinstance(result, VoiceResult)]:
         top = min(voices, key=lambda result: result.frr_1)
         whose = "own voice" if top.voice == "own" else "others' voices"
-        said = (
+        text = (
             f"taught by {whose}: where 1% of other people's other words pass, "
-            f"<b>{top.frr_1:.1f}%</b> of known words do not."
+            f"<b>{top.frr_1:.1f}%</b> of known words are rejected."
         )
     else:
         return '<p class="lead">No results.</p>'
     name = escape(columns.name_of(top))
-    return f'<p class="lead">Best of {len(results)}: <b>{name}</b>, {said}</p>'
+    return f'<p class="lead">Best of {len(results)}: <b>{name}</b>, {text}</p>'
 
 
 def _results(results: Sequence[AnyResult]) -> str:
     if not results:
         return ""
-    shown, alike = columns.columns_of(results, brief=False), columns.same(results)
+    shown, same = columns.columns_of(results, brief=False), columns.same(results)
     best = columns.best_of(results)
 
     def kind(column: columns.Column) -> str:
         if column.key.endswith("_ci"):
             return "interval"
-        return "name same" if column in alike else "name" if column.key in columns.NAMES else ""
+        return "name same" if column in same else "name" if column.key in columns.NAMES else ""
 
     head = "".join(
         f'<th scope="col" class="{kind(column)}" data-v="{column.title}" '
@@ -107,7 +107,7 @@ def _results(results: Sequence[AnyResult]) -> str:
                 text = "refused"
             shown_text = escape(text)
             if column.key in columns.NAMES:
-                # Long names break between their parts, not within them.
+                # Break long names between their parts.
                 shown_text = re.sub(r"(?<=[_:,+=|])(?=\w)", "<wbr>", shown_text)
             row += f'<td class="{look}" data-v="{raw}">{shown_text}</td>'
         rows.append(row)
@@ -127,13 +127,13 @@ def _results(results: Sequence[AnyResult]) -> str:
 
 
 def _details(results: Sequence[Result]) -> str:
-    """Matrix and confusions of each result; a menu picks one, the best at first."""
+    """Matrix and confusions of each result; a menu selects one, at first the best."""
     top = max(columns.best_of(results), key=lambda result: result.acc or 0.0, default=None)
     values = [v for r in results for row in r.matrix or [] for v in row if v is not None]
     low = min(HIGHEST_LOW, math.floor(min(values, default=0) / 10) * 10)
     options, articles = [], []
     for number, result in enumerate(results, start=1):
-        # Positions stand for the same words only where there is one ordering.
+        # With several orderings, a task has different words in each.
         tasks = result.orderings[0].tasks if len(result.orderings) == 1 else []
         body = _confusion(result)
         if drawing := charts.heat_map(result.matrix, low, tasks):
@@ -145,9 +145,9 @@ def _details(results: Sequence[Result]) -> str:
         name = escape(f"{number}: {columns.name_of(result)}")
         chosen = " selected" if result is top else ""
         options.append(f'<option value="result-{number}"{chosen}>{name}</option>')
-        told = shell.soft(f"acc by ordering: {accuracies}")
+        each = shell.soft(f"acc by ordering: {accuracies}")
         articles.append(
-            f'<article id="result-{number}"><h3>{name}</h3>{told}<div class="panels">{body}</div>'
+            f'<article id="result-{number}"><h3>{name}</h3>{each}<div class="panels">{body}</div>'
             "</article>"
         )
     if not articles:
@@ -157,7 +157,7 @@ def _details(results: Sequence[Result]) -> str:
 
 
 def _taught(result: Result) -> str:
-    """List the words of the tasks of each ordering, where a drawing can only number them."""
+    """List the words of each ordering's tasks, which a drawing can only number."""
     if len(result.orderings) == 1:
         return ""
     rows = "".join(
@@ -174,11 +174,11 @@ def _confusion(result: Result) -> str:
     most = max(count for _, _, count in result.confusion)
     rows = (
         f'<td class="name">{escape(word)}</td>'
-        f'<td class="name">{escape(taken_for or columns.NONE)}</td>'
+        f'<td class="name">{escape(predicted or columns.NONE)}</td>'
         f'<td><span class="bar" style="width:{LONGEST_BAR * count / most:.0f}%"></span>{count}</td>'
-        for word, taken_for, count in result.confusion
+        for word, predicted, count in result.confusion
     )
-    titles = ("said", "taken for", "clips")
+    titles = ("word", "recognised as", "clips")
     head = "".join(f'<th scope="col" class="name">{title}</th>' for title in titles)
     table = shell.table('class="confused"', head, rows)
     return f"<figure><h4>Words most often confused</h4>{table}</figure>"

@@ -1,4 +1,4 @@
-"""What all HTML pages have in common: one file that loads nothing, in light and in dark."""
+"""Shared parts of the HTML pages: self-contained, light and dark."""
 
 import base64
 import hashlib
@@ -7,31 +7,22 @@ from html import escape
 from importlib import resources
 from typing import Any
 
-# A fact of more letters than this gets the width of two.
+# A longer fact gets double width.
 LONG_FACT = 14
-# How keys of records are said where the key itself is not plain.
-SAID = {"n_words": "words", "n_train": "train clips", "n_test": "test clips"}
-SAID |= {"skipped": "clips skipped", "cpus": "CPUs"}
+# Labels of keys of records, where the key itself is unclear.
+LABELS = {"n_words": "words", "n_train": "train clips", "n_test": "test clips"}
+LABELS |= {"skipped": "clips skipped", "cpus": "CPUs"}
 
 _FOLDER = resources.files("tapword.research.report")
 STYLE = _FOLDER.joinpath("page.css").read_text(encoding="utf-8")
-# Copies tables and texts, sorts the table of results, picks one result, lights up one line.
+# Copies tables and texts, sorts the table of results, selects a result, highlights a line.
 SCRIPT = _FOLDER.joinpath("page.js").read_text(encoding="utf-8")
 
 
 def html_page(title: str, body: str, style: str = "", script: str = "") -> str:
-    """Write a whole page: the browser is told to load nothing and to run this script alone.
+    """Make a page of a plain-text title, an HTML body, extra CSS, and `SCRIPT` or no script.
 
-    Parameters
-    ----------
-    title
-        Plain text, also the heading.
-    body
-        HTML below the heading.
-    style
-        CSS besides that of all pages.
-    script
-        JavaScript: `SCRIPT`, or none.
+    Its security policy lets the browser load nothing and run only this script.
     """
     policy = "default-src 'none';style-src 'unsafe-inline'"
     if script:
@@ -48,18 +39,18 @@ def html_page(title: str, body: str, style: str = "", script: str = "") -> str:
 
 
 def soft(text: str) -> str:
-    """Write a paragraph of plain text that does not stand out."""
+    """Make a muted paragraph of plain text."""
     return f'<p class="soft">{escape(text)}</p>'
 
 
 def section(title: str, body: str, note: str = "") -> str:
-    """Write a section with a heading and a note, both plain text; nothing for an empty body."""
-    told = soft(note) if note else ""
-    return f"<section><h2>{escape(title)}</h2>{told}{body}</section>\n" if body else ""
+    """Make a section with a plain-text heading and note; nothing for an empty body."""
+    below = soft(note) if note else ""
+    return f"<section><h2>{escape(title)}</h2>{below}{body}</section>\n" if body else ""
 
 
 def what_was_run(config: Mapping[str, Any], environment: Mapping[str, Any]) -> str:
-    """Write a section on a configuration and a machine, as `records.as_json` gives them."""
+    """Make a section on a configuration and a machine, as from `records.as_json`."""
     values = {key: value for key, value in config.items() if key not in ("command", "notes")}
     notes = "".join(map(soft, config["notes"]))
     run = facts(values) + notes + command_line(config["command"]) + facts(environment)
@@ -67,19 +58,19 @@ def what_was_run(config: Mapping[str, Any], environment: Mapping[str, Any]) -> s
 
 
 def facts(values: Mapping[str, Any]) -> str:
-    """List keys and values, as `records.as_json` gives them; what is empty is left out."""
+    """List keys and values, as from `records.as_json`, without empty ones."""
     rows = ""
     for key, value in values.items():
         if value is None or value in ("", [], {}):
             continue
-        text = _said(value)
+        text = _text(value)
         wide = ' class="long"' if len(text) > LONG_FACT else ""
-        name = SAID.get(key, key.replace("_", " "))
+        name = LABELS.get(key, key.replace("_", " "))
         rows += f"<div{wide}><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>"
     return f"<dl>{rows}</dl>" if rows else ""
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, bool):
@@ -88,27 +79,27 @@ def _said(value: Any) -> str:
 
 
 def command_line(command: str | None) -> str:
-    """Show a command; the button that copies it needs `SCRIPT`."""
+    """Show a command; its copy button needs `SCRIPT`."""
     if not command:
         return ""
-    # Lines break between arguments, not after the hyphens within them.
+    # Break lines between arguments, not after their hyphens.
     tokens = " ".join(f"<span>{escape(token)}</span>" for token in command.split(" "))
     return f'<pre id="command">{tokens}</pre>{copy_button("command", "Copy command")}'
 
 
 def copy_button(of: str, text: str = "Copy as TSV") -> str:
-    """Make a button that copies the element of this id; shown where `SCRIPT` runs."""
+    """Make a button that copies the element of this id; it needs `SCRIPT`."""
     return f'<button class="js-only" data-copy="{of}">{text}</button>'
 
 
 def table(attributes: str, head: str, rows: Iterable[str]) -> str:
-    """Put cells into a table: those of the head, and those of each row."""
+    """Make a table from the cells of the head and of each row."""
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f"<table {attributes}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def scrolling(table: str, label: str) -> str:
-    """Let a table that is wider than the page scroll by itself."""
+    """Let a wide table scroll by itself."""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">{table}</div>'
     )

@@ -1,4 +1,4 @@
-"""The HTML page of a stream that was listened to: stands alone, loads nothing."""
+"""The HTML page of an evaluation on a stream."""
 
 import math
 from datetime import timedelta
@@ -8,16 +8,16 @@ from tapword.research.records import as_json
 from tapword.research.report import Writers, charts, shell, write_json, write_text
 from tapword.research.stream_eval import StreamReport
 
-# Kind of mark -> its colour among the charts', its drawing around (0, 0), and what it is.
+# Kind of mark -> its colour in the charts, its drawing around (0, 0), and its name.
 MARKS = {
-    "hit": (2, '<circle r="4"/>', "heard"),
+    "hit": (2, '<circle r="4"/>', "detected"),
     "miss": (1, '<circle r="3.5" class="hollow"/>', "missed"),
     "false alarm": (3, '<path d="M0-5L5 4H-5Z"/>', "false alarm"),
-    "confusion": (4, '<path d="M0-5L5 0L0 5L-5 0Z"/>', "taken for another word"),
-    "repeat": (0, '<path d="M-4-4H4V4H-4Z"/>', "heard twice"),
+    "confusion": (4, '<path d="M0-5L5 0L0 5L-5 0Z"/>', "confused"),
+    "repeat": (0, '<path d="M-4-4H4V4H-4Z"/>', "detected twice"),
 }
-# Rows of the timeline at most, and the shortest time that is worth a row.
-MOST_ROWS, ROW_S = 30, 300.0
+# Most rows of the timeline, and shortest time of a row.
+MAX_ROWS, ROW_S = 30, 300.0
 
 
 def stream_page(report: StreamReport) -> str:
@@ -30,15 +30,15 @@ def stream_page(report: StreamReport) -> str:
         shell.section(
             "Misses against false alarms",
             _det(report),
-            "While the thresholds of all words are moved alike. The dot is where the model stood, "
-            "its bar what false alarms per hour so short a recording allows (95%).",
+            "The thresholds of all words are shifted together. The dot shows the thresholds in "
+            "use, its bar the 95% interval of false alarms per hour.",
         ),
-        shell.section("When", _keys() + _timeline(report)),
+        shell.section("Timeline", _keys() + _timeline(report)),
     ]
     return shell.html_page("tapword in a stream", "".join(sections), script=shell.SCRIPT)
 
 
-# Suffix of a file -> what writes a stream's report as such a file.
+# Suffix of a file -> writer of a stream's report.
 STREAM_WRITERS: Writers = {
     ".html": lambda report, path: write_text(path, stream_page(report)),
     ".json": write_json,
@@ -49,17 +49,17 @@ def _headline(report: StreamReport) -> str:
     low, high = report.false_alarms_ci
     fewest, most = report.miss_rate_ci
     late_s = report.latency_s.median
-    told = "" if late_s is None else f" A word is told {late_s:.2f} s after its end."
+    latency = "" if late_s is None else f" Words are reported {late_s:.2f} s after they end."
     return (
         f'<p class="lead"><b>{report.miss_rate:.1f}%</b> of {report.config.positives} words '
         f"missed (95%: {fewest:.1f} to {most:.1f}%), "
         f"<b>{report.false_alarms_per_hour:.2f}</b> false alarms per hour "
-        f"(95%: {low:.2f} to {high:.2f}) in {60 * report.hours:.0f} minutes.{told}</p>"
+        f"(95%: {low:.2f} to {high:.2f}) in {60 * report.hours:.0f} minutes.{latency}</p>"
     )
 
 
 def _words(report: StreamReport) -> str:
-    titles = ("clips", "missed", "missed %", "95%", "false alarms", "taken for it", "threshold")
+    titles = ("clips", "missed", "missed %", "95%", "false alarms", "confused", "threshold")
     head = '<th scope="col" class="name">word</th>'
     head += "".join(f'<th scope="col">{title}</th>' for title in titles)
     rows = []
@@ -85,7 +85,7 @@ def _det(report: StreamReport) -> str:
         )
         for point in report.det
     ]
-    # None at all stands where half an alarm in the whole time would.
+    # Zero alarms are drawn where half an alarm in the whole time would be.
     least = 0.5 / report.hours
     low, high = report.false_alarms_ci
     most = max(10.0, high, *(point.x for point in points))
@@ -99,7 +99,7 @@ def _det(report: StreamReport) -> str:
         x_ticks=[0.0, *(tick for tick in ticks if 1.5 * least < tick <= most)],
         y_ticks=charts.percent_steps(0.0, max([10.0, *(point.y for point in points[:-1])])),
         logarithmic=True,
-        upright=True,
+        x_grid=True,
     )
     x, y = axes.across(report.false_alarms_per_hour), axes.down(report.miss_rate)
     tips = axes.dots(points, 'r="5"')
@@ -121,12 +121,12 @@ def _keys() -> str:
 
 
 def _timeline(report: StreamReport) -> str:
-    """Everything that was heard or missed, in rows of some minutes."""
+    """Events and misses over time, in rows of some minutes."""
     marks: list[tuple[float, str, str, str]] = [
         (event.start_s, event.kind, event.word, f", {event.score:.3f}") for event in report.events
     ]
     marks += [(clip.start_s, "miss", clip.word, "") for clip in report.clips if not clip.hit]
-    row_s = max(ROW_S, 60 * math.ceil(report.seconds / MOST_ROWS / 60))
+    row_s = max(ROW_S, 60 * math.ceil(report.seconds / MAX_ROWS / 60))
     rows = max(1, math.ceil(report.seconds / row_s))
     left, width, height = 60.0, 1000.0, 30.0
     parts = []
@@ -148,7 +148,7 @@ def _timeline(report: StreamReport) -> str:
         )
     return (
         f'<svg viewBox="0 0 {width:g} {rows * height:g}" role="img" '
-        f'aria-label="what was heard when">{"".join(parts)}</svg>'
+        f'aria-label="events over time">{"".join(parts)}</svg>'
     )
 
 

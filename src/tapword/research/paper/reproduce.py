@@ -1,4 +1,4 @@
-"""One run of `tapword reproduce`: the tables that were asked for, beside the paper's."""
+"""One run of `tapword reproduce`: our tables beside the paper's."""
 
 import time
 from dataclasses import dataclass
@@ -11,13 +11,12 @@ from tapword.research.datasets.speech_commands import WORDS
 from tapword.research.experiment import describe
 from tapword.research.paper import claims, figure3, names, overhead, wasserstein
 from tapword.research.paper import published as paper
-from tapword.research.paper.bench import Bench, Settings
-from tapword.research.paper.comparison import Reproduced
-from tapword.research.paper.context import Context, Table
+from tapword.research.paper.comparison import PaperTable, ReproducedTable, TableInputs
+from tapword.research.paper.results import PaperResults, ReproduceOptions
 from tapword.research.paper.tables import TABLES as NUMBERED
 from tapword.research.records import Environment, as_json
 
-TABLES: dict[str, Table] = {
+TABLES: dict[str, PaperTable] = {
     **NUMBERED,
     "figure3": figure3.TABLE,
     "claims": claims.TABLE,
@@ -28,23 +27,23 @@ ALL = "all"
 
 
 @dataclass
-class Outcome:
+class Reproduction:
     """What a run gives.
 
     Attributes
     ----------
     banner
-        Sentences that must be read before the tables.
+        Sentences to read before the tables.
     config, records
-        What was run and on what, and every data set with its results, as plain values.
-    lacking
-        Backbones that could not be had: name -> why.
+        What was run, and every data set with its results, as plain values.
+    unavailable
+        Name -> reason of backbones that could not be used.
     """
 
     banner: list[str]
     config: dict[str, Any]
-    lacking: dict[str, str]
-    tables: list[Reproduced]
+    unavailable: dict[str, str]
+    tables: list[ReproducedTable]
     records: list[dict[str, Any]]
     environment: Environment
     command: str | None = None
@@ -54,7 +53,7 @@ class Outcome:
         return as_json(
             {
                 "banner": self.banner,
-                "config": self.config | {"lacking": self.lacking, "command": self.command},
+                "config": self.config | {"unavailable": self.unavailable, "command": self.command},
                 "tables": [table.as_json() for table in self.tables],
                 "records": self.records,
                 "environment": self.environment,
@@ -62,73 +61,73 @@ class Outcome:
         )
 
 
-def reproduce(table: str, settings: Settings) -> Outcome:
+def reproduce(table: str, options: ReproduceOptions) -> Reproduction:
     """Run one of the paper's tables, a key of `TABLES`, or "all" of them."""
     start = time.perf_counter()
     wanted = check(table)
-    micro_root = settings.mswc or settings.data
+    micro_root = options.mswc or options.data
     dataset: Dataset | None = None
-    if wanted != ["figure3"] or settings.mswc:
-        # A wrong folder is told before weights are looked for.
-        dataset = registry.build("datasets", settings.dataset, root=str(settings.data))
+    if wanted != ["figure3"] or options.mswc:
+        # Report a wrong folder before searching for weights.
+        dataset = registry.build("datasets", options.dataset, root=str(options.data))
         dataset.clips("test")
-    micro: dict[tuple[str, int], Bench] = {}
-    absent: list[str] = []
+    micro: dict[tuple[str, int], PaperResults] = {}
+    missing: list[str] = []
     if {"figure3", "claims"} & set(wanted):
-        beside = dataset if "figure3" in wanted and settings.mswc else None
-        micro, absent = figure3.micro_sets(micro_root, settings, beside)
+        also = dataset if "figure3" in wanted and options.mswc else None
+        micro, missing = figure3.micro_sets(micro_root, options, also)
     if table == ALL and not micro:
         wanted.remove("figure3")
-        absent.append("figure3 is left out: no languages of MSWC there; give --mswc DIR")
+        missing.append("figure3 is left out: it needs a folder of MSWC; give --mswc DIR")
     elif table == "figure3" and not micro:
         there = f"{micro_root} has no <language>_splits.csv in it or in a language's folder"
-        raise InputError(f"figure3 needs MSWC: {'; '.join(absent) or there}")
+        raise InputError(f"figure3 needs MSWC: {'; '.join(missing) or there}")
     untrained = "table5" in wanted
-    found = names.find_backbones(settings.backbones, settings.weights, untrained, settings.progress)
-    bench = Bench(dataset, settings) if dataset else next(iter(micro.values()))
-    context = Context(bench, found.usable, found.untrained, micro, absent)
-    needs = [need for name in wanted for need in TABLES[name].needs]
+    found = names.find_backbones(options.backbones, options.weights, untrained, options.progress)
+    results = PaperResults(dataset, options) if dataset else next(iter(micro.values()))
+    inputs = TableInputs(results, found.usable, found.untrained, micro, missing)
+    runs = [run for name in wanted for run in TABLES[name].runs]
     for backbone in found.usable:
-        bench.run(backbone, needs)
-    tables = [TABLES[name].reproduce(name, context) for name in wanted]
-    said = [banner(bench)] if dataset else []
+        results.run(backbone, runs)
+    tables = [TABLES[name].reproduce(name, inputs) for name in wanted]
+    banners = [banner(results)] if dataset else []
     if micro:
-        said.append(figure3.banner(micro))
+        banners.append(figure3.banner(micro))
     config = {
         "table": table,
-        **(bench.facts() if dataset else {}),
+        **(results.facts() if dataset else {}),
         "backbones": [one.spec for one in found.usable],
-        "learners": "right rules (--exact)" if settings.exact else "as the paper's code",
+        "learners": "correct rules (--exact)" if options.exact else "as the paper's code",
     }
-    return Outcome(
-        banner=said + (absent if table == ALL else []),
+    return Reproduction(
+        banner=banners + (missing if table == ALL else []),
         config=config,
-        lacking=found.lacking,
+        unavailable=found.unavailable,
         tables=tables,
-        records=[one.as_json() for one in dict.fromkeys([bench, *micro.values()]) if one.results],
+        records=[one.as_json() for one in dict.fromkeys([results, *micro.values()]) if one.by_run],
         environment=Environment.since(start),
     )
 
 
 def check(table: str) -> list[str]:
-    """Names of the tables to run; refuse one that is not known."""
+    """Names of the tables to run; refuse an unknown one."""
     if table != ALL and table not in TABLES:
         raise InputError(f"no table named {table!r}; known: {', '.join([*TABLES, ALL])}")
     return list(TABLES) if table == ALL else [table]
 
 
-def banner(bench: Bench) -> str:
-    """Say above everything which data ours are from."""
-    dataset, words = bench.dataset, bench.dataset.words
+def banner(results: PaperResults) -> str:
+    """Describe our data beside the paper's."""
+    dataset, words = results.dataset, results.dataset.words
     n_train, n_test = len(dataset.clips("train")), len(dataset.clips("test"))
     ours = (
         f"{describe(dataset)}: {len(words)} words, {n_train:,} training and {n_test:,} test clips, "
-        f"{bench.settings.orderings} orderings"
+        f"{results.options.orderings} orderings"
     )
     if set(words) == WORDS["v0.02"] and (n_train, n_test) == (paper.N_TRAIN, paper.N_TEST):
         return f"{ours}: the paper's data set, Speech Commands v2 with {paper.N_WORDS} words."
     return (
         f"NOT THE PAPER'S DATA. Ours: {ours}. The paper's: the whole of Speech Commands v2, "
         f"{paper.N_WORDS} words, {paper.N_TRAIN:,} training and {paper.N_TEST:,} test clips. "
-        "Differences below are of data and backbones before they are of methods."
+        "Differences below come from data and backbones first, then from methods."
     )

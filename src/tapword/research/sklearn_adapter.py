@@ -1,4 +1,4 @@
-"""Classifiers of other libraries in a learner's place, as far as an evaluation needs one."""
+"""Classifiers of other libraries, with scikit-learn's interface, as learners in an evaluation."""
 
 import copy
 import inspect
@@ -10,28 +10,28 @@ import numpy as np
 from tapword.errors import InputError
 
 
-class Foreign:
-    """A classifier behind `partial_fit` and `predict`, as scikit-learn has them, as a learner.
+class SklearnLearner:
+    """A classifier with `partial_fit` and `predict` as a learner.
 
     Parameters
     ----------
     model
-        It stays as it is: a copy of it learns.
+        The classifier; a copy of it learns.
     words
-        All that will come: scikit-learn's own classifiers must be told at the start.
+        All words to come: scikit-learn's own classifiers need them at the start.
     """
 
     def __init__(self, model: Any, words: Sequence[str]):
         self._model = copy.deepcopy(model)
-        told = "classes" in inspect.signature(self._model.partial_fit).parameters
-        self._known = {"classes": sorted(set(words))} if told else {}
+        needs_classes = "classes" in inspect.signature(self._model.partial_fit).parameters
+        self._classes = {"classes": sorted(set(words))} if needs_classes else {}
 
     def learn_one(self, x: np.ndarray, word: str) -> None:
         """Learn that the vector `x` (D,) is `word`."""
-        self._model.partial_fit(x[None], [word], **self._known)
+        self._model.partial_fit(x[None], [word], **self._classes)
 
     def learn_many(self, X: np.ndarray, words: Sequence[str]) -> None:
-        """Learn the rows of `X` (n, D) one by one: a batch may mean something else to the model."""
+        """Learn the rows of `X` (n, D) one by one: a model may treat a batch differently."""
         for x, word in zip(X, words, strict=True):
             self.learn_one(x, word)
 
@@ -41,11 +41,11 @@ class Foreign:
 
     @property
     def state_bytes(self) -> None:
-        """How much it keeps cannot be told from outside."""
+        """None: the size of another library's model is unknown."""
 
 
 def require_classifier(model: Any) -> None:
-    """Refuse what is no classifier."""
+    """Refuse an object that is not a classifier."""
     learns = hasattr(model, "partial_fit") or hasattr(model, "fit")
     if isinstance(model, type) or not (learns and hasattr(model, "predict")):
         raise InputError(
@@ -55,5 +55,5 @@ def require_classifier(model: Any) -> None:
 
 
 def name_of(learner: Any) -> str:
-    """Give a learner's name with its arguments, or what a classifier calls itself, in one line."""
+    """Name of a learner with its arguments; of a classifier, its repr in one line."""
     return learner if isinstance(learner, str) else " ".join(repr(learner).split())
