@@ -115,7 +115,7 @@ def test_no_default_takes_the_first_input(fake):
 def test_no_device_at_all(fake):
     fake(tone(300), known=[])
     assert microphone.devices() == []
-    with pytest.raises(InputError, match="no microphone found"), microphone.open_stream():
+    with pytest.raises(InputError, match="no microphone was found"), microphone.open_stream():
         pass
 
 
@@ -141,7 +141,7 @@ def test_a_device_that_does_not_open(fake):
     [
         (ImportError("No module"), MissingExtra, r"pip install .*\[mic\]"),
         (OSError("PortAudio library not found"), InputError, "libportaudio2"),
-        (RuntimeError("Error initializing PortAudio"), InputError, "cannot be started"),
+        (RuntimeError("Error initializing PortAudio"), InputError, "does not start"),
     ],
 )
 def test_a_library_that_is_not_there(monkeypatch, failure, error, message):

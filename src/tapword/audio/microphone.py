@@ -1,4 +1,4 @@
-"""Record from a microphone as 16 kHz chunks: the only module that uses sound devices."""
+"""Audio from a microphone in 16 kHz chunks; only this module knows sound devices."""
 
 import contextlib
 import importlib
@@ -12,10 +12,10 @@ import soxr
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError, MissingExtra
 
-# How much sound may wait for a busy reader; and without sound for how long a device counts as
+# Audio that may wait for a busy reader, and how long a device may send nothing before it counts as
 # unplugged.
 QUEUE_S, SILENT_S = 10.0, 5.0
-# Length of a chunk.
+# Length of a chunk; usual for wake word detectors.
 CHUNK_S = 0.08
 
 
@@ -30,7 +30,7 @@ class Device(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Samples (n,) float32, and whether sound was lost just before them."""
+    """Samples (n,) float32, and whether audio was lost just before them."""
 
     samples: np.ndarray
     gap: bool
@@ -56,19 +56,19 @@ def open_stream(
     queue_s: float = QUEUE_S,
     silent_s: float = SILENT_S,
 ) -> Iterator[Iterator[Chunk]]:
-    """Record from a microphone for as long as the context lasts: `Chunk`s without end.
+    """Record from a microphone while the context lasts: an endless iterator of `Chunk`s.
 
     Parameters
     ----------
     device
         Number, name or part of the name of a device that `devices` lists; None for the default.
     rate
-        Sample rate of the chunks; the sound of a device with another rate is resampled.
+        Sample rate of the chunks; a device without it is resampled.
     chunk_s
         Approximate length of a chunk.
     queue_s, silent_s
-        How much sound may wait for a busy reader: more is lost, and `Chunk.gap` says so. How long
-        a device may send nothing before it counts as unplugged.
+        How much audio may wait for a busy reader (`Chunk.gap` marks a loss), and how long a device
+        may send nothing before it counts as unplugged.
     """
     sounddevice = _sounddevice()
     chosen = _choose(device)
@@ -76,11 +76,11 @@ def open_stream(
     waiting: queue.Queue[Chunk] = queue.Queue(max(1, round(queue_s / chunk_s)))
     lost = False
 
-    def receive(samples: np.ndarray, frames: int, time: Any, status: Any) -> None:
+    def callback(samples: np.ndarray, frames: int, time: Any, status: Any) -> None:
         nonlocal lost
         lost = lost or bool(status.input_overflow)
         try:
-            # The array belongs to the driver: mean makes our own.
+            # The driver reuses its array; the mean is a new one.
             waiting.put_nowait(Chunk(samples.mean(axis=1, dtype=np.float32), lost))
             lost = False
         except queue.Full:
@@ -93,7 +93,7 @@ def open_stream(
             device=chosen.number,
             channels=channels,
             dtype="float32",
-            callback=receive,
+            callback=callback,
         )
         stream.start()
     except sounddevice.PortAudioError as error:
@@ -120,7 +120,7 @@ def _resampled(chunks: Iterator[Chunk], own_rate: int, rate: int) -> Iterator[Ch
     for chunk in chunks:
         gap = gap or chunk.gap
         samples = resampler.resample_chunk(chunk.samples)
-        # The first chunks fill the filter and give nothing.
+        # The first chunks only fill the filter.
         if len(samples):
             yield Chunk(samples, gap)
             gap = False
@@ -130,8 +130,8 @@ def _choose(name: str | None) -> Device:
     known = devices()
     if not known:
         raise InputError(
-            "no microphone found; plug one in, and allow this program to use it in the system's "
-            "settings"
+            "no microphone was found; plug one in, and allow this program to use it in the "
+            "system's settings"
         )
     if name is None:
         return next((device for device in known if device.default), known[0])
@@ -146,7 +146,7 @@ def _choose(name: str | None) -> Device:
 
 
 def _settings(sounddevice: Any, device: Device, rate: int) -> tuple[int, int]:
-    """Choose a rate and channels that the device supports: mono at `rate` if it can."""
+    """Rate and channels to open a device with: mono at `rate` if it can, or its own."""
     refusal: Exception | None = None
     for channels in (1, device.channels):
         for own_rate in (rate, device.rate):
@@ -177,5 +177,5 @@ def _sounddevice() -> Any:
             "packages (libportaudio2 on Debian, Ubuntu and Raspberry Pi OS)"
         ) from error
     except Exception as error:
-        # PortAudio starts on import, and fails with its own errors.
-        raise InputError(f"the sound system cannot be started: {error}") from error
+        # PortAudio starts on import and raises its own error type.
+        raise InputError(f"the sound system does not start: {error}") from error
