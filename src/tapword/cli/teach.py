@@ -72,25 +72,7 @@ def learn(
     if not mic and (takes is not None or device is not None):
         raise InputError("--takes and --device need --mic")
     file = parts.model_file(model)
-    named: Iterable[tuple[Path, str]] = []
-    if mic or files:
-        words = [clean_word(word)]
-    if files:
-        if Path(word).is_file() or (Path(word).is_dir() and word_folders(Path(word))):
-            raise InputError(
-                f"{word} is a file or a folder of words: give a word and its clips, or one folder "
-                "of words alone"
-            )
-        named = [(path, words[0]) for path in expand(files)]
-    elif not mic and Path(word).is_dir():
-        words = [clean_word(name) for name, _ in word_folders(Path(word))]
-        named = _walk(Path(word))
-    elif not mic:
-        raise InputError(
-            f"give sound files of {word!r}, or --mic to record them; {word} is not a folder of "
-            "words"
-        )
-
+    words, clips = ([clean_word(word)], ()) if mic else _words_and_clips(word, files)
     with _told_when_stopped(model):
         if mic:
             session = TeachSession.open(file, words, _ask)
@@ -100,8 +82,9 @@ def learn(
             with engine.open() as workers:
                 open_session = TeachSession.open if workers is None else workers.open_session
                 session = open_session(file, words, _ask)
-                # A cluster walks a folder as its workers get free.
-                clips = list(named) if workers is None else named
+                if workers is None:
+                    # A cluster walks a folder as its workers get free; here the bar needs its size.
+                    clips = list(clips)
                 with _progress(len(clips) if isinstance(clips, list) else None, quiet) as step:
                     skipped = _say_skipped if skip_bad else None
                     spotter = session.learn_files(clips, _say, keep_noise, skipped, step)
@@ -190,9 +173,25 @@ def run_demo(
     demo.show(out, seed)
 
 
-def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
-    """Clips of every word that has a folder, one folder at a time; at least one, or an error."""
-    folders = ((clean_word(word), sub) for word, sub in word_folders(folder))
+def _words_and_clips(
+    word: str, files: list[str] | None
+) -> tuple[list[str], Iterable[tuple[Path, str]]]:
+    """Words to teach, and their clips: of a word and files, or of a folder of words."""
+    folder = Path(word)
+    if files:
+        if folder.is_file() or (folder.is_dir() and word_folders(folder)):
+            raise InputError(
+                f"{word} is a file or a folder of words: give a word and its clips, or one folder "
+                "of words alone"
+            )
+        cleaned = clean_word(word)
+        return [cleaned], [(path, cleaned) for path in expand(files)]
+    if not folder.is_dir():
+        raise InputError(
+            f"give sound files of {word!r}, or --mic to record them; {word} is not a folder of "
+            "words"
+        )
+    folders = [(clean_word(name), sub) for name, sub in word_folders(folder)]
     clips = ((path, word) for word, sub in folders for path in audio_files.find(sub))
     first = next(clips, None)
     if first is None:
@@ -200,7 +199,7 @@ def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
             f"{folder} has no folders of sound files named by their word; to teach its own clips: "
             f"tapword learn MODEL WORD {folder}"
         )
-    return itertools.chain([first], clips)
+    return [word for word, _ in folders], itertools.chain([first], clips)
 
 
 @contextlib.contextmanager
