@@ -30,6 +30,7 @@ from tapword.research import cluster as engine
 from tapword.spotter import presets
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
 from tapword.support.threads import one_thread
 
@@ -107,7 +108,7 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
         keep_noise: bool,
         skip_bad: bool,
     ) -> tuple[engine.Outcome, engine.State]:
-        return engine.Outcome([word for _, word in clips], [], [], [], {}), ready
+        return engine.Outcome([word for _, word in clips], [], [], [], Vocabulary()), ready
 
     engine.learn = answer
 

@@ -613,7 +613,7 @@ def test_a_learner_that_declares_no_rejection_refuses_it():
     spotter.learn(tone(300), "300")
     with pytest.raises(InputError, match="not a word"):
         spotter.reject(tone(900))
-    assert spotter.negatives == {}
+    assert spotter.vocabulary.negatives == {}
 
 
 CASES = (

@@ -87,7 +87,7 @@ def measure(clips: dict[str, np.ndarray], cohort: Windows, call: np.ndarray) -> 
         )
         for n in SHOTS
     ]
-    level, call_level = cohort.level(asked), cohort.level(call)
+    level, call_level = cohort.cohort_score(asked), cohort.cohort_score(call)
     refused, missed = [], []
     for seed in range(SETS):
         rng = np.random.default_rng(seed)

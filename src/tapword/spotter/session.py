@@ -1,6 +1,5 @@
 """Check clips before they are taught: one by one, then as a lesson."""
 
-import copy
 import hashlib
 import itertools
 import math
@@ -21,7 +20,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.lengths import CLIP_S
-from tapword.spotter.spotter import Spotter
+from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import decide
 from tapword.spotter.words import case_variant
 from tapword.support.atomic_files import PathLike
@@ -448,7 +447,7 @@ class TeachSession:
         # The file is locked only for the moment of learning.
         with Spotter.edit(self.model.path, self.model.backbones, **self.model.parts) as spotter:
             # Somebody may have replaced it meanwhile.
-            spotter.require_same_parts(self.spotter)
+            require_same_parts(spotter, self.spotter)
             self.teach(spotter)
         return spotter
 
@@ -483,7 +482,7 @@ def read_files(
         for path, label in some:
             try:
                 clip = audio_files.read(path)
-                batch.append((path, label, clip, _prepared(encoder, clip, path)))
+                batch.append((path, label, clip, encoder.prepare(clip, path)))
             except InputError as error:
                 if skipped is None:
                     raise
@@ -493,13 +492,6 @@ def read_files(
         done += len(some)
         if progress is not None:
             progress(done)
-
-
-def _prepared(encoder: Encoder, clip: np.ndarray, path: PathLike) -> np.ndarray:
-    try:
-        return encoder.prepare(clip)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def joined(issues: Iterable[Issue]) -> list[Issue]:
@@ -544,8 +536,7 @@ def _mostly_heard(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
 
 def _taught(spotter: Spotter, clips: Sequence[Checked]) -> Spotter:
     """Copy of a spotter that has learned more."""
-    taught = copy.copy(spotter)
-    taught.learner = copy.deepcopy(spotter.learner)
+    taught = spotter.copy()
     if clips:
         taught.learn_encoded(_joined(clips), [clip.word for clip in clips])
     return taught
