@@ -129,7 +129,7 @@ def test_unknown_words(client):
         ("/api/rename", {"old": "lam", "new": "x"}),
     ):
         answer = client.post(path_, json=body)
-        assert answer.status_code == 422 and "no word 'lam' is taught" in answer.json()["error"]
+        assert answer.status_code == 422 and "'lam' is not in this model" in answer.json()["error"]
 
 
 def test_a_sensitivity_is_kept_in_the_file(path):
@@ -143,7 +143,7 @@ def test_a_sensitivity_is_kept_in_the_file(path):
         for word, value, said in (
             ("lamp", 1.5, "from 0 to 1"),
             ("lamp", float("nan"), "from 0 to 1"),
-            ("lam", 0.5, "no word 'lam' is taught"),
+            ("lam", 0.5, "'lam' is not in this model"),
         ):
             content = json.dumps({"word": word, "value": value})
             answer = client.post("/api/sensitivity", content=content)

@@ -258,7 +258,7 @@ def test_a_warning_stands_with_what_was_kept(open_page, path):
     page.locator("#files").set_input_files(clips["lamp"][5:10])
     page.locator("#file-list li").last.get_by_text("recordings of").wait_for()
     warned = page.locator("#file-list li.bad").all_inner_texts()
-    assert any('"light" sounds close to "lamp"' in text and "Kept." in text for text in warned)
+    assert any('"light" sounds like "lamp"' in text and "Kept." in text for text in warned)
     # Each is listed, to be heard and removed.
     assert page.locator("#take-list li").count() == tapword.load(path).words["light"]
 

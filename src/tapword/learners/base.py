@@ -443,7 +443,7 @@ class Learner(Part, ABC):
         """Raise an error if a word is not taught."""
         if Row(word) not in self._numbers:
             known = ", ".join(self.words) or "none"
-            raise InputError(f"no word {word!r} is taught; known: {known}")
+            raise InputError(f"{word!r} is not in this model. It knows: {known}")
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:
         """Length of the vectors that a state was made for."""

@@ -114,7 +114,7 @@ def open_engine(
         with connect(address, cpus) as cluster:
             yield cluster
     elif address is not None:
-        raise InputError(f"--address {address} goes with --engine ray")
+        raise InputError(f"--address {address} needs --engine ray")
     else:
         yield None
 

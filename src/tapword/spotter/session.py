@@ -166,7 +166,7 @@ CHECKS = (
     Check(unlike_issues, ("take",)),
 )
 # After one of these, nothing more is checked.
-FINAL = {"no_speech", "noise", "other_word"}
+FINAL = {"noise", "other_word"}
 
 
 @dataclass(frozen=True)
@@ -287,13 +287,15 @@ class TeachSession:
         encoder = self.spotter.encoder
         prepared = prepared or [encoder.prepare(clip) for clip in clips]
         rows = encoder.encode(prepared, learning=True)
+        # A lesson is compared with the model by its review.
+        spotter = self.spotter if kind == "lesson" else self.current
         result = []
         for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
             clip = Clip(audio, word, encoded, issue)
             issues: list[Issue] = []
             for check in CHECKS:
                 if kind in check.kinds and not FINAL & {found.code for found in issues}:
-                    issues += check.find(self.current, clip)
+                    issues += check.find(spotter, clip)
             digest = hashlib.sha256(audio.tobytes()).digest()
             result.append(Checked(word, name, encoded, issues, digest))
         return result
@@ -423,17 +425,15 @@ class TeachSession:
     ) -> list[Issue]:
         """Check sound files and accept those to teach; arguments as for `learn_files`."""
         issues: list[Issue] = []
+        answer: Severity = "note" if keep_noise else "refuse"
         for batch in read_files(self.spotter.encoder, files, skipped, progress):
             paths, words, clips, prepared = zip(*batch, strict=True)
             names = [str(path) for path in paths]
             for checked in self._check("lesson", clips, words, names, prepared=prepared):
-                doubtful = checked.severity == "doubt"
                 for issue in checked.issues:
-                    severity: Severity = issue.severity
-                    if severity == "doubt":
-                        severity = "note" if keep_noise else "refuse"
+                    severity = answer if issue.severity == "doubt" else issue.severity
                     issues.append(issue._replace(severity=severity, clips=(checked.name,)))
-                if keep_noise or not doubtful:
+                if keep_noise or checked.severity != "doubt":
                     self.accept(checked)
         return joined(issues)
 
