@@ -75,7 +75,7 @@ PartFiles = Annotated[
     list[Path] | None,
     option(
         "FILE",
-        "Python file with a part of your own; repeat for several. It is run.",
+        "Python file to load your own parts from; it is run. Repeat for several files.",
         "--part",
         allow_from_autoenv=False,
     ),

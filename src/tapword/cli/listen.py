@@ -41,7 +41,7 @@ from tapword.listening.decider import REFRACTORY_S, Event
 from tapword.listening.detector import Detector
 from tapword.listening.near import NearMiss, NearMisses
 from tapword.spotter import store
-from tapword.spotter.spotter import Spotter
+from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
     parse_sensitivity,
@@ -244,8 +244,8 @@ def calibrate(
     with progress_steps() as step:
         recordings = _recordings(expand(negatives), step)
         found = calibration.calibrate(spotter, recordings, false_alarms_per_hour, refractory)
-    with Spotter.edit(model, spotter.backbones) as edited:
-        edited.require_same_parts(spotter)
+    with Spotter.edit(model, spotter.encoder.backbones) as edited:
+        require_same_parts(edited, spotter)
         for word, value in found.after.items():
             if word in edited.words:
                 edited.set_sensitivity(value, word)

@@ -27,7 +27,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     """Show the words of MODEL, its parts and what it stores."""
     # Backbones are not created: their weights may not be on this machine.
     read = store.read(model)
-    header, learner = read.header, store.taught(model, read)
+    header, learner = read.header, store.load_learner(model, read)
     size = learner.state_bytes
     words, negatives = header["words"], header["negatives"]
     common, own = header["sensitivity"], header["sensitivities"]
@@ -120,7 +120,7 @@ def sensitivity(
         _show_sensitivities(spotter, wanted or list(spotter.words), false_alarms_per_hour, as_json)
         return
     with Spotter.edit(model, backbone) as spotter:
-        before = {one: spotter.sensitivity_of(one) for one in spotter.words}
+        before = {one: spotter.vocabulary.sensitivity_of(one) for one in spotter.words}
         if not wanted:
             spotter.set_sensitivity(value)
         for one in wanted:
@@ -145,9 +145,9 @@ def sensitivity_change(word: str, before: float, now: float) -> str:
 def _show_sensitivities(
     spotter: Spotter, words: list[str], false_alarms_per_hour: float, as_json: bool
 ) -> None:
-    thresholds = spotter.thresholds(false_alarms_per_hour)
+    thresholds, vocabulary = spotter.thresholds(false_alarms_per_hour), spotter.vocabulary
     facts = {
-        word: {"sensitivity": spotter.sensitivity_of(word), "threshold": thresholds[word]}
+        word: {"sensitivity": vocabulary.sensitivity_of(word), "threshold": thresholds[word]}
         for word in words
     }
     if as_json:
@@ -158,8 +158,8 @@ def _show_sensitivities(
         table.add_row(cell(word), f"{fact['sensitivity']:.2f}", f"{fact['threshold']:.3f}")
     out.print(table if facts else "no words yet")
     out.print(
-        f"Words taught later: {spotter.sensitivity:.2f}. At sensitivity {SENSITIVITY:g}, all words "
-        f"together raise {false_alarms_per_hour:g} false alarms an hour."
+        f"Words taught later: {vocabulary.sensitivity:.2f}. At sensitivity {SENSITIVITY:g}, all "
+        f"words together raise {false_alarms_per_hour:g} false alarms an hour."
     )
 
 

@@ -31,7 +31,7 @@ from tapword.errors import InputError
 from tapword.research.datasets.base import word_folders
 from tapword.spotter import store
 from tapword.spotter.session import TeachSession, read_files
-from tapword.spotter.spotter import Prediction, Spotter
+from tapword.spotter.spotter import Prediction, Spotter, require_same_parts
 from tapword.spotter.words import clean_word
 from tapword.support.issues import Issue, message
 from tapword.support.text import counted, listed, printable
@@ -147,8 +147,8 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
     clips = [audio_files.read(path) for path in paths]
     asked, taught = listener.encode(clips), listener.encode(clips, learning=True)
     # The file is locked only for the moment of learning.
-    with Spotter.edit(model, listener.backbones) as spotter:
-        spotter.require_same_parts(listener)
+    with Spotter.edit(model, listener.encoder.backbones) as spotter:
+        require_same_parts(spotter, listener)
         before = spotter.predict_encoded(asked)
         taken = [spotter.reject_encoded(*pair) for pair in zip(asked, taught, strict=True)]
         after = spotter.predict_encoded(asked)

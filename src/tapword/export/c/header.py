@@ -30,12 +30,12 @@ from tapword.poolings.tap import CONSTANT
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.lengths import PHRASE, Length
-from tapword.spotter.model_header import MOST_LENGTH
+from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
-    SENSITIVITY_REACH,
-    placed,
+    MAX_RATE_RATIO,
+    tail_band,
 )
 from tapword.spotter.whitening import weights
 from tapword.version import __version__
@@ -53,9 +53,9 @@ LONGEST = frames.MAX + 2 * frames.MARGIN
 # where longer clips are pooled in another way, 0 where they are not.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
-    "attentive": lambda pooling: (LOOK, len(pooling.centers), pooling.second or 0),
+    "attentive": lambda pooling: (LOOK, len(pooling.centers), pooling.frame_rate or 0),
     "max": lambda pooling: (LARGEST, 1, 0),
-    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.second or 0),
+    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.frame_rate or 0),
     "tap": lambda pooling: (MOMENT, pooling.R, 0),
     "tsdp": lambda pooling: (DEVIATION, 2, 0),
     "tstp": lambda pooling: (MOMENT, 2, 0),
@@ -111,9 +111,11 @@ def build(
     apart
         With these weights, and windows of running speech, in a file of their own.
     """
-    if len(spotter.backbones) != 1:
-        raise InputError(f"a C header takes one backbone, the model has {len(spotter.backbones)}")
-    [backbone] = spotter.backbones
+    if len(spotter.encoder.backbones) != 1:
+        raise InputError(
+            f"a C header takes one backbone, the model has {len(spotter.encoder.backbones)}"
+        )
+    [backbone] = spotter.encoder.backbones
     learner = spotter.learner
     if max_words < len(learner.rows):
         raise InputError(
@@ -222,13 +224,13 @@ def _pooling(pooling: Pooling) -> tuple[int, int, int]:
 
 def _settings(spotter: Spotter) -> dict[str, Any]:
     """Give what the C code is told by #define, beside what its tables need."""
-    learner, [backbone] = spotter.learner, spotter.backbones
+    learner, [backbone] = spotter.learner, spotter.encoder.backbones
     state, fingerprint = states.arrays(spotter), states.fingerprint(spotter)
     return _hearing(backbone) | {
         "NOT": quote(states.NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
-        "REACH": align.REACH,
+        "REACH": align.HALF_WINDOW,
         "MAX_STEPS": MAX_STEPS,
         "SMOOTH": align.SMOOTH,
         "PAUSE": align.PAUSE,
@@ -254,9 +256,9 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "WORDS": len(learner.rows),
         "SAMPLES": int(state["n_scatter"][0]),
         "SCATTER": len(state["scatter"]) if "scatter" in state else 0,
-        "SENSITIVITY": f"{spotter.sensitivity}f",
+        "SENSITIVITY": f"{spotter.vocabulary.sensitivity}f",
         "PHRASE": PHRASE,
-        "MOST_LENGTH": MOST_LENGTH,
+        "MOST_LENGTH": MAX_LOG_LENGTH,
         "STATE_MAGIC": quote(states.MAGIC),
         "STATE_VERSION": f"{states.VERSION}u",
         "FINGERPRINT_LOW": f"{fingerprint % 2**32:#x}u",
@@ -320,31 +322,31 @@ def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     return {
         "WHITENING": 1,
         "WHITENING_BLOCK": whitening.about["block"],
-        "WHITENING_ROOTS": int(whitening.roots),
+        "WHITENING_ROOTS": int(whitening.signed_sqrt),
         "WHITENING_WEIGHT": f"{np.float32(weight):.9g}f",
         "GROUPS": len(groups),
     }
 
 
 def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
-    cohort = spotter.cohort
+    cohort = spotter.scorer.cohort
     if cohort is None:
         return {"WINDOWS": 0}
     [whitening] = spotter.encoder.whitenings
     words, phrases = np.asarray(whitening.cohort, dtype=np.int8), whitening.phrases
-    levels = [cohort.words.levels, cohort.phrases.levels]
+    levels = [cohort.words.own_scores, cohort.phrases.own_scores]
     # Where clips are not cut around their sound, none is measured as a phrase.
     if phrases is None or not spotter.encoder.preparation.align:
         phrases, levels = words[:0], levels[:1]
-    rows, sight = np.concatenate([words, phrases]), whitening.sight
+    rows, sight = np.concatenate([words, phrases]), whitening.projection
     if sight is not None:
         tables.add_bytes("tapword_sight", sight)
     tables.add_bytes("tapword_background", rows)
     tables.add("tapword_background_levels", np.concatenate(levels))
-    if frames.exported(spotter.backbones[0]).in_c:
+    if frames.exported(spotter.encoder.backbones[0]).in_c:
         tables.add("tapword_noise", spotter.encoder.noise)
-    (first, end), (long_first, long_end) = placed(len(words)), placed(len(phrases))
-    one_per_hour, fewer = whitening.reach
+    (first, end), (long_first, long_end) = tail_band(len(words)), tail_band(len(phrases))
+    offset, slope = whitening.offset_slope
     return {
         "WINDOWS": len(words),
         "LONG_WINDOWS": len(phrases),
@@ -352,16 +354,16 @@ def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "SIGHT": int(sight is not None),
         "SEEN": rows.shape[1],
         "NEAREST": NEAREST,
-        "SHARE": f"{float(whitening.share)}f",
+        "SHARE": f"{float(whitening.cohort_weight)}f",
         "NOISE_COSINE": NOISE_COSINE,
         "PLACED": first,
         "PLACED_END": end,
         "LONG_PLACED": long_first,
         "LONG_PLACED_END": long_end,
         "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
-        "SENSITIVITY_REACH": SENSITIVITY_REACH,
-        "TAIL_REACH": one_per_hour,
-        "TAIL_FEWER": fewer,
+        "SENSITIVITY_REACH": MAX_RATE_RATIO,
+        "TAIL_REACH": offset,
+        "TAIL_FEWER": slope,
     }
 
 
@@ -384,17 +386,17 @@ def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
         return
     tables.add_names("tapword_taught_names", list(map(states.name, rows)), room)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
-    lengths = [Length() if row.negative else spotter.length_of(row.word) for row in rows]
+    lengths = [Length() if row.negative else spotter.vocabulary.length_of(row.word) for row in rows]
     tables.add("tapword_taught_lengths", lengths)
-    own = [spotter.sensitivity_of(row.word) for row in rows]
+    own = [spotter.vocabulary.sensitivity_of(row.word) for row in rows]
     tables.add("tapword_taught_sensitivities", own)
     tables.add("tapword_taught_means", state["means"])
     if "scatter" in state:
         tables.add("tapword_taught_scatter", state["scatter"])
-    if spotter.cohort is not None:
-        tails = spotter.tails()
+    if spotter.has_thresholds:
+        tails = spotter.scorer.tails()
         # Negatives are never said.
-        places = [0.0 if row.negative else tails[row.word].place for row in rows]
+        places = [0.0 if row.negative else tails[row.word].tail_mean for row in rows]
         tables.add("tapword_taught_tails", places)
 
 

@@ -9,7 +9,7 @@ from tapword.backbones.tapword_ear import HOP
 from tapword.export.c.ear import ear_floats
 from tapword.export.c.tables import Tables
 from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE, SHARED_S
-from tapword.listening.detector import CLOSE_SCORE, LATE_S, SILENCE_S, STRETCH_SCORE
+from tapword.listening.detector import CLOSE_SCORE, LATE_S, SEGMENT_SCORE, SILENCE_S
 from tapword.listening.phrases import STEP_S, Grid
 from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
 from tapword.spotter import lengths
@@ -29,10 +29,10 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
     `hears`: whether the ear is in the header. Streams are listened to where it is, and where
     thresholds are known.
     """
-    if not hears or spotter.cohort is None:
+    if not hears or not spotter.has_thresholds:
         return {"LISTEN": 0}
     grid = Grid.of(HOP)
-    beside = [steps(ms) for ms in SEARCH.beside_ms]
+    beside = [steps(ms) for ms in SEARCH.offsets_ms]
     tables.add("tapword_stretches", grid.lengths, "uint16")
     return {
         "LISTEN": 1,
@@ -41,11 +41,11 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "SEARCH_HALF": HALF,
         "SEARCH_NEAR": steps(SEARCH.near_ms),
         "SEARCH_APART": steps(SEARCH.apart_ms),
-        "SEARCH_APART_IN_CROWD": steps(SEARCH.apart_in_crowd_ms),
+        "SEARCH_APART_IN_CROWD": steps(SEARCH.apart_with_neighbours_ms),
         "SEARCH_BESIDE": ", ".join(map(str, beside)),
         "SEARCH_BESIDES": len(beside),
         "SEARCH_FARTHEST": max(beside),
-        "SEARCH_ALONE_DB": f"({SEARCH.alone_db})",
+        "SEARCH_ALONE_DB": f"({SEARCH.neighbour_db})",
         "SEARCH_GATE_DB": SEARCH.gate_db,
         "SEARCH_SILENCE_DB": f"({SEARCH.silence_db})",
         "SEARCH_FLOOR": FLOOR,
@@ -57,9 +57,9 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "CLOSE_SCORE": f"{CLOSE_SCORE}f",
         "WAITING": WAITING,
         "PHRASE_PRIOR": lengths.PRIOR,
-        "PHRASE_SPREAD": lengths.SPREAD,
-        "PHRASE_REACH": lengths.REACH,
-        "PHRASE_LEAST_REACH": lengths.LEAST_REACH,
+        "PHRASE_SPREAD": lengths.SIGMA,
+        "PHRASE_REACH": lengths.N_SIGMAS,
+        "PHRASE_LEAST_REACH": lengths.MIN_RATIO,
         "PHRASE_LONGEST_S": LONGEST_S,
         "PHRASE_MARGIN_S": MARGIN_S,
         "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S),
@@ -70,7 +70,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "STRETCH_STEP": grid.step,
         "STRETCH_APART": grid.apart,
         "STRETCH_LEAD": grid.lead,
-        "STRETCH_SCORE": f"{STRETCH_SCORE}f",
+        "STRETCH_SCORE": f"{SEGMENT_SCORE}f",
         "STRETCH_LONGEST": grid.lengths[-1],
     }
 

@@ -9,12 +9,12 @@ import numpy as np
 from tapword.audio.align import (
     ABOVE_DB,
     DEEPEST_DB,
+    HALF_WINDOW,
     HOP,
     LEAST_DB,
     MARGIN_S,
     NOTHING_DB,
     PAUSE,
-    REACH,
     SMOOTH,
 )
 from tapword.audio.files import SAMPLE_RATE
@@ -140,7 +140,8 @@ def _centring(graph: Graph, energy: str) -> tuple[str, str]:
     half = graph.constant(0.5, np.float64)
     moment = graph.add("Mul", energy, graph.add("Add", steps, half))
     around, moments = (
-        _between(graph, _sums(graph, values), points, REACH, REACH) for values in (energy, moment)
+        _between(graph, _sums(graph, values), points, HALF_WINDOW, HALF_WINDOW)
+        for values in (energy, moment)
     )
     zero, one = (graph.constant(value, np.float64) for value in (0.0, 1.0))
     loud = graph.add("Greater", around, zero)

@@ -193,15 +193,17 @@ class Sensed(Change):
         if self.word is None:
             if sensitivities(spotter) != self.after:
                 raise InputError(left_alone)
-            spotter.sensitivity, spotter.sensitivities = self.before[0], dict(self.before[1])
+            spotter.vocabulary = spotter.vocabulary.with_sensitivities(*self.before)
             return
         spotter.learner.require_taught(self.word)
-        if spotter.sensitivity_of(self.word) != self.after[1].get(self.word, self.after[0]):
+        after = self.after[1].get(self.word, self.after[0])
+        if spotter.vocabulary.sensitivity_of(self.word) != after:
             raise InputError(left_alone)
+        common, own = sensitivities(spotter)
+        own.pop(self.word, None)
         if self.word in self.before[1]:
-            spotter.sensitivities[self.word] = self.before[1][self.word]
-        else:
-            spotter.sensitivities.pop(self.word, None)
+            own[self.word] = self.before[1][self.word]
+        spotter.vocabulary = spotter.vocabulary.with_sensitivities(common, own)
 
     def follow(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
@@ -218,7 +220,7 @@ class Sensed(Change):
 
 def sensitivities(spotter: Spotter) -> tuple[float, dict[str, float]]:
     """Copy the sensitivity of all words, and those of words that have their own."""
-    return spotter.sensitivity, dict(spotter.sensitivities)
+    return spotter.vocabulary.sensitivity, spotter.vocabulary.sensitivities
 
 
 class History:

@@ -34,7 +34,7 @@ from tapword.serve.studio.word_map import word_map
 from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.session import LATEST, TeachSession
-from tapword.spotter.spotter import Spotter
+from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.watched import WatchedModel
 from tapword.spotter.words import clean_word
 from tapword.support.issues import Issue, message
@@ -133,7 +133,7 @@ class StudioModel(WatchedModel):
         with self._changing:
             with self.edit() as spotter:
                 last = not take.negative and spotter.words.get(take.word) == 1
-                part = spotter.part(take.word) if last else None
+                part = spotter.extract_word(take.word) if last else None
                 take.take_out(spotter)
             take.gone = REMOVED
             history.add(TakenOut(take, part))
@@ -145,7 +145,7 @@ class StudioModel(WatchedModel):
         with self._changing:
             with self.edit() as spotter:
                 gives_back = spotter.learner.mergeable and word in spotter.words
-                part = spotter.part(word) if gives_back else None
+                part = spotter.extract_word(word) if gives_back else None
                 spotter.forget(word)
             gone = [take for take in self.histories.there() if take.word == word]
             for take in gone:
@@ -251,7 +251,7 @@ class StudioModel(WatchedModel):
             path = Path(folder) / "uploaded.tap"
             path.write_bytes(content)
             try:
-                theirs = Spotter.load(path, self.spotter.backbones)
+                theirs = Spotter.load(path, self.spotter.encoder.backbones)
             except ModelFileError as error:
                 raise ModelFileError(str(error).replace(str(path), "the uploaded file")) from None
         with self._changing:
@@ -264,7 +264,7 @@ class StudioModel(WatchedModel):
                         "replace it"
                     )
                 else:
-                    ours.replace_by(theirs)
+                    ours.replace_with(theirs)
             for take in [] if add else self.histories.there():
                 take.gone = ELSEWHERE
 
@@ -276,7 +276,7 @@ class StudioModel(WatchedModel):
         """Everything a page shows of the model but the map, ready for JSON."""
         # Another thread may replace the spotter meanwhile.
         revision, spotter = self.revision, self.spotter
-        learner, negatives = spotter.learner, spotter.negatives
+        learner, negatives = spotter.learner, spotter.vocabulary.negatives
         return {
             "file": self.path.name,
             "revision": revision,
@@ -286,11 +286,11 @@ class StudioModel(WatchedModel):
                     "word": word,
                     "count": n,
                     "negatives": negatives.get(word, 0),
-                    "sensitivity": spotter.sensitivity_of(word),
+                    "sensitivity": spotter.vocabulary.sensitivity_of(word),
                 }
                 for word, n in spotter.words.items()
             ],
-            "sensitivity": spotter.sensitivity,
+            "sensitivity": spotter.vocabulary.sensitivity,
             "has_thresholds": spotter.has_thresholds,
             "state_bytes": learner.state_bytes.total,
             "bytes_per_word": learner.state_bytes.per_word,
@@ -360,7 +360,7 @@ def _both(spotter: Spotter, clip: np.ndarray) -> tuple[Encoded, Encoded]:
 def _alike(one: Spotter, other: Spotter) -> bool:
     """Whether the vectors of one spotter will do for another."""
     try:
-        one.require_same_parts(other)
+        require_same_parts(one, other)
     except InputError:
         return False
     return True
