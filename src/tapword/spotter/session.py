@@ -492,6 +492,8 @@ class _Review:
 
     def issues(self) -> list[Issue]:
         """Name words that are close to each other, and single clips that count as another word."""
+        if len(self.spotter.words.keys() | self.clips_of.keys()) < 2:
+            return []
         close: dict[str, str] = {}
         single = []
         for (word, other), pair in self.likenesses().items():
