@@ -121,7 +121,9 @@ def clips(word, count=3):
 def teach_files(page, word, paths):
     page.locator("#word").fill(word)
     page.locator("#files").set_input_files(paths)
-    page.locator("#file-list li", has_text=f"of “{word}” kept").wait_for()
+    if page.locator("#sort").is_visible():
+        page.locator("#sort-teach").click()
+    page.locator("#file-list li", has_text=f"of “{word}”").wait_for()
 
 
 def taught(page):
@@ -467,10 +469,10 @@ def test_teach_from_files_listen_reload(microphone, open_page):
     event.wait_for()
     assert event.locator(".heard").inner_text() == "kitchen"
     # It can be heard again, and put right.
-    event.get_by_role("button", name="That was wrong").click()
-    event.locator(".verdict.good", has_text="none of your words").wait_for()
+    event.get_by_role("button", name="Not one of my words").click()
+    event.locator(".verdict.good", has_text="not one of your words").wait_for()
     event.get_by_role("button", name="Undo the correction").click()
-    event.get_by_text("Taken back").wait_for()
+    event.get_by_text("Undone.").wait_for()
     page.locator("#listen-button").click()
     assert page.locator("#listen-button").get_attribute("aria-pressed") == "false"
     page.reload()
@@ -502,7 +504,7 @@ def test_teach_by_voice(microphone, open_page):
     page.keyboard.press("Enter")
     page.locator("#undo[aria-label='Undo: “lamp” renamed to “light”']").wait_for()
     page.get_by_role("button", name="Forget: light").click()
-    assert "Undo brings it back" in page.locator("#dialog-text").inner_text()
+    assert "You can undo this" in page.locator("#dialog-text").inner_text()
     page.get_by_role("button", name="Forget", exact=True).click()
     page.get_by_text("No words yet").wait_for()
     page.locator("#undo").click()
@@ -531,7 +533,7 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
     assert run("export", home, back)[0] == 0
     other = open_page()
     other.locator("#upload-file").set_input_files(back)
-    other.get_by_role("button", name="Use it").click()
+    other.get_by_role("button", name="Use file").click()
     other.locator("#word-list li").first.wait_for()
     assert taught(other) == known
     damaged = bytearray(saved.read_bytes())
@@ -543,16 +545,16 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
     full.save(tmp_path / "full.tap")
     assert run("export", tmp_path / "full.tap", tmp_path / "full.bin", "--exact")[0] == 0
     for bad, said in (
-        (tmp_path / "damaged.bin", "This is no file of words, or it is damaged."),
-        (clips("lamp")[0], "This is no file of words, or it is damaged."),
-        (tmp_path / "full.bin", "This file is of a model with other parts"),
+        (tmp_path / "damaged.bin", "This is not a file of words, or it is damaged."),
+        (clips("lamp")[0], "This is not a file of words, or it is damaged."),
+        (tmp_path / "full.bin", "This file is from another model"),
     ):
         other.locator("#upload-file").set_input_files(bad)
-        assert "take the place of the 2 words here" in other.locator("#dialog-text").inner_text()
+        assert "replace the 2 words in this browser" in other.locator("#dialog-text").inner_text()
         other.get_by_role("button", name="Replace all").click()
         other.locator("#dialog-title", has_text="That did not work").wait_for()
         assert said in other.locator("#dialog-text").inner_text()
-        other.get_by_role("button", name="All right").click()
+        other.get_by_role("button", name="OK").click()
     assert taught(other) == known
 
 
@@ -565,11 +567,11 @@ def test_words_of_another_version_are_not_lost(open_page, tmp_path):
     # Taught in another tab, whose words take their place: both still offer the words before.
     other = open_page(context=page.context)
     teach_files(other, "kitchen", clips("kitchen", 2))
-    other.locator("#problem", has_text="others took their place").wait_for()
-    problem = page.locator("#problem", has_text="others took their place")
+    other.locator("#problem", has_text="new ones replaced them").wait_for()
+    problem = page.locator("#problem", has_text="new ones replaced them")
     problem.wait_for()
     with page.expect_download() as download:
-        problem.get_by_role("button", name="Save as a file").click()
+        problem.get_by_role("button", name="Save as file").click()
     download.value.save_as(tmp_path / "before.bin")
     assert (tmp_path / "before.bin").read_bytes() == bytes([1, 2, 3])
     problem.wait_for(state="hidden")
@@ -594,7 +596,7 @@ def test_what_is_not_kept_is_told_of(open_page):
         }"""
     )
     teach_files(page, "lamp", clips("lamp", 2))
-    page.locator("#problem", has_text="does not keep the words").wait_for()
+    page.locator("#problem", has_text="does not store the words").wait_for()
 
 
 def test_what_is_asked_for_while_the_page_loads_waits_for_it(open_page):
