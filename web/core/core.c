@@ -11,8 +11,8 @@ __attribute__((unused)) static int32_t dot(const int8_t *x, const int8_t *weight
     v128_t sums = wasm_i32x4_splat(0);
     size_t i;
     for (i = 0; i < n; i += 8) {
-        v128_t products = wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(x + i),
-                                               wasm_i16x8_load8x8(weights + i));
+        v128_t products =
+            wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(x + i), wasm_i16x8_load8x8(weights + i));
         sums = wasm_i32x4_add(sums, products);
     }
     return wasm_i32x4_extract_lane(sums, 0) + wasm_i32x4_extract_lane(sums, 1) +

@@ -15,10 +15,11 @@ from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
 from tapword.export import layout
 from tapword.export.c import state as states
-from tapword.export.c.amalgamation import amalgamate
+from tapword.export.c.amalgamation import amalgamate, macros
 from tapword.export.c.augment import add_augment
 from tapword.export.c.listening import add_listening
 from tapword.export.c.network import add_ear
+from tapword.export.c.reduced import for_device
 from tapword.export.c.tables import Tables, quote
 from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
@@ -56,6 +57,8 @@ ABOUT = """A model of tapword {version} that keeps learning: C99, no allocation,
 
    Constant tables: {flash} bytes. RAM: sizeof(tapword) bytes, and sizeof(tapword_listener) for a
    stream."""
+DEFAULT = """Sizes and features of a model: here the ear as shipped, without words. Export has those
+   of another model in their place. `make model_header` writes this file."""
 OUTSIDE = """The backbone's network is not in here. It runs on the device's ONNX or TFLite runtime,
    from tapword_log_mel (frames, 32), at most TAPWORD_MEL_FRAMES for a clip, to tapword_vector
    (blocks of {widths} numbers per frame). `tapword export MODEL OUT.h --frames FRAMES.onnx` writes
@@ -137,6 +140,12 @@ def build(
     )
     text = amalgamate(about, settings, tables.text())
     return Header(text, tables.bytes, tables.weights() if separate_weights else None)
+
+
+def default_model() -> str:
+    """Write tapword_model.h as it is among the sources: the ear as shipped, for a small device."""
+    settings, _ = describe(for_device(states.new(states.FORMS[0])), 20, True, False)
+    return f"/* {DEFAULT} */\n{macros(settings)}"
 
 
 def describe(
@@ -271,7 +280,7 @@ def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]
         "LARGEST": LARGEST,
         "MIDDLE": MIDDLE,
         "ATTENTION": ATTENTION,
-        "MOMENTS": max([1, *(n for kind, n, _ in written if kind in (MOMENT, DEVIATION))]),
+        "MOMENTS": max([2, *(n for kind, n, _ in written if kind in (MOMENT, DEVIATION))]),
         "HAS_ATTENTION": int(bool(heads)),
     }
     if heads:

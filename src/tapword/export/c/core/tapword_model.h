@@ -1,3 +1,5 @@
+/* Sizes and features of a model: here the ear as shipped, without words. Export has those
+   of another model in their place. `make model_header` writes this file. */
 #define TAPWORD_COSINE 1
 #define TAPWORD_SLDA 0
 #define TAPWORD_RIDGE 0
@@ -56,7 +58,7 @@
 #define TAPWORD_LARGEST 2
 #define TAPWORD_MIDDLE 3
 #define TAPWORD_ATTENTION 4
-#define TAPWORD_MOMENTS 1
+#define TAPWORD_MOMENTS 2
 #define TAPWORD_HAS_ATTENTION 1
 #define TAPWORD_ATTENTION_WORD 0.65
 #define TAPWORD_ATTENTION_MARGIN_S 0.1
