@@ -279,11 +279,11 @@ def test_that_was_wrong(microphone, open_page, path):
     event.locator(".verdict.good").wait_for()
     assert "not one of your words" in event.inner_text()
     assert tapword.load(path).words == {"lamp": 2, "kitchen": 2}
-    assert tapword.load(path).negatives == {"lamp": 1}
+    assert tapword.load(path).vocabulary.negatives == {"lamp": 1}
     # The focus is on the way back.
     page.keyboard.press("Enter")
     event.get_by_text("Undone.").wait_for()
-    assert tapword.load(path).negatives == {}
+    assert tapword.load(path).vocabulary.negatives == {}
 
 
 def test_a_word_that_was_missed_has_to_be_named(microphone, open_page, path):
@@ -508,13 +508,14 @@ def test_a_slider_moves_the_sensitivity(microphone, open_page, path):
     # Every page shows it, and the focus stays for the next step.
     other.locator(".sensitivity output", has_text="0.55").wait_for()
     page.locator("[data-key='sensitivity/lamp']:focus").wait_for()
-    assert tapword.load(path).sensitivities == {"lamp": 0.55}
+    assert tapword.load(path).vocabulary.sensitivities == {"lamp": 0.55}
     other.get_by_label("Sensitivity: lamp").fill("0.2")
     page.locator(".sensitivity output", has_text="0.20").wait_for()
-    assert tapword.load(path).sensitivities == {"lamp": 0.2}
+    assert tapword.load(path).vocabulary.sensitivities == {"lamp": 0.2}
     page.get_by_label("Sensitivity: All words").fill("0.6")
     other.locator(".sensitivity output", has_text="0.60").nth(2).wait_for()
-    assert tapword.load(path).sensitivity == 0.6 and tapword.load(path).sensitivities == {}
+    vocabulary = tapword.load(path).vocabulary
+    assert vocabulary.sensitivity == 0.6 and vocabulary.sensitivities == {}
 
 
 def test_forgetting_says_what_stays(open_page, path):
