@@ -73,10 +73,10 @@ def test_the_timeline_puts_words_where_they_are(acts):
 def test_the_demo_ends_with_what_to_do_next(run, monkeypatch):
     code, output, error = run("demo")
     assert code == 0 and error == ""
-    assert re.search(r"tapword \d+%", output) and re.search(r"refused +\d+ of 11 times", output)
+    assert re.search(r"tapword \d+%", output) and re.search(r"rejected +\d+ of 11 times", output)
     assert "Found" in output and "<Spotter" not in output
     assert max(map(len, output.splitlines())) <= 80
-    commands = output.partition("words of your own\n")[2].splitlines()
+    commands = output.partition("your own words\n")[2].splitlines()
     assert [line.split("  ")[0] for line in commands] == [
         "tapword studio home.tap",
         "tapword learn home.tap WORD FILES...",

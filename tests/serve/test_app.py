@@ -186,7 +186,7 @@ def test_unknown_words(client):
         ("/api/rename", {"old": "lam", "new": "x"}),
     ):
         answer = client.post(path_, json=body)
-        assert answer.status_code == 422 and "no word 'lam' is taught" in answer.json()["error"]
+        assert answer.status_code == 422 and "'lam' is not in this model" in answer.json()["error"]
 
 
 def test_a_sensitivity_is_kept_in_the_file(path):
@@ -196,23 +196,23 @@ def test_a_sensitivity_is_kept_in_the_file(path):
         answer = client.post("/api/sensitivity", json={"word": "lamp", "value": 0.7}).json()
         assert answer["has_thresholds"]
         assert [entry["sensitivity"] for entry in answer["words"]] == [0.7, 0.5]
-        assert tapword.load(path).sensitivities == {"lamp": 0.7}
+        assert tapword.load(path).vocabulary.sensitivities == {"lamp": 0.7}
         for word, value, said in (
             ("lamp", 1.5, "from 0 to 1"),
             ("lamp", float("nan"), "from 0 to 1"),
-            ("lam", 0.5, "no word 'lam' is taught"),
+            ("lam", 0.5, "'lam' is not in this model"),
         ):
             content = json.dumps({"word": word, "value": value})
             answer = client.post("/api/sensitivity", content=content)
             assert answer.status_code == 422 and said in answer.json()["error"]
-        assert tapword.load(path).sensitivities == {"lamp": 0.7}
+        assert tapword.load(path).vocabulary.sensitivities == {"lamp": 0.7}
 
 
 def test_a_sensitivity_needs_known_thresholds(client):
     learn(client, "lamp")
     assert not client.get("/api/state").json()["has_thresholds"]
     answer = client.post("/api/sensitivity", json={"word": "lamp", "value": 0.7})
-    assert answer.status_code == 422 and "not known for these parts" in answer.json()["error"]
+    assert answer.status_code == 422 and "Thresholds are unavailable" in answer.json()["error"]
 
 
 # The model file, shared with others.
@@ -318,7 +318,7 @@ def test_the_file_is_not_locked_while_clips_are_encoded(path):
     model.reject(tone(900))
     assert len(backbone.asked_while_locked) >= 4 and not any(backbone.asked_while_locked)
     assert model.spotter.words == {"lamp": 1, "music": 1}
-    assert sum(model.spotter.negatives.values()) == 1
+    assert sum(model.spotter.vocabulary.negatives.values()) == 1
     # Taught through the spotter itself, it would have been.
     with model.edit() as spotter:
         spotter.learn(tone(300), "lamp")
@@ -343,7 +343,7 @@ def test_other_parts_that_came_meanwhile_encode_the_clip_anew(path, tmp_path):
     other.learn(tone(1200), "music")
     model.spotter = tapword.Spotter(**SMALL)
     model.reject(tone(1200))
-    assert tapword.load(path).negatives == {"music": 1}
+    assert tapword.load(path).vocabulary.negatives == {"music": 1}
 
 
 def test_download_and_upload(client, path, tmp_path):

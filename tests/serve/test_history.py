@@ -38,7 +38,7 @@ def knowledge(path):
     spotter = tapword.load(path)
     learner = spotter.learner
     means = dict(zip(learner.rows, learner.statistics.means, strict=True))
-    return spotter.words, spotter.negatives, spotter.sensitivities, means
+    return spotter.words, spotter.vocabulary.negatives, spotter.vocabulary.sensitivities, means
 
 
 def same(one, other):
@@ -223,22 +223,23 @@ def test_sensitivities(path):
     for value in (0.55, 0.6, 0.65):
         model.set_sensitivity("lamp", value, history)
     model.set_sensitivity(None, 0.4, history)
-    assert tapword.load(path).sensitivities == {} and tapword.load(path).sensitivity == 0.4
+    vocabulary = tapword.load(path).vocabulary
+    assert vocabulary.sensitivities == {} and vocabulary.sensitivity == 0.4
     model.undo(history)
-    assert tapword.load(path).sensitivities == {"music": 0.3, "lamp": 0.65}
+    assert tapword.load(path).vocabulary.sensitivities == {"music": 0.3, "lamp": 0.65}
     # Steps of one slider are one change.
     model.undo(history)
-    assert tapword.load(path).sensitivities == {"music": 0.3}
+    assert tapword.load(path).vocabulary.sensitivities == {"music": 0.3}
     model.set_sensitivity("lamp", 0.7, history)
     with tapword.Spotter.edit(path) as other:
         other.set_sensitivity(0.8, "lamp")
     with pytest.raises(InputError, match='of "lamp" was changed elsewhere since'):
         model.undo(history)
-    assert tapword.load(path).sensitivity_of("lamp") == 0.8
+    assert tapword.load(path).vocabulary.sensitivity_of("lamp") == 0.8
     model.set_sensitivity("lamp", 0.7, history)
     model.rename("lamp", "light")
     model.undo(history)
-    assert tapword.load(path).sensitivity_of("light") == 0.8
+    assert tapword.load(path).vocabulary.sensitivity_of("light") == 0.8
 
 
 def test_of_a_learner_that_cannot_unlearn_names_alone_are_undone(path):

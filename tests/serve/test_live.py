@@ -181,7 +181,7 @@ def test_a_noise_that_was_taken_for_a_word_is_rejected(listener, path):
     event = [message for message in messages if message["type"] == "event"][-1]
     answer = listener.correct(event["id"], None)
     assert answer["issues"] == [] and answer["take"] in listener.history.takes
-    assert sum(tapword.load(path).negatives.values()) == 1
+    assert sum(tapword.load(path).vocabulary.negatives.values()) == 1
 
 
 def test_clips_are_let_go(listener):

@@ -574,7 +574,7 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
         (tmp_path / "full.bin", "This file is from another model"),
     ):
         other.locator("#upload-file").set_input_files(bad)
-        assert "replace the 2 words" in other.locator("#dialog-text").inner_text()
+        assert "replace the 2 words in this browser" in other.locator("#dialog-text").inner_text()
         other.get_by_role("button", name="Replace all").click()
         other.locator("#dialog-title", has_text="That did not work").wait_for()
         assert said in other.locator("#dialog-text").inner_text()

@@ -1,6 +1,6 @@
-"""The demo: three acts in under a minute, offline, on the clips the package ships.
+"""The demo: three parts in under a minute, offline, on the clips the package ships.
 
-Words are taught by a few voices and asked by others; every number is computed on the spot.
+A few voices teach words and others test them; every number is computed on the spot.
 """
 
 import importlib.util
@@ -23,22 +23,22 @@ from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.support.text import counted
 
-# Words that are taught, the rest being unknown; voices that teach, the rest asking.
+# Number of words that are taught and of voices that teach; the other voices test.
 N_TAUGHT, N_TEACHERS = 12, 3
-# The stream: so many words that were taught, and one that was not, in this much noise.
+# The stream: taught words, and one that was not taught; pauses and the noise around them.
 N_SAID, PAUSE_S, NOISE = 5, (0.7, 1.0), 0.001
 
 # Rows of the chart, one for each of these percentages, and columns for each word.
 LEVELS = (100, 80, 60, 40, 20, 0)
 COLUMN = 4
-# A letter of the stream's picture is so long, and its bars are of these levels in dB.
+# Length of a character in the picture of the stream, and the levels of its bars in dB.
 LETTER_S = 1 / 6
 BARS, BARS_DB = " ▁▂▃▄▅▆▇█", (-55, -15)
 OURS, OTHER = ("●", "green"), ("○", "red")
 
 
 class Cast(NamedTuple):
-    """Who says what: words that are taught and not, voices that teach and ask."""
+    """Words that are taught and not; voices that teach and test."""
 
     taught: list[str]
     unknown: list[str]
@@ -47,16 +47,16 @@ class Cast(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is known after one more word, of the clips of all words so far by other voices.
+    """Accuracy after one more word, on clips of all words so far by other voices.
 
     Attributes
     ----------
     word
-        That was taught.
+        The word that was taught.
     ours, finetuned
-        Percentage that each of the two knows.
+        Percentage that each of the two recognises.
     ours_forgot, finetuned_forgot
-        How many clips each knew once and knows no more.
+        How many clips each recognised before and no longer does.
     """
 
     word: str
@@ -76,7 +76,7 @@ class Refusal(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """A stretch of sound (n,), what is said in it and when, and what was heard."""
+    """Sound (n,), what is said in it and when, and the events."""
 
     sound: np.ndarray
     said: list[tuple[float, str]]
@@ -98,11 +98,11 @@ def clips(word: str, voices: Sequence[str]) -> list[np.ndarray]:
 
 
 def teach(spotter: Spotter, play: Cast) -> Iterator[Step]:
-    """Teach words one after another, and the same to a network that is fine-tuned."""
+    """Teach words one after another, to tapword and to a network that is fine-tuned."""
     network = Spotter(learner="finetune", whitening="shipped")
     asked: list[Encoded] = []
     truth: list[str] = []
-    # Clips that each of the two knew once.
+    # Clips that each of the two recognised before.
     once: tuple[set[int], set[int]] = (set(), set())
     for word in play.taught:
         taught = spotter.encode(clips(word, play.teachers), learning=True)
@@ -110,9 +110,9 @@ def teach(spotter: Spotter, play: Cast) -> Iterator[Step]:
         truth += [word] * len(play.others)
         shares: list[float] = []
         forgot: list[int] = []
-        for pupil, before in zip((spotter, network), once, strict=True):
-            pupil.learn_encoded(taught, [word] * len(taught))
-            answers = pupil.predict_encoded(Encoded.concatenate(asked), closed=True)
+        for model, before in zip((spotter, network), once, strict=True):
+            model.learn_encoded(taught, [word] * len(taught))
+            answers = model.predict_encoded(Encoded.concatenate(asked), closed=True)
             right = {row for row, said in enumerate(truth) if answers[row].word == said}
             shares.append(100 * len(right) / len(truth))
             forgot.append(len(before - right))
@@ -121,7 +121,7 @@ def teach(spotter: Spotter, play: Cast) -> Iterator[Step]:
 
 
 def refuse(spotter: Spotter, play: Cast) -> Iterator[Refusal]:
-    """Ask for words that were never taught."""
+    """Test words that were never taught."""
     for word in play.unknown:
         answers = [answer.word for answer in spotter.predict_many(clips(word, play.others))]
         mistakes = Counter(answer for answer in answers if answer is not None)
@@ -131,7 +131,7 @@ def refuse(spotter: Spotter, play: Cast) -> Iterator[Refusal]:
 
 
 def listen(spotter: Spotter, play: Cast, seed: int) -> Stream:
-    """Hear a voice that taught nothing say words in noise, with pauses, as a microphone would."""
+    """Listen to a voice that taught nothing, with pauses and noise, as from a microphone."""
     rng = np.random.default_rng(seed)
     voice = play.others[0]
     words = [*rng.permutation(list(spotter.words))[:N_SAID].tolist()]
@@ -153,14 +153,14 @@ def listen(spotter: Spotter, play: Cast, seed: int) -> Stream:
 
 
 def show(console: Console, seed: int = 0) -> None:
-    """Play the three acts on a console."""
+    """Run the demo on a console."""
     play = cast(seed)
     spotter = Spotter()
     _say(
         console,
         "tapword learns a word from a few samples and keeps the words it learned before.\n"
-        f"Here {N_TEACHERS} synthetic voices teach and {len(play.others)} others ask, all on this "
-        "machine.",
+        f"Here, {N_TEACHERS} synthetic voices teach and {len(play.others)} others test, all on "
+        "this machine.",
     )
     _title(console, f"1  Teach {N_TAUGHT} words, one after another, {N_TEACHERS} samples each")
     steps: list[Step] = []
@@ -172,12 +172,12 @@ def show(console: Console, seed: int = 0) -> None:
     asked = counted(N_TAUGHT * len(play.others), "clip")
     _say(
         console,
-        f"\nOf {asked} by the other voices tapword knows {end.ours:.0f}%; it forgot "
+        f"\ntapword recognises {end.ours:.0f}% of {asked} by the other voices; it forgot "
         f"{end.ours_forgot or 'none'}.\n"
         "The other line is the same network with its last layer fine-tuned on the same\n"
         f"samples: it forgot {end.finetuned_forgot} clips that it knew before.",
     )
-    _title(console, f"2  Say {len(play.unknown)} words that it was never taught")
+    _title(console, f"2  Reject {len(play.unknown)} words that were never taught")
     found = list(refuse(spotter, play))
     for one in found:
         _say(console, _refusal(one))
@@ -188,22 +188,21 @@ def show(console: Console, seed: int = 0) -> None:
     known = sum(answer.word == worst.word for answer in now)
     _say(
         console,
-        f"Taught by {N_TEACHERS} samples as well, {worst.word!r} is known {known} of "
-        f"{len(now)} times.",
+        f"After {N_TEACHERS} samples, {worst.word!r} is recognised {known} of {len(now)} times.",
     )
-    _title(console, "3  Listen to a stream, a voice that taught nothing")
+    _title(console, "3  Find words in a stream, spoken by a voice that taught none")
     stream = listen(spotter, play, seed)
     for line in timeline(stream):
         console.print(line, soft_wrap=True)
     _say(console, _found(stream, spotter))
-    _title(console, "Go on with words of your own")
+    _title(console, "Teach your own words")
     _say(
         console,
         "tapword studio home.tap                 by voice, in the browser\n"
         "tapword learn home.tap WORD FILES...    from recordings, three or more a word",
     )
     if importlib.util.find_spec("starlette") is None:
-        _say(console, f"The studio wants its extra first: {how_to_install('web')}")
+        _say(console, f"The studio needs an optional package: {how_to_install('web')}")
 
 
 def chart(steps: Sequence[Step]) -> Text:
@@ -228,7 +227,7 @@ def _level(percentage: float) -> int:
 
 
 def timeline(stream: Stream) -> list[Text]:
-    """Draw a stream over time: how loud it is, what is said, what was heard and when."""
+    """Draw a stream over time: its level, what is said, and the events."""
     size = round(LETTER_S * SAMPLE_RATE)
     pieces = np.array_split(stream.sound, range(size, len(stream.sound), size))
     low, high = BARS_DB
@@ -254,19 +253,19 @@ def _at_times(texts: Sequence[tuple[float, str]]) -> str:
 
 
 def _refusal(one: Refusal) -> str:
-    mistaken = f", else taken for {one.taken_for!r}" if one.taken_for else ""
-    return f" {one.word:<8} refused {one.refused:2d} of {one.clips} times{mistaken}"
+    mistaken = f", otherwise mistaken for {one.taken_for!r}" if one.taken_for else ""
+    return f" {one.word:<8} rejected {one.refused:2d} of {one.clips} times{mistaken}"
 
 
 def _found(stream: Stream, spotter: Spotter) -> str:
-    """Say what became of the words of a stream."""
+    """Describe which words of a stream were found."""
 
     def at(start_s: float) -> list[str]:
         return [event.word for event in stream.heard if abs(event.start_s - start_s) < PAUSE_S[0]]
 
     known = [word in at(start_s) for start_s, word in stream.said if word in spotter.words]
     [(start_s, unknown)] = [one for one in stream.said if one[1] not in spotter.words]
-    mistaken = f"taken for {at(start_s)[0]!r}" if at(start_s) else "not taken for any"
+    mistaken = f"mistaken for {at(start_s)[0]!r}" if at(start_s) else "rejected"
     return (
         f"Found {sum(known)} of {counted(len(known), 'word')}; {unknown!r}, which was not taught, "
         f"was {mistaken}."

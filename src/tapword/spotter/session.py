@@ -1,6 +1,5 @@
 """Check clips before they are taught: one by one, then as a lesson."""
 
-import copy
 import hashlib
 import itertools
 import math
@@ -14,14 +13,14 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 
 from tapword.audio import files as audio_files
-from tapword.audio.align import besides
+from tapword.audio.align import other_sound
 from tapword.audio.endpoint import Take
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.lengths import CLIP_S
-from tapword.spotter.spotter import Spotter
+from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import decide
 from tapword.spotter.words import case_variant
 from tapword.support.atomic_files import PathLike
@@ -122,7 +121,7 @@ def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
     """Say what else a clip contains that is taught as one word or phrase."""
     if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
         return
-    other_s, pause_s = besides(clip.audio)
+    other_s, pause_s = other_sound(clip.audio)
     if other_s >= OTHER_S:
         yield Issue("more_than_one_word", "note")
     if pause_s >= PAUSE_S:
@@ -167,7 +166,7 @@ CHECKS = (
     Check(unlike_issues, ("take",)),
 )
 # After one of these, nothing more is checked.
-FINAL = {"no_speech", "noise", "other_word"}
+FINAL = {"noise", "other_word"}
 
 
 @dataclass(frozen=True)
@@ -288,13 +287,15 @@ class TeachSession:
         encoder = self.spotter.encoder
         prepared = prepared or [encoder.prepare(clip) for clip in clips]
         rows = encoder.encode(prepared, learning=True)
+        # A lesson is compared with the model by its review.
+        spotter = self.spotter if kind == "lesson" else self.current
         result = []
         for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
             clip = Clip(audio, word, encoded, issue)
             issues: list[Issue] = []
             for check in CHECKS:
                 if kind in check.kinds and not FINAL & {found.code for found in issues}:
-                    issues += check.find(self.current, clip)
+                    issues += check.find(spotter, clip)
             digest = hashlib.sha256(audio.tobytes()).digest()
             result.append(Checked(word, name, encoded, issues, digest))
         return result
@@ -325,61 +326,7 @@ class TeachSession:
         that would count as another word. A recording that is taught as two words is named, too.
         """
         clips = list(self.accepted)
-        return [*_same_recordings(clips), *self._likenesses(clips)]
-
-    def _likenesses(self, clips: list[Checked]) -> list[Issue]:
-        rows_of: dict[str, list[int]] = {}
-        for row, clip in enumerate(clips):
-            rows_of.setdefault(clip.word, []).append(row)
-
-        def lesson(fold: int | None = None, without: str | None = None) -> Spotter:
-            """Teach a copy a few clips of each word, except for one fold or one word."""
-            taught = [
-                clips[row]
-                for word, own in rows_of.items()
-                for place, row in enumerate(own[:MAX_CLIPS])
-                if place % FOLDS != fold and word != without
-            ]
-            return _taught(self.spotter, taught)
-
-        pairs: dict[tuple[str, str], _Likeness] = {}
-        for fold in range(FOLDS):
-            asked = [clips[row] for own in rows_of.values() for row in own[fold::FOLDS]]
-            if not asked:
-                break
-            spotter = lesson(fold)
-            thresholds = spotter.thresholds() if spotter.has_thresholds else {}
-            for clip, scores in zip(asked, spotter.score_encoded(_joined(asked)), strict=True):
-                others = dict(scores.words)
-                own_score = others.pop(clip.word, -math.inf)
-                if not others:
-                    continue
-                other = max(others, key=lambda word: others[word])
-                counts = decide(scores._replace(words=others), thresholds) == other
-                nearer = others[other] > own_score
-                pair = pairs.setdefault((clip.word, other), _Likeness())
-                pair.counting += counts
-                pair.nearer += nearer
-                # A clip that was doubted for this before was asked about then.
-                if counts and nearer and not clip.has("other_word"):
-                    pair.taken.append(clip.name)
-        close: dict[str, str] = {}
-        single = []
-        for (word, other), pair in pairs.items():
-            own = [clips[row] for row in rows_of[word]]
-            confused = pair.nearer >= CONFUSED_FRACTION * len(own) and len(own) >= MIN_CLIPS
-            confused = confused and other == _mostly_heard(lesson(without=word), own[:MAX_CLIPS])
-            all_count = pair.counting >= CLOSE_FRACTION * len(own) and len(own) >= MIN_CLIPS
-            params = {"word": word, "other": other}
-            if confused or all_count:
-                if close.get(other) != word:
-                    close[word] = other
-            elif pair.taken:
-                single.append(Issue("other_word", "note", params, tuple(pair.taken)))
-        return [
-            Issue("close_word", "note", {"word": word, "other": other})
-            for word, other in close.items()
-        ] + single
+        return [*_same_recordings(clips), *_Review(self.spotter, clips).issues()]
 
     # Files.
 
@@ -424,17 +371,15 @@ class TeachSession:
     ) -> list[Issue]:
         """Check sound files and accept those to teach; arguments as for `learn_files`."""
         issues: list[Issue] = []
+        answer: Severity = "note" if keep_noise else "refuse"
         for batch in read_files(self.spotter.encoder, files, skipped, progress):
             paths, words, clips, prepared = zip(*batch, strict=True)
             names = [str(path) for path in paths]
             for checked in self._check("lesson", clips, words, names, prepared=prepared):
-                doubtful = checked.severity == "doubt"
                 for issue in checked.issues:
-                    severity: Severity = issue.severity
-                    if severity == "doubt":
-                        severity = "note" if keep_noise else "refuse"
+                    severity = answer if issue.severity == "doubt" else issue.severity
                     issues.append(issue._replace(severity=severity, clips=(checked.name,)))
-                if keep_noise or not doubtful:
+                if keep_noise or checked.severity != "doubt":
                     self.accept(checked)
         return joined(issues)
 
@@ -448,7 +393,7 @@ class TeachSession:
         # The file is locked only for the moment of learning.
         with Spotter.edit(self.model.path, self.model.backbones, **self.model.parts) as spotter:
             # Somebody may have replaced it meanwhile.
-            spotter.require_same_parts(self.spotter)
+            require_same_parts(spotter, self.spotter)
             self.teach(spotter)
         return spotter
 
@@ -483,7 +428,7 @@ def read_files(
         for path, label in some:
             try:
                 clip = audio_files.read(path)
-                batch.append((path, label, clip, _prepared(encoder, clip, path)))
+                batch.append((path, label, clip, encoder.prepare(clip, path)))
             except InputError as error:
                 if skipped is None:
                     raise
@@ -493,13 +438,6 @@ def read_files(
         done += len(some)
         if progress is not None:
             progress(done)
-
-
-def _prepared(encoder: Encoder, clip: np.ndarray, path: PathLike) -> np.ndarray:
-    try:
-        return encoder.prepare(clip)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def joined(issues: Iterable[Issue]) -> list[Issue]:
@@ -514,6 +452,71 @@ def joined(issues: Iterable[Issue]) -> list[Issue]:
     ]
 
 
+class _Review:
+    """Cross-validation of the clips of a lesson; `spotter` is the model before it."""
+
+    def __init__(self, spotter: Spotter, clips: Iterable[Checked]):
+        self.spotter = spotter
+        self.clips_of: dict[str, list[Checked]] = {}
+        for clip in clips:
+            self.clips_of.setdefault(clip.word, []).append(clip)
+
+    def taught(self, fold: int | None = None, without: str | None = None) -> Spotter:
+        """Teach a copy a few clips of each word, except for one fold or one word."""
+        clips = [
+            clip
+            for word, own in self.clips_of.items()
+            for place, clip in enumerate(own[:MAX_CLIPS])
+            if place % FOLDS != fold and word != without
+        ]
+        return _taught(self.spotter, clips)
+
+    def likenesses(self) -> dict[tuple[str, str], "_Likeness"]:
+        """Count clips by their word and the best other word."""
+        found: dict[tuple[str, str], _Likeness] = {}
+        for fold in range(FOLDS):
+            asked = [clip for own in self.clips_of.values() for clip in own[fold::FOLDS]]
+            if not asked:
+                break
+            spotter = self.taught(fold)
+            thresholds = spotter.thresholds() if spotter.has_thresholds else {}
+            for clip, scores in zip(asked, spotter.score_encoded(_joined(asked)), strict=True):
+                others = dict(scores.words)
+                own_score = others.pop(clip.word, -math.inf)
+                if others:
+                    other = max(others, key=lambda word: others[word])
+                    counts = decide(scores._replace(words=others), thresholds) == other
+                    pair = found.setdefault((clip.word, other), _Likeness())
+                    pair.add(clip, counts, nearer=others[other] > own_score)
+        return found
+
+    def issues(self) -> list[Issue]:
+        """Name words that are close to each other, and single clips that count as another word."""
+        if len(self.spotter.words.keys() | self.clips_of.keys()) < 2:
+            return []
+        close: dict[str, str] = {}
+        single = []
+        for (word, other), pair in self.likenesses().items():
+            if self._are_close(word, other, pair):
+                if close.get(other) != word:
+                    close[word] = other
+            elif pair.taken:
+                params = {"word": word, "other": other}
+                single.append(Issue("other_word", "note", params, tuple(pair.taken)))
+        pairs = ({"word": word, "other": other} for word, other in close.items())
+        return [*(Issue("close_word", "note", params) for params in pairs), *single]
+
+    def _are_close(self, word: str, other: str, pair: "_Likeness") -> bool:
+        clips = self.clips_of[word]
+        if len(clips) < MIN_CLIPS:
+            return False
+        if pair.counting >= CLOSE_FRACTION * len(clips):
+            return True
+        if pair.nearer < CONFUSED_FRACTION * len(clips):
+            return False
+        return other == _mostly_nearest(self.taught(without=word), clips[:MAX_CLIPS])
+
+
 @dataclass
 class _Likeness:
     """Clips of a word for which another word is the next best."""
@@ -521,8 +524,16 @@ class _Likeness:
     # How many would count as the other if there were no such word, and are nearer to it.
     counting: int = 0
     nearer: int = 0
-    # Names of those of which both is true.
+    # Names of those for which both are true.
     taken: list[str] = field(default_factory=list)
+
+    def add(self, clip: Checked, counts: bool, nearer: bool) -> None:
+        """Count a clip."""
+        self.counting += counts
+        self.nearer += nearer
+        # Somebody was asked about a clip that has this issue already.
+        if counts and nearer and not clip.has("other_word"):
+            self.taken.append(clip.name)
 
 
 def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
@@ -535,7 +546,7 @@ def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
             yield Issue("same_recording", "note", words, (same.name, clip.name))
 
 
-def _mostly_heard(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
+def _mostly_nearest(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
     """Word that nearly all clips are nearest to, or None."""
     answers = spotter.predict_encoded(_joined(clips), closed=True)
     word, votes = Counter(answer.word for answer in answers).most_common(1)[0]
@@ -544,8 +555,7 @@ def _mostly_heard(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
 
 def _taught(spotter: Spotter, clips: Sequence[Checked]) -> Spotter:
     """Copy of a spotter that has learned more."""
-    taught = copy.copy(spotter)
-    taught.learner = copy.deepcopy(spotter.learner)
+    taught = spotter.copy()
     if clips:
         taught.learn_encoded(_joined(clips), [clip.word for clip in clips])
     return taught

@@ -32,12 +32,12 @@ from tapword.spotter import session
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.lengths import PHRASE, Length
-from tapword.spotter.model_header import MOST_LENGTH
+from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
-    SENSITIVITY_REACH,
-    placed,
+    MAX_RATE_RATIO,
+    tail_band,
 )
 from tapword.spotter.whitening import weights
 from tapword.spotter.words import MAX_WORD_BYTES
@@ -68,9 +68,9 @@ OUTSIDE = """The backbone's network is not in here. It runs on the device's ONNX
 # where longer clips are pooled in another way, 0 where they are not.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
-    "attentive": lambda pooling: (ATTENTION, len(pooling.centers), pooling.second or 0),
+    "attentive": lambda pooling: (ATTENTION, len(pooling.centers), pooling.frame_rate or 0),
     "max": lambda pooling: (LARGEST, 1, 0),
-    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.second or 0),
+    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.frame_rate or 0),
     "tap": lambda pooling: (MOMENT, pooling.R, 0),
     "tsdp": lambda pooling: (DEVIATION, 2, 0),
     "tstp": lambda pooling: (MOMENT, 2, 0),
@@ -131,7 +131,7 @@ def build(
     if separate_weights:
         outside = "The weights are in a file of their own: see tapword_set_weights."
     if not settings["HAS_BACKBONE"]:
-        outside = OUTSIDE.format(widths=", ".join(map(str, spotter.backbones[0].dims)))
+        outside = OUTSIDE.format(widths=", ".join(map(str, spotter.encoder.backbones[0].dims)))
     about = ABOUT.format(
         version=__version__,
         parts=f"{spotter.encoder!r} -> {spotter.learner.spec}",
@@ -152,9 +152,11 @@ def describe(
     spotter: Spotter, max_words: int, eight_bits: bool, separate_weights: bool
 ) -> tuple[dict[str, Any], Tables]:
     """Macros and tables of a spotter; arguments are as for `build`."""
-    if len(spotter.backbones) != 1:
-        raise InputError(f"a C header takes one backbone, the model has {len(spotter.backbones)}")
-    [backbone] = spotter.backbones
+    if len(spotter.encoder.backbones) != 1:
+        raise InputError(
+            f"a C header takes one backbone, the model has {len(spotter.encoder.backbones)}"
+        )
+    [backbone] = spotter.encoder.backbones
     learner = spotter.learner
     if max_words < len(learner.rows):
         raise InputError(
@@ -208,14 +210,14 @@ def _pooling(pooling: Pooling) -> tuple[int, int, int]:
 
 def _settings(spotter: Spotter) -> dict[str, Any]:
     """Macros that no table needs."""
-    learner, [backbone] = spotter.learner, spotter.backbones
+    learner, [backbone] = spotter.learner, spotter.encoder.backbones
     state, fingerprint = states.arrays(spotter), states.fingerprint(spotter)
     return _front_end(backbone) | {
         "SAMPLE_RATE": SAMPLE_RATE,
         "NEGATIVE": quote(states.NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
-        "HALF_WINDOW": align.REACH,
+        "HALF_WINDOW": align.HALF_WINDOW,
         "SMOOTH": align.SMOOTH,
         "PAUSE": align.PAUSE,
         "SILENCE": layout.SILENCE,
@@ -240,9 +242,9 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "WORDS": len(learner.rows),
         "SAMPLES": int(state["n_scatter"][0]),
         "SCATTER": len(state["scatter"]) if "scatter" in state else 0,
-        "SENSITIVITY": f"{spotter.sensitivity}f",
+        "SENSITIVITY": f"{spotter.vocabulary.sensitivity}f",
         "PHRASE": PHRASE,
-        "MAX_LENGTH": MOST_LENGTH,
+        "MAX_LENGTH": MAX_LOG_LENGTH,
         "STATE_MAGIC": quote(states.MAGIC),
         "STATE_VERSION": f"{states.VERSION}u",
         "FINGERPRINT_LOW": f"{fingerprint % 2**32:#x}u",
@@ -305,31 +307,31 @@ def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     return {
         "WHITENING": 1,
         "WHITENING_BLOCK": whitening.about["block"],
-        "SIGNED_SQRT": int(whitening.roots),
+        "SIGNED_SQRT": int(whitening.signed_sqrt),
         "WHITENING_WEIGHT": f"{np.float32(weight):.9g}f",
         "GROUPS": len(groups),
     }
 
 
 def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
-    cohort = spotter.cohort
+    cohort = spotter.scorer.cohort
     if cohort is None:
         return {"COHORT": 0}
     [whitening] = spotter.encoder.whitenings
     words, phrases = np.asarray(whitening.cohort, dtype=np.int8), whitening.phrases
-    levels = [cohort.words.levels, cohort.phrases.levels]
+    levels = [cohort.words.own_scores, cohort.phrases.own_scores]
     # Where clips are not cut around their sound, none is measured as a phrase.
     if phrases is None or not spotter.encoder.preparation.align:
         phrases, levels = words[:0], levels[:1]
-    rows, projection = np.concatenate([words, phrases]), whitening.sight
+    rows, projection = np.concatenate([words, phrases]), whitening.projection
     if projection is not None:
         tables.add_bytes("tapword_projection", projection)
     tables.add_bytes("tapword_cohort", rows)
     tables.add("tapword_cohort_scores", np.concatenate(levels))
-    if layout.front_end(spotter.backbones[0]).in_c:
+    if layout.front_end(spotter.encoder.backbones[0]).in_c:
         tables.add("tapword_noise", spotter.encoder.noise)
-    (first, end), (long_first, long_end) = placed(len(words)), placed(len(phrases))
-    offset, slope = whitening.reach
+    (first, end), (long_first, long_end) = tail_band(len(words)), tail_band(len(phrases))
+    offset, slope = whitening.offset_slope
     return {
         "COHORT": len(words),
         "LONG_COHORT": len(phrases),
@@ -337,14 +339,14 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "PROJECTION": int(projection is not None),
         "PROJECTED": rows.shape[1],
         "NEAREST": NEAREST,
-        "COHORT_WEIGHT": f"{float(whitening.share)}f",
+        "COHORT_WEIGHT": f"{float(whitening.cohort_weight)}f",
         "NOISE_COSINE": NOISE_COSINE,
         "TAIL_FIRST": first,
         "TAIL_END": end,
         "LONG_TAIL_FIRST": long_first,
         "LONG_TAIL_END": long_end,
         "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
-        "MAX_RATE_RATIO": SENSITIVITY_REACH,
+        "MAX_RATE_RATIO": MAX_RATE_RATIO,
         "TAIL_OFFSET": offset,
         "TAIL_SLOPE": slope,
     }
@@ -369,17 +371,17 @@ def _add_taught(tables: Tables, spotter: Spotter, name_bytes: int) -> None:
         return
     tables.add_names("tapword_taught_names", list(map(states.name, rows)), name_bytes)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
-    lengths = [Length() if row.negative else spotter.length_of(row.word) for row in rows]
+    lengths = [Length() if row.negative else spotter.vocabulary.length_of(row.word) for row in rows]
     tables.add("tapword_taught_lengths", lengths)
-    own = [spotter.sensitivity_of(row.word) for row in rows]
+    own = [spotter.vocabulary.sensitivity_of(row.word) for row in rows]
     tables.add("tapword_taught_sensitivities", own)
     tables.add("tapword_taught_means", state["means"])
     if "scatter" in state:
         tables.add("tapword_taught_scatter", state["scatter"])
-    if spotter.cohort is not None:
-        tails = spotter.tails()
+    if spotter.has_thresholds:
+        tails = spotter.scorer.tails()
         # Negatives are never said.
-        places = [0.0 if row.negative else tails[row.word].place for row in rows]
+        places = [0.0 if row.negative else tails[row.word].tail_mean for row in rows]
         tables.add("tapword_taught_tails", places)
 
 
