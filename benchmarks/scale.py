@@ -104,10 +104,10 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
         parcel: engine.Parcel,
         whitenings: Sequence[Whitening],
         clips: list[engine.LabelledClip],
+        keep_noise: bool,
         skip_bad: bool,
-        skip_noise: bool,
     ) -> tuple[engine.Outcome, engine.State]:
-        return engine.Outcome([word for _, word in clips], [], [], {}), ready
+        return engine.Outcome([word for _, word in clips], [], [], [], {}), ready
 
     engine.learn = answer
 
@@ -115,8 +115,7 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
         # New paths each time, as a walk gives them: a path that was written once is written faster.
         words = (f"word{index // 70}" for index in range(number))
         clips = ((Path(f"/data/clips/{word}/{id(word)}.opus"), word) for word in words)
-        with cluster.listen(Spotter("logmel", "avg", "ridge"), clips):
-            pass
+        cluster.learn(Spotter("logmel", "avg", "ridge"), clips)
 
     return {f"make paths, give them out, add up, D = {DIMS[-1]}": (number, listen)}
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from tapword import Spotter
-from tapword.spotter.teaching import doubts
+from tapword.audio import files
+from tapword.spotter.session import TeachSession
 
 # Pairs of takes of one word by one voice, and words of the voice that are taught beside it.
 PAIRS, BESIDE = 200, 5
@@ -45,13 +46,13 @@ def main() -> None:
             "another voice": takes[rng.choice(strangers)][word][0],
             "another word": takes[voice][others[-1]][0],
         }
-        pupil = copy.copy(empty)
-        pupil.learner = copy.deepcopy(empty.learner)
+        taught = copy.copy(empty)
+        taught.learner = copy.deepcopy(empty.learner)
         beside = [takes[voice][name][0] for name in others[:-1]]
-        pupil.learn_many([first, *beside], [word, *others[:-1]])
+        taught.learn_many([first, *beside], [word, *others[:-1]])
         for kind, path in asked.items():
-            encoded = pupil.encode([path], learning=True)
-            doubted[kind].append(bool(doubts(pupil, encoded, word)))
+            checked = TeachSession(taught).check(files.read(path), word)
+            doubted[kind].append(checked.severity == "doubt")
     for kind, found in doubted.items():
         print(f"{kind}: {np.mean(found):.1%} of {len(found)} are doubted")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tapword.audio.endpoint import SETTINGS
 from tapword.serve.studio.limits import LIMITS
-from tapword.spotter.teaching import UNLIKE_SCORE
+from tapword.spotter.session import UNLIKE_SCORE
 from tapword.version import __version__
 
 ROOT = Path(__file__).parents[1]

@@ -100,14 +100,14 @@ int main(void)
         return 1;
     }
     tapword_start(&model);
-    tapword_listen_start(&listener);
+    tapword_listener_start(&listener);
     /* What was read of samples already, then the rest. */
     n = (size_t)first;
     do {
-        tell(tapword_listen(&model, &listener, samples, take(bytes, n, samples), events, 8), events);
+        tell(tapword_listener_push(&model, &listener, samples, take(bytes, n, samples), events, 8), events);
         n = read_on(bytes, sizeof bytes);
     } while (n > 0);
-    tell(tapword_listen_end(&model, &listener, events, 8), events);
+    tell(tapword_listener_flush(&model, &listener, events, 8), events);
     if (ferror(stdin)) {
         perror("standard input");
         return 1;

@@ -149,7 +149,7 @@ export class Endpointer {
   take() {
     const {audio} = this, levels = this.#levels, spans = speech(levels, this.#voicing);
     if (!spans.length) {
-      return {problem: 'no speech was heard: say the word aloud; is this the right microphone?',
+      return {problem: 'no speech found: say the word aloud, and check the choice of microphone',
         audio: audio.slice(0, 0), start_s: 0, end_s: 0, snr_db: 0};
     }
     // Of several, the word is the one with the most energy.
@@ -182,13 +182,13 @@ export function examine(audio) {
 
 function problem({length_s, level_db, snr_db, clipped, twice, edge_s}) {
   if (length_s > SET.long_s) {
-    return `too long: ${length_s.toFixed(1)} s of speech, at most ${SET.long_s} s are one word or phrase; say it once, then be silent`;
+    return `too long: ${length_s.toFixed(1)} s of speech; a word or phrase lasts at most ${SET.long_s} s, so say it once, then be silent`;
   }
-  if (twice) return 'more than one word was heard: say it once and without a long pause';
-  if (clipped > SET.clipped_share) return "clipped: speak more softly, move back, or turn the microphone's gain down";
-  if (edge_s < SET.edge_ms / 1000) return 'cut off: wait for the sign, say the word, then stay silent for a moment';
-  if (level_db < SET.quiet_db) return "too quiet: speak up, come closer, or turn the microphone's gain up";
-  if (snr_db < SET.snr_db) return 'too quiet for the noise around: come closer or find a quieter place';
+  if (twice) return 'more than one word: say it once, without a long pause';
+  if (clipped > SET.clipped_share) return "clipped: speak more softly, move back, or turn down the microphone's gain";
+  if (edge_s < SET.edge_ms / 1000) return 'cut off: wait for the signal, say the word, then be silent for a moment';
+  if (level_db < SET.quiet_db) return "too quiet: speak up, come closer, or turn up the microphone's gain";
+  if (snr_db < SET.snr_db) return 'too quiet for the noise around you: come closer or find a quieter place';
   if (length_s < SET.short_s) return 'too short: say the whole word, as you would in a sentence';
   return null;
 }

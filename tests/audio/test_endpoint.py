@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tapword.audio import files as audio
-from tapword.audio.endpoint import LOST, SETTINGS, Endpointer, examine
+from tapword.audio.endpoint import SETTINGS, Endpointer, examine
 from tapword.errors import InputError
+from tapword.support.issues import Issue, message
 from tests.conftest import shared
 
 RATE = audio.SAMPLE_RATE
@@ -32,7 +33,7 @@ def recording(*sounds, seconds=2.5, noise=1e-3, seed=0):
 @pytest.mark.parametrize("noise", [0, 1e-4, 1e-2])
 def test_a_word_is_found_where_it_lies(noise):
     take = examine(recording((0.8, hum(0.5)), noise=noise))
-    assert take.problem is None
+    assert take.issue is None
     assert take.start_s == pytest.approx(0.8, abs=0.03)
     assert take.end_s == pytest.approx(1.3, abs=0.03)
     assert len(take.audio) == pytest.approx(0.9 * RATE, abs=0.06 * RATE)
@@ -44,37 +45,40 @@ def test_a_word_is_found_where_it_lies(noise):
 
 def test_margins_end_where_the_recording_does():
     take = examine(recording((0.1, hum(0.5)), seconds=0.7))
-    assert take.problem is None and len(take.audio) == round(0.7 * RATE)
+    assert take.issue is None and len(take.audio) == round(0.7 * RATE)
 
 
 @pytest.mark.parametrize(
-    ("sound", "reason"),
+    ("sound", "code"),
     [
-        (recording(), "no speech"),
-        (np.zeros(2 * RATE, np.float32), "no speech"),
-        (np.zeros(0, np.float32), "no speech"),
-        (recording((0.8, hum(0.5, level=3e-3)), noise=1e-5), "too quiet: speak up"),
+        (recording(), "no_speech"),
+        (np.zeros(2 * RATE, np.float32), "no_speech"),
+        (np.zeros(0, np.float32), "no_speech"),
+        (recording((0.8, hum(0.5, level=3e-3)), noise=1e-5), "too_quiet"),
         (
             recording((0.8, hum(0.1, level=0.12)), (0.9, hum(0.4, level=0.07)), noise=0.03),
-            "too quiet for the noise",
+            "noisy",
         ),
-        (recording((0.8, hum(0.07))), "too short"),
-        (recording((0.5, hum(3.3)), seconds=4.8), "too long: 3.3 s"),
-        (recording((0.4, hum(0.4)), (1.6, hum(0.4))), "more than one word"),
-        (recording((0.0, hum(0.5))), "cut off"),
-        (recording((2.1, hum(0.5))), "cut off"),
+        (recording((0.8, hum(0.07))), "too_short"),
+        (recording((0.5, hum(3.3)), seconds=4.8), "too_long"),
+        (recording((0.4, hum(0.4)), (1.6, hum(0.4))), "several_words"),
+        (recording((0.0, hum(0.5))), "cut_off"),
+        (recording((2.1, hum(0.5))), "cut_off"),
         (np.clip(recording((0.8, hum(0.5, level=2.0))), -1, 1), "clipped"),
     ],
 )
-def test_each_problem_has_its_reason(sound, reason):
-    take = examine(sound)
-    assert take.problem is not None and take.problem.startswith(reason)
+def test_each_problem_has_its_code(sound, code):
+    issue = examine(sound).issue
+    assert issue.code == code
+    assert issue.severity == ("refuse" if code == "no_speech" else "doubt")
+    if code == "too_long":
+        assert message(issue).startswith("too long: 3.3 s of speech")
 
 
 def test_one_sample_at_full_scale_is_not_clipping():
     sound = recording((0.8, hum(0.5)))
     sound[RATE] = 1.0
-    assert sound.max() >= SETTINGS.clipped and examine(sound).problem is None
+    assert sound.max() >= SETTINGS.clipped and examine(sound).issue is None
 
 
 def test_a_pause_inside_a_phrase_is_bridged_and_a_longer_one_is_not():
@@ -89,7 +93,7 @@ def test_clicks_and_bursts_without_a_voice_are_not_the_word():
     rng = np.random.default_rng(1)
     click, thud = 0.5 * rng.standard_normal(400), 0.2 * rng.standard_normal(4000)
     take = examine(recording((0.3, click), (1.0, hum(0.4)), (1.9, thud)))
-    assert take.problem is None
+    assert take.issue is None
     assert take.start_s == pytest.approx(1.0, abs=0.03)
     assert take.end_s == pytest.approx(1.4, abs=0.03)
 
@@ -107,7 +111,7 @@ def listen(sound, chunk, **options):
     """State after each chunk, until it is final, and the seconds heard by then."""
     endpointer, states = Endpointer(**options), []
     for start in range(0, len(sound), chunk):
-        states.append(endpointer.hear(sound[start : start + chunk]))
+        states.append(endpointer.push(sound[start : start + chunk]))
         if states[-1] in ("over", "nobody"):
             break
     return states, len(endpointer.audio) / RATE, endpointer
@@ -122,17 +126,17 @@ def test_a_word_is_over_after_silence(chunk):
     if chunk < 7000:
         assert "speaking" in states
     np.testing.assert_array_equal(endpointer.audio, sound[: len(endpointer.audio)])
-    assert examine(endpointer.audio).problem is None
+    assert examine(endpointer.audio).issue is None
 
 
 def test_chunks_do_not_change_what_is_measured():
     sound = recording((0.5, hum(0.5)), seconds=2)
     pieces, heard = Endpointer(), 0
     for piece in np.array_split(sound, 37):
-        pieces.hear(piece)
+        pieces.push(piece)
         heard += len(piece)
         whole = Endpointer()
-        assert whole.hear(sound[:heard]) == pieces.state
+        assert whole.push(sound[:heard]) == pieces.state
         assert whole.level_db == pytest.approx(pieces.level_db)
 
 
@@ -142,7 +146,7 @@ def test_nobody_speaks_and_somebody_does_not_stop():
     assert heard_s == pytest.approx(2.0, abs=0.15)
     states, heard_s, endpointer = listen(recording((1.0, hum(20)), seconds=20), 1280)
     assert states[-1] == "over" and heard_s < 5
-    assert endpointer.take().problem.startswith("too long")
+    assert endpointer.take().issue.code == "too_long"
 
 
 def test_talk_with_short_pauses_ends_at_last():
@@ -153,18 +157,25 @@ def test_talk_with_short_pauses_ends_at_last():
 
 def test_a_take_with_lost_sound_is_not_good():
     endpointer = Endpointer()
-    endpointer.hear(recording((0.8, hum(0.5))))
-    assert endpointer.take().problem is None
+    endpointer.push(recording((0.8, hum(0.5))))
+    assert endpointer.take().issue is None
     endpointer.gap()
-    assert endpointer.take().problem == LOST and endpointer.take().has_speech
+    assert endpointer.take().issue == Issue("sound_lost", "doubt")
+
+
+def test_lost_sound_without_speech_is_refused():
+    endpointer = Endpointer()
+    endpointer.push(recording())
+    endpointer.gap()
+    assert endpointer.take().issue == Issue("sound_lost", "refuse")
 
 
 def test_the_meter_follows_the_sound():
     endpointer = Endpointer()
     assert endpointer.level_db == -100
-    endpointer.hear(hum(0.5))
+    endpointer.push(hum(0.5))
     loud = endpointer.level_db
-    endpointer.hear(np.zeros(8000, np.float32))
+    endpointer.push(np.zeros(8000, np.float32))
     assert loud > -30 and endpointer.level_db == -100
 
 
@@ -189,8 +200,8 @@ def heard(paths, seed):
         at_s = rng.uniform(0.3, 1.2)
         noise = np.sqrt(power / 100)
         take = examine(recording((at_s, clip), noise=noise, seed=int(rng.integers(2**31))))
-        good.append(take.problem is None)
-        if take.problem is None:
+        good.append(take.issue is None)
+        if take.issue is None:
             starts.append(abs(take.start_s - at_s - start_s) < 0.15)
             ends.append(abs(take.end_s - at_s - end_s) < 0.15)
     return np.mean(good), np.mean(starts), np.mean(ends)
@@ -231,5 +242,5 @@ def test_arabic_words_are_accepted():
 def test_noises_are_refused(speech_commands, name):
     noise = audio.read(speech_commands / "_background_noise_" / f"{name}.wav", max_s=200)
     starts = np.random.default_rng(0).integers(0, len(noise) - 40_000, 100)
-    refused = [examine(noise[start : start + 40_000]).problem is not None for start in starts]
+    refused = [examine(noise[start : start + 40_000]).issue is not None for start in starts]
     assert np.mean(refused) >= 0.95

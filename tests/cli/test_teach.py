@@ -60,18 +60,19 @@ def test_one_recording_under_two_names_is_said(folder, run):
     shutil.copy("clips/low/0.wav", "clips/high/low.wav")
     code, _, errors = run("learn", "home.tap", "clips", *NEW)
     assert code == 0
-    same = "clips/high/low.wav and clips/low/0.wav are one recording"
-    assert f'warning: {same}, taught as "high" and "low"\n' in errors
+    names = "clips/high/low.wav, clips/low/0.wav"
+    same = f'the same recording is taught as "high" and as "low": {names}'
+    assert f"warning: {same}\n" in errors
 
 
 def test_a_word_that_contradicts_what_was_taught_is_said(folder, run):
     lamps = sorted((CLIPS / "lamp").glob("*_0.ogg"))
     assert run("learn", "home.tap", "lamp", *lamps[:5])[2] == ""
     errors = run("learn", "home.tap", "window", lamps[5])[2]
-    assert f'warning: taught as "window", sounds like "lamp": {lamps[5]}\n' == errors
+    assert f'warning: sounds like "lamp", not "window": {lamps[5]}\n' == errors
     assert run("forget", "home.tap", "window")[0] == 0
     errors = run("learn", "home.tap", "light", *lamps[6:9])[2]
-    assert 'warning: "light" sounds close to "lamp"' in errors
+    assert 'warning: "light" sounds like "lamp"' in errors
 
 
 def test_a_word_in_other_capitals_is_asked_about_at_a_terminal(folder, run, model, monkeypatch):
@@ -86,8 +87,9 @@ def test_a_word_in_other_capitals_is_asked_about_at_a_terminal(folder, run, mode
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(teach.err, "_force_terminal", True)
     code, _, error = run("learn", model, "Low", "clips/low")
-    assert code == 2 and 'to teach it as "low"' in error
-    assert asked == ['There is "low". Is "Low" another word?'] and model.read_bytes() == before
+    assert code == 2 and 'to teach "low", use that spelling' in error
+    question = '"Low" differs from "low" in capital letters only. Teach it?'
+    assert asked == [question] and model.read_bytes() == before
     monkeypatch.setattr(teach.typer, "confirm", lambda *_, **__: True)
     assert run("learn", model, "Low", "clips/low")[0] == 0
     # A word that is known is no question.
@@ -98,7 +100,7 @@ def test_a_word_in_other_capitals_is_asked_about_at_a_terminal(folder, run, mode
 def test_a_word_in_other_capitals_is_said_elsewhere(folder, run):
     os.rename("clips/high", "clips/Low")
     code, _, errors = run("learn", "home.tap", "clips", *NEW)
-    assert code == 0 and 'warning: "low" is taught beside "Low", as another word\n' in errors
+    assert code == 0 and 'warning: "low" differs from "Low" in capital letters only\n' in errors
 
 
 @pytest.mark.parametrize("moment", ["listening", "learning", "after"])
@@ -113,7 +115,7 @@ def test_what_became_of_the_model_is_said_when_somebody_stops(folder, run, monke
     }[moment]
     monkeypatch.setattr(target, name, stop)
     code, _, error = run("learn", "home.tap", "low", "clips/low", *NEW)
-    done = "all was taught" if moment == "after" else "nothing was taught"
+    done = "everything was taught" if moment == "after" else "nothing was taught"
     assert code == 130 and error.endswith(f"stopped: {done}\n")
     assert Path("home.tap").exists() == (moment == "after")
 
@@ -355,7 +357,7 @@ def test_names_that_are_not_text_are_shown(folder, run, model):
         (["learn", "new.tap", "low", "clips/low", "--pooling", "men"], "no pooling named 'men'"),
         (["learn", "no/new.tap", "low", "clips/low", *NEW], "does not exist"),
         (["learn", "home.tap", "gone"], "give sound files of 'gone', or --mic"),
-        (["learn", "home.tap", "empty"], "no sound files in folders"),
+        (["learn", "home.tap", "empty"], "no folders of sound files"),
         (["list", "rooms"], "known: backbones, poolings, learners"),
         (["learn"], "Missing argument 'MODEL'"),
         (["lern", "home.tap"], "No such command 'lern'"),

@@ -27,6 +27,7 @@ from tapword.research.cluster import (
     ENGINES,
     NETWORK,
     Cluster,
+    ClusterSession,
     Tasks,
     connect,
     encode,
@@ -102,8 +103,9 @@ def taught_here(spotter, clips):
 
 
 def taught_there(cluster, spotter, clips, **options):
-    with cluster.listen(spotter, clips, **options) as lesson:
-        lesson.teach(spotter)
+    session = ClusterSession(spotter, cluster=cluster)
+    session.check_files(clips, **options)
+    session.teach(spotter)
     return spotter
 
 
@@ -396,9 +398,10 @@ def test_a_machine_that_differs_is_refused(monkeypatch, tmp_path):
     with pytest.raises(InputError, match=r"gone\.wav is not there: every machine"):
         require_seen(parcel, [str(there), str(gone)])
     parts = {"poolings": [registry.build("poolings", "avg")]}
+    parts["learners"] = [registry.build("learners", "ncm")]
     other = replace(pack(backbones=[backbone], **parts), host="node1")
     with pytest.raises(InputError, match=r"^on machine node7: .*gone\.wav is not there"):
-        encode(other, [], [(str(gone), "word")], skip_bad=True, skip_noise=False)
+        encode(other, [], [(str(gone), "word")], keep_noise=True, skip_bad=True)
     other = replace(parcel, version="0.0.1")
     with (
         pytest.raises(InputError, match=r"node7 has tapword .* 0\.0\.1 asks"),

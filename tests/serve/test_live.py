@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import tapword
-from tapword.audio.endpoint import LOST, SETTINGS
+from tapword.audio.endpoint import SETTINGS
 from tapword.errors import InputError
 from tapword.listening.decider import Candidate, Event
-from tapword.spotter import teaching
+from tapword.spotter import session
+from tapword.spotter.session import Check
 from tapword.spotter.thresholds import Scores
+from tapword.support.issues import Issue, message
 from tests.conftest import tone
 from tests.serve.conftest import (
     HOME,
@@ -262,16 +264,18 @@ def quiet(seconds):
 
 
 def test_a_doubtful_take_waits(taught, listener, path, monkeypatch):
-    monkeypatch.setattr(teaching, "doubts", lambda *_: ["this take sounds odd"])
+    unlike = Issue("unlike", "doubt", {"word": "lamp"})
+    check = Check(lambda *_: iter([unlike]), ("take",))
+    monkeypatch.setattr(session, "CHECKS", [check])
     listener.record(3)
     for chunk in chunks(spoken(tone(300, 0.5), 1.0)):
         listener.take_up(chunk)
     assert listener.keep(3, "lamp", careful=True) == {
         "take": None,
-        "warnings": ["this take sounds odd"],
+        "warnings": [message(unlike)],
     }
     assert tapword.load(path).words == {"lamp": 1, "music": 1}
-    assert listener.keep(3, "lamp")["warnings"] == ["this take sounds odd"]
+    assert listener.keep(3, "lamp")["warnings"] == [message(unlike)]
     assert tapword.load(path).words == {"lamp": 2, "music": 1}
 
 
@@ -342,7 +346,7 @@ def test_lost_sound_spoils_a_take(line):
     send(line, spoken(tone(300, 0.5)))
     line.send_json({"type": "gap"})
     line.send_json({"type": "finish"})
-    assert next_of(line, "take")["problem"] == LOST
+    assert next_of(line, "take")["problem"] == message(Issue("sound_lost", "doubt"))
 
 
 def test_a_take_is_recorded_while_the_page_listens(line):

@@ -59,7 +59,7 @@ EXPORT(error) const char *error(int code)
 EXPORT(start) void start(void)
 {
     tapword_start(&model);
-    tapword_listen_start(&listener);
+    tapword_listener_start(&listener);
 }
 
 /* Rows of what is known: words, and negatives of words. */
@@ -97,7 +97,7 @@ EXPORT(rename) int rename_word(void)
     if (row < 0) {
         return TAPWORD_UNKNOWN;
     }
-    if (!tapword_is_word(text[1]) || strlen(text[1]) + TAPWORD_SIGN >= TAPWORD_NAME_BYTES) {
+    if (!tapword_is_word(text[1]) || strlen(text[1]) + TAPWORD_NEGATIVE_BYTES >= TAPWORD_NAME_BYTES) {
         return TAPWORD_BAD_WORD;
     }
     if (taken >= 0 && taken != row) {
@@ -105,14 +105,14 @@ EXPORT(rename) int rename_word(void)
     }
     strcpy(model.names[row], text[1]);
     if (negatives >= 0) {
-        strcpy(model.names[negatives] + TAPWORD_SIGN, text[1]);
+        strcpy(model.names[negatives] + TAPWORD_NEGATIVE_BYTES, text[1]);
     }
     return 0;
 }
 
 /* A stream, and what was heard in it. */
-EXPORT(listen_start) void listen_start(void) { tapword_listen_start(&listener); }
-EXPORT(listen_gap) void listen_gap(uint32_t samples) { tapword_listen_gap(&listener, samples); }
+EXPORT(listen_start) void listen_start(void) { tapword_listener_start(&listener); }
+EXPORT(listen_gap) void listen_gap(uint32_t samples) { tapword_listener_gap(&listener, samples); }
 
 static void score_nothing(void)
 {
@@ -126,7 +126,7 @@ EXPORT(listen) int listen(size_t n)
 {
     int given;
     score_nothing();
-    given = tapword_listen(&model, &listener, audio, n, events, EVENTS);
+    given = tapword_listener_push(&model, &listener, audio, n, events, EVENTS);
     /* Phrases are looked for by another measure first, which is left there and is no score. */
     if (listener.phrases) {
         score_nothing();
@@ -136,7 +136,7 @@ EXPORT(listen) int listen(size_t n)
 
 EXPORT(listen_end) int listen_end(void)
 {
-    return tapword_listen_end(&model, &listener, events, EVENTS);
+    return tapword_listener_flush(&model, &listener, events, EVENTS);
 }
 EXPORT(event_word) int event_word(size_t i) { return events[i].word; }
 EXPORT(event_score) float event_score(size_t i) { return events[i].score; }

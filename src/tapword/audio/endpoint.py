@@ -8,9 +8,9 @@ import numpy as np
 from tapword.audio.align import decibels
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
+from tapword.support.issues import Issue
 
 SILENCE_DB = -100.0
-LOST = "sound was lost on the way: close programs that keep the machine busy"
 
 State = Literal["waiting", "speaking", "over", "nobody"]
 
@@ -74,8 +74,8 @@ class Take(NamedTuple):
 
     Attributes
     ----------
-    problem
-        None where the take is good; else a sentence for the speaker that says what to do.
+    issue
+        What is wrong with the take; None where it is good.
     audio
         The speech with 0.2 s on each side where there is that much, (m,); empty where there is
         no speech.
@@ -87,7 +87,7 @@ class Take(NamedTuple):
         How far that is over the background of the same recording.
     """
 
-    problem: str | None
+    issue: Issue | None
     audio: np.ndarray
     start_s: float
     end_s: float
@@ -114,10 +114,10 @@ def examine(audio: np.ndarray) -> Take:
     >>> hum = sum(np.sin(2 * np.pi * pitch * time) for pitch in range(120, 1200, 120))
     >>> word = np.where(abs(time - 0.7) < 0.2, 0.03 * hum, 0).astype(np.float32)
     >>> take = examine(word)
-    >>> take.problem, round(take.start_s, 1), round(take.end_s, 1)
+    >>> take.issue, round(take.start_s, 1), round(take.end_s, 1)
     (None, 0.5, 0.9)
-    >>> examine(word[10000:]).problem
-    'cut off: wait for the sign, say the word, then stay silent for a moment'
+    >>> examine(word[10000:]).issue.code
+    'cut_off'
     """
     if not isinstance(audio, np.ndarray) or audio.ndim != 1 or audio.dtype != np.float32:
         raise InputError("a recording must be a float32 array of shape (n,) at 16 kHz")
@@ -126,8 +126,7 @@ def examine(audio: np.ndarray) -> Take:
     levels, voicing = frames(audio)
     spans = speech(levels, voicing)
     if not spans:
-        reason = "no speech was heard: say the word aloud; is this the right microphone?"
-        return Take(reason, audio[:0], 0.0, 0.0, SILENCE_DB, 0.0)
+        return Take(Issue("no_speech", "refuse"), audio[:0], 0.0, 0.0, SILENCE_DB, 0.0)
     # Of several, the word is the one with the most energy.
     energies = [_power(levels[slice(*span)]).sum() for span in spans]
     start, end = spans[int(np.argmax(energies))]
@@ -143,34 +142,28 @@ def examine(audio: np.ndarray) -> Take:
     take = Take(None, clip, first / SAMPLE_RATE, last / SAMPLE_RATE, level_db, snr_db)
     clipped = float(np.mean(np.abs(audio[first:last]) >= SETTINGS.clipped))
     edge_s = min(first, len(audio) - last) / SAMPLE_RATE
-    return take._replace(problem=_problem(take, clipped, edge_s, twice))
+    return take._replace(issue=_issue(take, clipped, edge_s, twice))
 
 
-def _problem(take: Take, clipped: float, edge_s: float, twice: bool) -> str | None:
+def _issue(take: Take, clipped: float, edge_s: float, twice: bool) -> Issue | None:
     """Say what is wrong with a take.
 
-    It is given its share of clipped samples, its distance to an edge, and whether there was more
-    speech.
+    `clipped` is its fraction of clipped samples, `edge_s` its distance to an edge; `twice` says
+    that there was more speech.
     """
     length_s = take.end_s - take.start_s
     if length_s > SETTINGS.long_s:
-        return (
-            f"too long: {length_s:.1f} s of speech, at most {SETTINGS.long_s:g} s are one word or "
-            "phrase; say it once, then be silent"
-        )
-    if twice:
-        return "more than one word was heard: say it once and without a long pause"
-    if clipped > SETTINGS.clipped_share:
-        return "clipped: speak more softly, move back, or turn the microphone's gain down"
-    if edge_s < SETTINGS.edge_ms / 1000:
-        return "cut off: wait for the sign, say the word, then stay silent for a moment"
-    if take.level_db < SETTINGS.quiet_db:
-        return "too quiet: speak up, come closer, or turn the microphone's gain up"
-    if take.snr_db < SETTINGS.snr_db:
-        return "too quiet for the noise around: come closer or find a quieter place"
-    if length_s < SETTINGS.short_s:
-        return "too short: say the whole word, as you would in a sentence"
-    return None
+        return Issue("too_long", "doubt", {"seconds": length_s, "limit_s": SETTINGS.long_s})
+    found = {
+        "several_words": twice,
+        "clipped": clipped > SETTINGS.clipped_share,
+        "cut_off": edge_s < SETTINGS.edge_ms / 1000,
+        "too_quiet": take.level_db < SETTINGS.quiet_db,
+        "noisy": take.snr_db < SETTINGS.snr_db,
+        "too_short": length_s < SETTINGS.short_s,
+    }
+    code = next((code for code, is_so in found.items() if is_so), None)
+    return None if code is None else Issue(code, "doubt")
 
 
 class Endpointer:
@@ -186,16 +179,16 @@ class Endpointer:
     Attributes
     ----------
     state
-        How things stand, as `hear` said it last.
+        How things stand, as `push` said it last.
     audio
         All that was heard, (n,) float32.
 
     Examples
     --------
     >>> endpointer = Endpointer(wait_s=1.0)
-    >>> endpointer.hear(np.zeros(12000, dtype=np.float32))
+    >>> endpointer.push(np.zeros(12000, dtype=np.float32))
     'waiting'
-    >>> endpointer.hear(np.zeros(12000, dtype=np.float32))
+    >>> endpointer.push(np.zeros(12000, dtype=np.float32))
     'nobody'
     """
 
@@ -212,7 +205,7 @@ class Endpointer:
         """Level of the loudest of the last 0.1 s, for a meter."""
         return float(self._levels[-100 // SETTINGS.hop_ms :].max(initial=SILENCE_DB))
 
-    def hear(self, chunk: np.ndarray) -> State:
+    def push(self, chunk: np.ndarray) -> State:
         """Take the next samples (n,) float32 at 16 kHz; say how things stand.
 
         Returns
@@ -244,7 +237,8 @@ class Endpointer:
     def take(self) -> Take:
         """Examine what was heard."""
         take = examine(self.audio)
-        return take._replace(problem=LOST) if self._lost else take
+        lost = Issue("sound_lost", "doubt" if take.has_speech else "refuse")
+        return take._replace(issue=lost) if self._lost else take
 
 
 def frames(audio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,6 @@ from tapword.research import cache as vector_cache
 from tapword.research import evaluate as evaluation
 from tapword.research import report, runner
 from tapword.research.cache import Cache
-from tapword.research.cluster import open_engine
 from tapword.research.open_set import OpenSet
 from tapword.research.orders import ORDERS
 from tapword.research.own_voice import OwnVoice
@@ -188,7 +187,7 @@ def evaluate(
         elif data.data is None:
             raise InputError("give the data set's folder with --data, or --features FILE")
         else:
-            with open_engine(engine.engine, engine.address, work.jobs) as workers:
+            with engine.open(work.jobs) as workers:
                 records = evaluation.evaluate(
                     registry.build("datasets", data.dataset or "folder", root=str(data.data)),
                     **parts.arguments(),

@@ -1,16 +1,21 @@
 """Options that several commands share: each is described once."""
 
+import contextlib
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tapword.audio import files as audio_files
 from tapword.cli.app import argument, flag, option
 from tapword.errors import InputError, TapwordError
 from tapword.research import report
 from tapword.spotter.presets import DEFAULT, POOLING, PRESETS
+from tapword.spotter.session import ModelFile
+
+if TYPE_CHECKING:
+    from tapword.research.cluster import Cluster
 
 SIZES = ", ".join(PRESETS)
 HOME = Path("home.tap")
@@ -98,15 +103,18 @@ class Parts:
         option("SIZE", f"For a new model, instead of parts: {SIZES}. [default: {DEFAULT}]"),
     ] = None
 
-    def given(self, model: Path) -> dict[str, Any]:
-        """Parts that were named; refuse those that a model which exists has already."""
+    def model_file(self, path: Path) -> ModelFile:
+        """Model file with these parts; refuse parts that a model which exists has already."""
         given = {name: value for name, value in vars(self).items() if value}
-        fixed = [f"--{name}" for name in given if name != "backbone"]
-        if fixed and model.exists():
+        if not path.exists():
+            return ModelFile(path, parts=given)
+        backbones = given.pop("backbone", None)
+        if given:
             raise InputError(
-                f"{', '.join(fixed)} only for a new model; {model} exists and keeps its parts"
+                f"{', '.join(f'--{name}' for name in given)} only for a new model; {path} exists "
+                "and keeps its parts"
             )
-        return given
+        return ModelFile(path, backbones)
 
 
 @dataclass
@@ -122,6 +130,18 @@ class Engine:
             "HOST:PORT", "With --engine ray: a cluster, or auto. [default: this machine's cores]"
         ),
     ] = None
+
+    @contextlib.contextmanager
+    def open(self, cpus: int | None = None) -> Iterator["Cluster | None"]:
+        """Connect to the cluster; None stands for this process alone."""
+        if self.engine == "local" and self.address is None:
+            yield None
+            return
+        # Here, since few commands use a cluster.
+        from tapword.research.cluster import open_engine
+
+        with open_engine(self.engine, self.address, cpus) as cluster:
+            yield cluster
 
 
 def expand(patterns: Iterable[str]) -> list[Path]:

@@ -1,8 +1,7 @@
 """The dialogue that records a word by microphone, take by take."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
@@ -11,6 +10,8 @@ from tapword.audio.endpoint import Endpointer, Take
 from tapword.audio.files import SAMPLE_RATE
 from tapword.cli.console import err, out
 from tapword.errors import InputError
+from tapword.spotter.session import TeachSession
+from tapword.support.issues import Issue, message
 from tapword.support.text import printable
 
 TAKES = 5
@@ -20,50 +21,52 @@ COUNTDOWN_S = 2
 METER_DB = (-70, 0)
 
 
-def record(word: str, count: int, device: str | None) -> list[np.ndarray]:
-    """Record good takes of a word, `count` of them or as many as the speaker wants to keep.
+def record(
+    session: TeachSession, word: str, count: int, device: str | None, ask: Callable[[Issue], bool]
+) -> None:
+    """Record good takes of a word: `count` of them, or as many as the speaker wants to keep.
 
     Parameters
     ----------
+    session
+        Checks the takes, and accepts the good ones.
     word
         What to say.
     count
         How many good takes are wanted.
     device
         Microphone, as `microphone.open_stream` takes it.
-
-    Returns
-    -------
-    list
-        The speech of each take, (n,) float32 at 16 kHz.
+    ask
+        Called with each doubt about what was said; says whether to keep the take.
     """
-    kept: list[np.ndarray] = []
     refusals = 0
     try:
         with microphone.open_stream(device) as chunks:
-            while len(kept) < count and refusals < MAX_REFUSALS:
-                name = f"take {len(kept) + 1} of {count}"
+            while session.clips < count and refusals < MAX_REFUSALS:
+                name = f"take {session.clips + 1} of {count}"
                 take = _record_one(chunks, name, word)
-                if take.problem is None:
-                    kept.append(take.audio)
+                if take.issue is not None:
+                    refusals += 1
+                    out.print(f"{name} not used, {message(take.issue)}", soft_wrap=True)
+                    continue
+                length_s = take.end_s - take.start_s
+                out.print(f"{name}: good, {length_s:.1f} s, {take.snr_db:.0f} dB over the noise")
+                checked = session.check(take, word, name=f"take {session.clips + 1}")
+                if all(ask(issue._replace(clips=(checked.name,))) for issue in checked.issues):
+                    session.accept(checked)
                     refusals = 0
-                    length_s = take.end_s - take.start_s
-                    out.print(
-                        f"{name}: good, {length_s:.1f} s, {take.snr_db:.0f} dB over the noise"
-                    )
                 else:
                     refusals += 1
-                    out.print(f"{name} not used, {take.problem}", soft_wrap=True)
     except KeyboardInterrupt:
         out.print("stopped")
-        if not kept:
+        if not session.clips:
             raise
+    kept = session.clips
     if not kept:
         raise InputError(f"{refusals} takes in a row could not be used; nothing was taught")
-    if len(kept) < count:
-        question = f"{len(kept)} of {count} takes are good; teach {printable(word)!r} with them?"
+    if kept < count:
+        question = f"{kept} of {count} takes are good; teach {printable(word)!r} with them?"
         typer.confirm(question, default=True, abort=True)
-    return kept
 
 
 def _record_one(chunks: Iterator[microphone.Chunk], name: str, word: str) -> Take:
@@ -86,7 +89,7 @@ def _record_one(chunks: Iterator[microphone.Chunk], name: str, word: str) -> Tak
         for chunk in chunks:
             if chunk.gap:
                 endpointer.gap()
-            state = endpointer.hear(chunk.samples)
+            state = endpointer.push(chunk.samples)
             meter.update(bar, completed=endpointer.level_db - low)
             if state in ("over", "nobody"):
                 break

@@ -1,14 +1,12 @@
 """Commands that teach a model: words, and what is none of them."""
 
 import contextlib
-import hashlib
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 from rich.table import Table
 
@@ -30,15 +28,13 @@ from tapword.cli.options import (
 )
 from tapword.cli.record import TAKES, record
 from tapword.errors import InputError
-from tapword.research.cluster import Cluster, open_engine
 from tapword.research.datasets.base import word_folders
-from tapword.spotter import store, teaching
-from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded
+from tapword.spotter import store
+from tapword.spotter.session import TeachSession, read_files
 from tapword.spotter.spotter import Prediction, Spotter
-from tapword.spotter.words import case_variant, clean_word
+from tapword.spotter.words import clean_word
+from tapword.support.issues import Issue, message
 from tapword.support.text import counted, listed, printable
-
-NOTHING = "none of the clips could be used; nothing was taught"
 
 
 @command(TEACH)
@@ -72,18 +68,18 @@ def learn(
         tapword learn home.tap recordings/
     """
     if mic and files:
-        raise InputError("give either sound files or --mic to record them")
+        raise InputError("give sound files or --mic, not both")
     if not mic and (takes is not None or device is not None):
-        raise InputError("--takes and --device go with --mic")
-    pupil = Pupil(model, parts.given(model), keep_noise)
+        raise InputError("--takes and --device need --mic")
+    file = parts.model_file(model)
     named: Iterable[tuple[Path, str]] = []
     if mic or files:
         words = [clean_word(word)]
     if files:
         if Path(word).is_file() or (Path(word).is_dir() and word_folders(Path(word))):
             raise InputError(
-                f"{word} is a file or a folder of words, not a word: give a word and its clips, or "
-                "one folder of words alone"
+                f"{word} is a file or a folder of words: give a word and its clips, or one folder "
+                "of words alone"
             )
         named = [(path, words[0]) for path in expand(files)]
     elif not mic and Path(word).is_dir():
@@ -91,21 +87,32 @@ def learn(
         named = _walk(Path(word))
     elif not mic:
         raise InputError(
-            f"give sound files of {word!r}, or --mic to record them; {word} is no folder of words"
+            f"give sound files of {word!r}, or --mic to record them; {word} is not a folder of "
+            "words"
         )
-    with pupil.told_when_stopped():
-        pupil.ask_about(words)
+
+    with _told_when_stopped(model):
         if mic:
-            clips = record(words[0], TAKES if takes is None else takes, device)
-            encoded = pupil.listener.encode(clips, learning=True)
-            takes_by_name = [f"take {n + 1}" for n in range(len(clips))]
-            pupil.learn(encoded, words * len(clips), takes_by_name)
-            return
-        with open_engine(engine.engine, engine.address) as workers:
-            if workers is None:
-                _teach(pupil, list(named), skip_bad, quiet)
-            else:
-                _teach_on(workers, pupil, named, skip_bad, quiet)
+            session = TeachSession.open(file, words, _ask)
+            record(session, words[0], TAKES if takes is None else takes, device, _ask)
+            spotter = session.write(_say)
+        else:
+            with engine.open() as workers:
+                open_session = TeachSession.open if workers is None else workers.open_session
+                session = open_session(file, words, _ask)
+                # A cluster walks a folder as its workers get free.
+                clips = list(named) if workers is None else named
+                with _progress(len(clips) if isinstance(clips, list) else None, quiet) as step:
+                    skipped = _say_skipped if skip_bad else None
+                    spotter = session.learn_files(clips, _say, keep_noise, skipped, step)
+        out.print(f"learned {counted(session.clips, 'clip')}")
+        report_model(model, spotter)
+        if not spotter.has_thresholds:
+            out.print(
+                "With these parts, predict always gives the nearest word, and listen needs "
+                "--threshold WORD=SCORE. The sizes and speech_embedding have thresholds.",
+                soft_wrap=True,
+            )
 
 
 @command(TEACH)
@@ -123,8 +130,14 @@ def predict(
     """Say which taught word each file is, or - where it is none of them."""
     spotter = Spotter.load(model, backbone)
     answers: list[tuple[Path, Prediction]] = []
-    for paths, _, encoded in _extract(spotter, expand(files), skip_bad, quiet):
-        answers.extend(zip(paths, spotter.predict_encoded(encoded, closed=closed), strict=True))
+    paths = expand(files)
+    with _progress(len(paths), quiet) as step:
+        labelled = ((path, path) for path in paths)
+        skipped = _say_skipped if skip_bad else None
+        for batch in read_files(spotter.encoder, labelled, skipped, step):
+            encoded = spotter.encoder.encode([prepared for *_, prepared in batch])
+            predictions = spotter.predict_encoded(encoded, closed=closed)
+            answers += zip((path for _, path, *_ in batch), predictions, strict=True)
     if as_json:
         print_json([{"file": str(path)} | answer._asdict() for path, answer in answers])
         return
@@ -179,185 +192,64 @@ def run_demo(
     demo.show(out, seed)
 
 
-def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
+def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
     """Clips of every word that has a folder, one folder at a time; at least one, or an error."""
-    found = False
-    for word, sub in word_folders(folder):
-        word = clean_word(word)
-        for path in audio_files.find(sub):
-            found = True
-            yield path, word
-    if not found:
+    folders = ((clean_word(word), sub) for word, sub in word_folders(folder))
+    clips = ((path, word) for word, sub in folders for path in audio_files.find(sub))
+    first = next(clips, None)
+    if first is None:
         raise InputError(
-            f"{folder} has no sound files in folders named by their word; to teach its own clips: "
+            f"{folder} has no folders of sound files named by their word; to teach its own clips: "
             f"tapword learn MODEL WORD {folder}"
         )
+    return itertools.chain([first], clips)
 
 
-def _extract(
-    spotter: Spotter, paths: list[Path], skip_bad: bool, quiet: bool, learning: bool = False
-) -> Iterator[tuple[list[Path], list[np.ndarray], Encoded]]:
-    """Files, clips and vectors, a batch at a time, with a progress bar."""
-    with progress_bar(quiet) as progress:
-        task = progress.add_task("listening", total=len(paths))
-        for start in range(0, len(paths), CLIPS_AT_ONCE):
-            clips, prepared, kept = [], [], []
-            for path in paths[start : start + CLIPS_AT_ONCE]:
-                try:
-                    clip = audio_files.read(path)
-                    prepared.append(spotter.prepare(path))
-                except InputError as error:
-                    if not skip_bad:
-                        raise
-                    _say_skipped(str(error))
-                else:
-                    clips.append(clip)
-                    kept.append(path)
-            if kept:
-                yield kept, clips, spotter.encoder.encode(prepared, learning)
-            progress.advance(task, min(CLIPS_AT_ONCE, len(paths) - start))
+@contextlib.contextmanager
+def _progress(total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Show a bar of files that were read; `total` is how many there are, if that is known."""
+    with progress_bar(quiet) as bar:
+        task = bar.add_task("reading", total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def _say_skipped(message: str) -> None:
     err.print(f"skipped: {printable(message)}", soft_wrap=True)
 
 
-class Pupil:
-    """A model file, and a spotter of its parts that listens before the file is locked.
-
-    Parameters
-    ----------
-    model
-        The file; made where there is none.
-    parts
-        What a new model is made of; of one that exists, its backbones as they are to be had here.
-    keep_noise
-        Whether clips of noise alone are taught.
-    """
-
-    def __init__(self, model: Path, parts: dict[str, Any], keep_noise: bool):
-        self.model = model
-        self.backbones = parts.pop("backbone", None) if model.exists() else None
-        self.parts = parts
-        self.keep_noise = keep_noise
-        exists = model.exists()
-        self.revision = store.revision(model)
-        self.listener = Spotter.load(model, self.backbones) if exists else Spotter(**parts)
-
-    @contextlib.contextmanager
-    def told_when_stopped(self) -> Iterator[None]:
-        """Say what became of the model when somebody stops the work inside the `with`."""
-        try:
-            yield
-        except (KeyboardInterrupt, typer.Abort):
-            written = store.revision(self.model) != self.revision
-            done = "all was taught" if written else "nothing was taught"
-            err.print(f"stopped: {done}")
-            raise
-
-    def ask_about(self, words: Sequence[str]) -> None:
-        """Ask about new words that differ from others in capital letters alone."""
-        known = list(self.listener.words)
-        for word in words:
-            other = None if word in known else case_variant(word, known)
-            known.append(word)
-            if other is None:
-                continue
-            if not (sys.stdin.isatty() and err.is_terminal):
-                warn(f'"{word}" is taught beside "{other}", as another word')
-            elif not typer.confirm(f'There is "{other}". Is "{word}" another word?', default=False):
-                raise InputError(f'nothing was taught; to teach it as "{other}", give it that name')
-
-    def learn(self, encoded: Encoded, words: Sequence[str], names: Sequence[str]) -> None:
-        """Learn clips by these names; warn of those that may not do."""
-        noise = teaching.is_noise(self.listener, encoded)
-        self.tell_noise([names[row] for row in np.flatnonzero(noise).tolist()])
-        if not self.keep_noise:
-            fit = np.flatnonzero(~noise).tolist()
-            encoded = encoded[fit]
-            words, names = ([texts[row] for row in fit] for texts in (words, names))
-        for message in teaching.lesson_warnings(self.listener, encoded, words, names):
-            warn(message)
-        self.write(len(words), lambda spotter: spotter.learn_encoded(encoded, words))
-
-    def tell_noise(self, names: Sequence[str]) -> None:
-        """Say in one line which clips are noise alone, and what becomes of them."""
-        clips = f"{counted(len(names), 'clip')} of noise alone"
-        if names and self.keep_noise:
-            warn(f"taught {clips}, never taken for a word when listening: {listed(names)}")
-        elif names:
-            warn(f"left out {clips}: {listed(names)}; --keep-noise teaches such clips")
-
-    def write(self, clips: int, teach: Callable[[Spotter], None]) -> None:
-        """Lock the model only for the moment of learning what was listened to before."""
-        if not clips:
-            raise InputError(NOTHING)
-        with Spotter.edit(self.model, self.backbones, **self.parts) as spotter:
-            # Somebody may have replaced the model while we listened.
-            spotter.require_same_parts(self.listener)
-            teach(spotter)
-        out.print(f"learned {counted(clips, 'clip')}")
-        report_model(self.model, spotter)
-        if not spotter.has_thresholds:
-            out.print(
-                "With these parts predict names the nearest word, whatever is said, and listen "
-                "needs --threshold WORD=SCORE; the sizes and speech_embedding know thresholds.",
-                soft_wrap=True,
-            )
+@contextlib.contextmanager
+def _told_when_stopped(model: Path) -> Iterator[None]:
+    """Say what became of the model when somebody stops the work inside the `with`."""
+    revision = store.revision(model)
+    try:
+        yield
+    except (KeyboardInterrupt, typer.Abort):
+        written = store.revision(model) != revision
+        err.print(f"stopped: {'everything' if written else 'nothing'} was taught")
+        raise
 
 
-def _teach(pupil: Pupil, clips: list[tuple[Path, str]], skip_bad: bool, quiet: bool) -> None:
-    """Teach sound files, each with its word."""
-    word_of = dict(clips)
-    paths: list[Path] = []
-    parts: list[Encoded] = []
-    # Recording -> the first file that holds it.
-    first: dict[bytes, Path] = {}
-    remarked: dict[str, list[str]] = {}
-    given = [path for path, _ in clips]
-    for files, heard, found in _extract(pupil.listener, given, skip_bad, quiet, learning=True):
-        paths.extend(files)
-        parts.append(found)
-        for path, clip in zip(files, heard, strict=True):
-            same = first.setdefault(hashlib.sha256(clip.tobytes()).digest(), path)
-            if word_of[same] != word_of[path]:
-                names = f'"{word_of[same]}" and "{word_of[path]}"'
-                warn(f"{same} and {path} are one recording, taught as {names}")
-            if pupil.listener.encoder.preparation.align:
-                for remark in teaching.remarks(clip):
-                    remarked.setdefault(remark, []).append(str(path))
-    for remark, files_with in remarked.items():
-        warn(f"{remark}: {listed(files_with)}")
-    if not paths:
-        raise InputError(NOTHING)
-    pupil.learn(
-        Encoded.concatenate(parts), [word_of[path] for path in paths], list(map(str, paths))
-    )
+def _ask(issue: Issue) -> bool:
+    """Ask about a doubt at a terminal; elsewhere, say it and go on."""
+    if not (sys.stdin.isatty() and err.is_terminal):
+        _say(issue)
+        return True
+    return typer.confirm(f"{printable(_described(issue))}. Teach it?", default=False)
 
 
-def _teach_on(
-    workers: Cluster,
-    pupil: Pupil,
-    clips: Iterable[tuple[Path, str]],
-    skip_bad: bool,
-    quiet: bool,
-) -> None:
-    """Teach sound files, each with its word; the workers of a cluster listen."""
-    clips = iter(clips)
-    # A folder without clips is said before the workers start.
-    clips = itertools.chain([next(clips)], clips)
-    noise: list[str] = []
-    leave_out = None if pupil.keep_noise else noise.extend
-    with progress_bar(quiet) as progress:
-        task = progress.add_task("listening", total=None)
+def _say(issue: Issue) -> None:
+    if issue.code == "noise":
+        clips = f"{counted(len(issue.clips), 'clip')} of noise alone"
+        left_out = issue.severity == "refuse"
+        hint = "; --keep-noise teaches such clips" if left_out else ""
+        warn(f"{'left out' if left_out else 'taught'} {clips}: {listed(issue.clips)}{hint}")
+    else:
+        warn(_described(issue))
 
-        def step(done: int) -> None:
-            progress.update(task, completed=done)
 
-        heard = workers.listen(pupil.listener, clips, skip_bad, _say_skipped, step, leave_out)
-        with heard as lesson:
-            pupil.tell_noise(noise)
-            pupil.write(lesson.clips, lesson.teach)
+def _described(issue: Issue) -> str:
+    clips = f": {listed(issue.clips)}" if issue.clips else ""
+    return f"{message(issue)}{clips}"
 
 
 def report_model(model: Path, spotter: Spotter) -> None:

@@ -18,12 +18,11 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapword import registry
-from tapword.audio import files as audio
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, MissingExtra, TapwordError
 from tapword.learners.base import Learner
@@ -32,11 +31,13 @@ from tapword.poolings.base import Pooling
 from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, EncodedShard, Stored, encode_shard
 from tapword.research.datasets.base import Clip, Dataset
-from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoded, Encoder, Preparation
+from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoded, Preparation
 from tapword.spotter.lengths import Length, lengths_of
+from tapword.spotter.session import MAX_CLIPS, Ask, Checked, ModelFile, TeachSession, joined
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening
 from tapword.support.atomic_files import PathLike
+from tapword.support.issues import Issue
 from tapword.version import __version__
 
 ENGINES = ("local", "ray")
@@ -53,14 +54,26 @@ LabelledClip = tuple[str, str]
 
 
 class Outcome(NamedTuple):
-    """What became of a batch: words of the clips that were used, messages of bad ones, noise.
+    """What became of a batch.
 
-    `lengths` says of each word how long its clips are.
+    Attributes
+    ----------
+    words
+        Words of the clips that were used.
+    bad
+        A message for each clip that could not be.
+    issues
+        What may be wrong with clips.
+    first
+        The first clips of each word, for a review.
+    lengths
+        Word -> how long its clips are.
     """
 
     words: list[str]
     bad: list[str]
-    noise: list[str]
+    issues: list[Issue]
+    first: list[Checked]
     lengths: dict[str, Length]
 
 
@@ -83,7 +96,7 @@ class Tasks:
     retries: int = 5
 
 
-class Lesson(NamedTuple):
+class Learned(NamedTuple):
     """What clips teach: how many there were, and a function that teaches them to a spotter."""
 
     clips: int
@@ -133,7 +146,8 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
     except ImportError as error:
         raise MissingExtra("the ray engine", "ray", "ray") from error
     if ray.is_initialized():
-        yield Cluster()
+        with contextlib.closing(Cluster()) as cluster:
+            yield cluster
         return
     options: dict[str, Any] = {"address": address}
     if address is None:
@@ -153,7 +167,8 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
                 f"ray was imported before and would listen at {host}: set {NETWORK}=0 before it is "
                 "imported, or 1 if the network may reach it"
             )
-        yield Cluster()
+        with contextlib.closing(Cluster()) as cluster:
+            yield cluster
     finally:
         ray.shutdown()
 
@@ -166,6 +181,11 @@ class Cluster:
 
         self.tasks = tasks or Tasks()
         self._ray = ray
+        self._files = contextlib.ExitStack()
+
+    def close(self) -> None:
+        """Let go of the vectors that were kept to be taught."""
+        self._files.close()
 
     def store(
         self,
@@ -194,20 +214,23 @@ class Cluster:
         options |= {"jobs": self._most_under_way(), "encode": ask}
         return vector_cache.store(dataset, split, backbone, poolings, cache, **options)
 
-    @contextlib.contextmanager
-    def listen(
+    def open_session(self, model: ModelFile, words: Iterable[str], ask: Ask) -> "ClusterSession":
+        """Begin to teach words to a model file from clips that the workers check."""
+        return ClusterSession.open(model, words, ask, cluster=self)
+
+    def learn(
         self,
         spotter: Spotter,
         clips: Iterable[tuple[PathLike, str]],
-        skip_bad: bool = False,
+        keep_noise: bool = False,
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
-        noise: Callable[[list[str]], None] | None = None,
-    ) -> Iterator[Lesson]:
-        """Encode clips on the workers and make a lesson of them, which holds inside the `with`.
+        checked: Callable[[Outcome], None] | None = None,
+    ) -> Learned:
+        """Check and encode clips on the workers, and give what they teach.
 
-        A learner that merges is taught on the workers. For any other the workers encode, and the
-        lesson teaches their vectors, kept in a temporary file, in the order of the clips.
+        A learner that merges is taught on the workers. For any other the workers encode, and their
+        vectors are kept in a temporary file, to be taught in the order of the clips.
 
         Parameters
         ----------
@@ -215,28 +238,23 @@ class Cluster:
             Whose parts; it is not taught here.
         clips
             Paths with their words; walked as workers get free, never listed.
-        skip_bad, skipped
-            Leave out clips that cannot be used and call `skipped` with each message, or raise.
-        progress
-            Called with the number of clips encoded so far.
-        noise
-            Leave out clips of noise alone and call `noise` with the paths of some; None: keep them.
+        keep_noise, skipped, progress
+            As for `TeachSession.learn_files`.
+        checked
+            Called with what became of each batch, in order.
         """
-        batches = self._batches(spotter, clips, skip_bad, skipped, progress, noise)
-        with tempfile.TemporaryFile() as file:
-            if spotter.learner.mergeable:
-                yield self._merged(batches, spotter)
-            else:
-                yield self._kept(batches, file)
+        batches = self._batches(spotter, clips, keep_noise, skipped, progress, checked)
+        merges = spotter.learner.mergeable
+        return self._merged(batches, spotter) if merges else self._kept(batches)
 
     def _batches(
         self,
         spotter: Spotter,
         clips: Iterable[tuple[PathLike, str]],
-        skip_bad: bool,
+        keep_noise: bool,
         skipped: Callable[[str], None] | None,
         progress: Callable[[int], None] | None,
-        noise: Callable[[list[str]], None] | None,
+        checked: Callable[[Outcome], None] | None,
     ) -> Iterator[tuple[Outcome, Any]]:
         """Give what became of clips, and the promise of what they taught, in order."""
         encoder, done = spotter.encoder, 0
@@ -249,24 +267,23 @@ class Cluster:
         whitenings = self._ray.put(encoder.whitenings)
         function = learn if spotter.learner.mergeable else encode
         task = self._task(answering(function), num_returns=2)
-        leave_out = skip_bad, noise is not None
+        rules = keep_noise, skipped is not None
         started = (
-            (batch, *task.remote(parcel, whitenings, batch, *leave_out))
-            for batch in self._cut(clips)
+            (batch, *task.remote(parcel, whitenings, batch, *rules)) for batch in self._cut(clips)
         )
         for batch, promise, result in self._ahead(started):
             outcome = self._get(promise, batch[0][0])
             if skipped:
                 for message in outcome.bad:
                     skipped(message)
-            if noise and outcome.noise:
-                noise(outcome.noise)
+            if checked:
+                checked(outcome)
             yield outcome, result
             done += len(batch)
             if progress:
                 progress(done)
 
-    def _merged(self, batches: Iterator[tuple[Outcome, Any]], spotter: Spotter) -> Lesson:
+    def _merged(self, batches: Iterator[tuple[Outcome, Any]], spotter: Spotter) -> Learned:
         """Add up statistics: some at a time on the workers, their sums here."""
         total, merging = fresh(spotter.learner), self._task(merge)
         parcel = pack(learners=[total])
@@ -286,10 +303,12 @@ class Cluster:
                 add(total, self._get(made))
         if waiting is not None:
             add(total, self._get(waiting))
-        return Lesson(counts.total(), lambda taught: taught.add(total, lengths))
+        return Learned(counts.total(), lambda taught: taught.add(total, lengths))
 
-    def _kept(self, batches: Iterator[tuple[Outcome, Any]], file: IO[bytes]) -> Lesson:
+    def _kept(self, batches: Iterator[tuple[Outcome, Any]]) -> Learned:
         """Write vectors to a file, to be taught in order."""
+        file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._files.callback(file.close)
         taught = []
         for outcome, result in batches:
             if outcome.words:
@@ -304,7 +323,7 @@ class Cluster:
                 vectors, seconds = (np.load(file, allow_pickle=False) for _ in range(2))
                 spotter.learn_encoded(Encoded(vectors, seconds), words)
 
-        return Lesson(sum(map(len, taught)), teach)
+        return Learned(sum(map(len, taught)), teach)
 
     def _cut(self, clips: Iterable[tuple[PathLike, str]]) -> Iterator[list[LabelledClip]]:
         """Cut clips into tasks, by their number alone: the same whatever the cluster."""
@@ -368,6 +387,57 @@ def _require_reachable(address: str) -> None:
             f"no Ray cluster answers at {address} ({error}); start one there with: ray start "
             f"--head --port={port}, or leave out --address to use this machine alone"
         ) from error
+
+
+class ClusterSession(TeachSession):
+    """A session whose files are checked and encoded by the workers of a cluster.
+
+    A review covers the first clips of each word.
+    """
+
+    def __init__(
+        self,
+        spotter: Spotter,
+        latest: int | None = None,
+        model: ModelFile | None = None,
+        *,
+        cluster: Cluster,
+    ):
+        super().__init__(spotter, latest, model)
+        self.cluster = cluster
+        self.learned = Learned(0, lambda _: None)
+
+    def check_files(
+        self,
+        files: Iterable[tuple[PathLike, str]],
+        keep_noise: bool = False,
+        skipped: Callable[[str], None] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Issue]:
+        """Let the workers check sound files, and teach those that can be taught."""
+        issues: list[Issue] = []
+        reviewed: Counter[str] = Counter()
+
+        def checked(outcome: Outcome) -> None:
+            issues.extend(outcome.issues)
+            for clip in outcome.first:
+                reviewed[clip.word] += 1
+                if reviewed[clip.word] <= MAX_CLIPS:
+                    self.accept(clip)
+
+        self.learned = self.cluster.learn(
+            self.spotter, files, keep_noise, skipped, progress, checked
+        )
+        return joined(issues)
+
+    @property
+    def clips(self) -> int:
+        """How many clips are taught."""
+        return self.learned.clips
+
+    def teach(self, spotter: Spotter) -> None:
+        """Teach a spotter what the workers learned."""
+        self.learned.teach(spotter)
 
 
 # What runs in the worker processes.
@@ -476,11 +546,11 @@ def learn(
     parcel: Parcel,
     whitenings: Sequence[Whitening],
     clips: list[LabelledClip],
+    keep_noise: bool,
     skip_bad: bool,
-    skip_noise: bool,
 ) -> tuple[Outcome, State]:
     """Teach a batch to an empty learner."""
-    outcome, encoded = encode(parcel, whitenings, clips, skip_bad, skip_noise)
+    outcome, encoded = encode(parcel, whitenings, clips, keep_noise, skip_bad)
     with settled(parcel) as parts:
         learner = fresh(parts["learners"][0])
         if outcome.words:
@@ -492,39 +562,31 @@ def encode(
     parcel: Parcel,
     whitenings: Sequence[Whitening],
     clips: list[LabelledClip],
+    keep_noise: bool,
     skip_bad: bool,
-    skip_noise: bool,
 ) -> tuple[Outcome, Encoded]:
-    """Encode a batch, to learn from."""
-    used: list[LabelledClip] = []
-    bad: dict[str, str] = {}
-    made: list[Encoded] = []
+    """Check a batch and encode what can be taught, to learn from."""
+    bad: list[str] = []
     with settled(parcel) as parts:
-        backbones, poolings = parts["backbones"], parts["poolings"]
-        encoder = Encoder(backbones, poolings, parcel.preparation, whitenings or "none")
-        for start in range(0, len(clips), CLIPS_AT_ONCE):
-            prepared = []
-            for path, word in clips[start : start + CLIPS_AT_ONCE]:
-                try:
-                    prepared.append(encoder.prepare(audio.read(path)))
-                    used.append((path, word))
-                except InputError as error:
-                    if not skip_bad:
-                        raise
-                    bad[path] = str(error)
-            if prepared:
-                made.append(encoder.encode(prepared, learning=True))
-        require_seen(parcel, list(bad))
-        empty = Encoded.one_second(np.empty((0, 0), dtype=np.float32))
-        encoded = Encoded.concatenate(made or [empty])
-        noise = np.zeros(len(encoded), dtype=bool)
-        if skip_noise and len(encoded):
-            noise = encoder.is_noise(encoded.vectors)
-    words = [word for (_, word), left_out in zip(used, noise, strict=True) if not left_out]
-    noisy = [path for (path, _), left_out in zip(used, noise, strict=True) if left_out]
-    encoded = encoded[~noise]
-    lengths = lengths_of(words, encoded.seconds)
-    return Outcome(words, list(bad.values()), noisy, lengths), encoded
+        align, augment = parcel.preparation
+        spotter = Spotter(
+            parts["backbones"],
+            parts["poolings"],
+            fresh(parts["learners"][0]),
+            align=align,
+            augment=augment,
+            whitening=whitenings or "none",
+        )
+        session = TeachSession(spotter)
+        issues = session.check_files(clips, keep_noise, bad.append if skip_bad else None)
+        if bad:
+            require_seen(parcel, [path for path, _ in clips])
+    used = list(session.accepted)
+    words = [clip.word for clip in used]
+    first = [clip for row, clip in enumerate(used) if words[:row].count(clip.word) < MAX_CLIPS]
+    empty = Encoded.one_second(np.empty((0, 0), dtype=np.float32))
+    encoded = Encoded.concatenate([clip.encoded for clip in used] or [empty])
+    return Outcome(words, bad, issues, first, lengths_of(words, encoded.seconds)), encoded
 
 
 def merge(parcel: Parcel, *states: State) -> State:

@@ -27,7 +27,7 @@ MESSAGES = {
     "long_pause": "contains a long pause",
     "same_recording": 'the same recording is taught as "{first}" and as "{second}"',
     # By its vector.
-    "other_word": 'sounds like "{other}"',
+    "other_word": 'sounds like "{other}", not "{word}"',
     "unlike": 'sounds unlike the other takes of "{word}"',
     "close_word": (
         '"{word}" sounds like "{other}": if they are mixed up, teach more takes of both, or choose '
@@ -50,11 +50,14 @@ class Issue(NamedTuple):
         this is said.
     params
         Values that the message needs.
+    clips
+        Names of the clips it is about, where it is about some of a lesson.
     """
 
     code: str
     severity: Severity
     params: Mapping[str, str | float] = {}
+    clips: tuple[str, ...] = ()
 
 
 def message(issue: Issue) -> str:
@@ -62,7 +65,7 @@ def message(issue: Issue) -> str:
 
     Examples
     --------
-    >>> message(Issue("other_word", "doubt", {"other": "lamp"}))
-    'sounds like "lamp"'
+    >>> message(Issue("other_word", "doubt", {"word": "music", "other": "lamp"}))
+    'sounds like "lamp", not "music"'
     """
     return MESSAGES[issue.code].format(**issue.params)

@@ -34,6 +34,7 @@ from tapword.serve.studio.live import Lines, page_of
 from tapword.serve.studio.model import Outcome, StudioModel
 from tapword.serve.watching import watching
 from tapword.spotter.words import clean_word
+from tapword.support.issues import message
 
 STATIC = Path(__file__).parent / "static"
 # Not asked of the system, where another program may have changed them: browsers run no other type.
@@ -134,8 +135,8 @@ class _Requests:
         sound = await self._sound(request)
         take = await to_thread.run_sync(examine, sound, limiter=self.lines.changes)
         # What a page heard before, and keeps all the same.
-        if take.problem is not None and not (take.has_speech and "anyway" in request.query_params):
-            raise InputError(take.problem)
+        if take.issue is not None and not (take.has_speech and "anyway" in request.query_params):
+            raise InputError(message(take.issue))
         return await self._change(self.model.learn, take.audio, word, self._history(request))
 
     async def forget(self, request: Request) -> Response:

@@ -20,6 +20,7 @@ from tapword.listening.near import NearMisses
 from tapword.serve.studio.history import History
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.model import StudioModel
+from tapword.support.issues import message
 
 Message = dict[str, Any]
 NO_SOUND = np.zeros(0, dtype=np.float32)
@@ -187,7 +188,7 @@ class Listener:
         if self._endpointer is None:
             return []
         before = self._endpointer.state
-        state = self._endpointer.hear(as_float(samples))
+        state = self._endpointer.push(as_float(samples))
         if state in ("over", "nobody"):
             return [self.finish()]
         changed = {"type": "recording", "id": self._number, "state": state}
@@ -204,7 +205,7 @@ class Listener:
         return {
             "type": "take",
             "id": self._number,
-            "problem": take.problem,
+            "problem": None if take.issue is None else message(take.issue),
             "speech": take.has_speech,
             "length_s": length / SAMPLE_RATE,
             "start_s": round(take.start_s, 3),

@@ -31,11 +31,13 @@ from tapword.serve.studio.history import (
 )
 from tapword.serve.studio.limits import LIMITS, Limits
 from tapword.serve.studio.word_map import word_map
-from tapword.spotter import store, teaching
+from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
+from tapword.spotter.session import LATEST, TeachSession
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.watched import WatchedModel
 from tapword.spotter.words import clean_word
+from tapword.support.issues import Issue, message
 
 
 class Outcome(NamedTuple):
@@ -55,7 +57,7 @@ class StudioModel(WatchedModel):
     """
 
     detector: type[Detector] = Detector
-    _lesson: teaching.Lesson | None = None
+    _session: TeachSession | None = None
 
     def __init__(
         self,
@@ -79,11 +81,13 @@ class StudioModel(WatchedModel):
         """Learn one clip (n,) float32 of a word; where `careful`, not if it may be none of it."""
         word = clean_word(word)
         encoder = self.spotter
-        taught = encoder.encode([clip], learning=True)
-        doubts = teaching.doubts(encoder, taught, word)
-        if careful and doubts:
-            return Outcome(None, doubts)
-        warnings = [*doubts, *self._lesson_of(encoder, word).warnings(taught)]
+        session = self._session_of(encoder, word)
+        checked = session.check(clip, word)
+        if careful and checked.severity == "doubt":
+            return Outcome(None, _messages(checked.issues))
+        session.accept(checked)
+        issues = [*checked.issues, *session.review()]
+        taught = checked.encoded
         history = history or History()
         with self._changing:
             with self.edit() as spotter:
@@ -92,19 +96,20 @@ class StudioModel(WatchedModel):
                 take = history.take(word, taught)
                 take.teach(spotter)
             _note(history, take, spotter)
-        return Outcome(take.number, list(dict.fromkeys(warnings)))
+        return Outcome(take.number, _messages(issues))
 
-    def _lesson_of(self, encoder: Spotter, word: str) -> teaching.Lesson:
-        lesson = self._lesson
+    def _session_of(self, spotter: Spotter, word: str) -> TeachSession:
+        session = self._session
         if (
-            lesson is None
-            or lesson.word != word
-            # A word that was forgotten since is not to be warned of.
-            or not lesson.spotter.words.keys() <= encoder.words.keys()
-            or not _alike(lesson.spotter, encoder)
+            session is None
+            or any(clip.word != word for clip in session.accepted)
+            # Nobody is warned of a word that was forgotten.
+            or not session.spotter.words.keys() <= spotter.words.keys()
+            or not _alike(session.spotter, spotter)
         ):
-            lesson = self._lesson = teaching.Lesson(encoder, word)
-        return lesson
+            session = self._session = TeachSession(spotter, LATEST)
+        session.follow(spotter)
+        return session
 
     def reject(self, clip: np.ndarray, history: History | None = None) -> Outcome:
         """Learn that a clip (n,) float32 was none of the words."""
@@ -341,6 +346,10 @@ def _trace(learner: Learner) -> str | None:
         return None
     # A shared scatter holds how takes differed from their own mean; training changes other words.
     return "differences" if isinstance(learner, StatisticsLearner) else "changes"
+
+
+def _messages(issues: Sequence[Issue]) -> list[str]:
+    return list(dict.fromkeys(map(message, issues)))
 
 
 def _both(spotter: Spotter, clip: np.ndarray) -> tuple[Encoded, Encoded]:

@@ -1,0 +1,555 @@
+"""Check clips before they are taught: one by one, then as a lesson."""
+
+import copy
+import hashlib
+import itertools
+import math
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from tapword.audio import files as audio_files
+from tapword.audio.align import besides
+from tapword.audio.endpoint import Take
+from tapword.audio.files import SAMPLE_RATE
+from tapword.backbones.base import Backbone
+from tapword.errors import InputError
+from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
+from tapword.spotter.lengths import CLIP_S
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import decide
+from tapword.spotter.words import case_variant
+from tapword.support.atomic_files import PathLike
+from tapword.support.issues import Issue, Severity
+
+# A clip contains more than one word if this much other sound is as loud, in seconds. A pause is
+# long from the second on. Set by hand: none of the demo's clips has either, of 177 read phrases 3
+# and 3 do.
+OTHER_S, PAUSE_S = 0.15, 0.35
+# A take is unlike its word if its score is this far below the word's threshold. Of 200 takes each,
+# the checks doubt 3.5 % by the voice that taught the word, 9 % by other voices, and 92.5 % of other
+# words (benchmarks/takes.py, Speech Commands).
+UNLIKE_SCORE = 0.2
+# A word is close to another if this fraction of its clips, and at least this many, sound like the
+# other. Set by hand; tests/spotter/test_session.py holds them to the demo's words.
+CLOSE_FRACTION, MIN_CLIPS = 0.8, 3
+# This fraction must still be confused once the rest of the lesson is learned: fewer are single
+# clips under a wrong name. Set by hand, held to the same.
+CONFUSED_FRACTION = 0.2
+# At most this many clips of a word are learned for a review: more change nothing.
+MAX_CLIPS = 10
+# A review is a cross-validation of this many folds.
+FOLDS = 3
+# Clips that a review covers where a word is taught take by take.
+LATEST = 5
+
+# A take was just recorded, and its speaker can say it again. A file is a clip as somebody else cut
+# it. Files of a lesson are compared with each other by `TeachSession.review`.
+Kind = Literal["take", "file", "lesson"]
+NOTHING = "none of the clips could be used; nothing was taught"
+NOT_TAUGHT = 'nothing was taught; to teach "{other}", use that spelling'
+
+# Called with a doubt; says whether to teach it all the same.
+Ask = Callable[[Issue], bool]
+Label = TypeVar("Label")
+
+
+class Clip(NamedTuple):
+    """A clip that is being checked.
+
+    Attributes
+    ----------
+    audio
+        Shape (n,), float32 at 16 kHz.
+    word
+        What is said in it.
+    encoded
+        As it would be learned, one row.
+    issue
+        What the end-pointer found wrong with it, if anything.
+    """
+
+    audio: np.ndarray
+    word: str
+    encoded: Encoded
+    issue: Issue | None = None
+
+
+class Checked(NamedTuple):
+    """A clip that was checked.
+
+    Attributes
+    ----------
+    word, name
+        What is said in it, and what messages call it.
+    encoded
+        As it would be learned, one row; no row where there is no speech.
+    issues
+        What may be wrong with it, in the order of the checks.
+    digest
+        Hash of its samples.
+    """
+
+    word: str
+    name: str
+    encoded: Encoded
+    issues: list[Issue]
+    digest: bytes
+
+    @property
+    def severity(self) -> str | None:
+        """The worst severity of its issues; None where it has none."""
+        found = {issue.severity for issue in self.issues}
+        return next((one for one in ("refuse", "doubt", "note") if one in found), None)
+
+    def has(self, code: str) -> bool:
+        """Whether it has an issue with this code."""
+        return any(issue.code == code for issue in self.issues)
+
+
+def take_issues(_: Spotter, clip: Clip) -> Iterator[Issue]:
+    """Say what is wrong with a recording: no speech, cut off, too quiet and so on."""
+    if clip.issue is not None:
+        yield clip.issue
+
+
+def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
+    """Say what else a clip contains that is taught as one word or phrase."""
+    if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
+        return
+    other_s, pause_s = besides(clip.audio)
+    if other_s >= OTHER_S:
+        yield Issue("more_than_one_word", "note")
+    if pause_s >= PAUSE_S:
+        yield Issue("long_pause", "note")
+
+
+def noise_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
+    """Say whether a clip is noise alone."""
+    if spotter.encoder.is_noise(clip.encoded.vectors)[0]:
+        yield Issue("noise", "doubt")
+
+
+def other_word_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
+    """Say whether a clip counts as another word, where thresholds are known."""
+    if spotter.words and spotter.has_thresholds:
+        [heard] = spotter.predict_encoded(clip.encoded)
+        if heard.word not in (None, clip.word):
+            yield Issue("other_word", "doubt", {"word": clip.word, "other": heard.word})
+
+
+def unlike_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
+    """Say whether a take is unlike the word's other takes, where thresholds are known."""
+    if clip.word in spotter.words and spotter.has_thresholds:
+        [scores] = spotter.score_encoded(clip.encoded)
+        if spotter.thresholds()[clip.word] - scores.words[clip.word] > UNLIKE_SCORE:
+            yield Issue("unlike", "doubt", {"word": clip.word})
+
+
+class Check(NamedTuple):
+    """A check, and the kinds of clips it applies to."""
+
+    find: Callable[[Spotter, Clip], Iterator[Issue]]
+    kinds: tuple[Kind, ...]
+
+
+# The checks, in this order.
+CHECKS = (
+    Check(take_issues, ("take",)),
+    Check(clip_issues, ("file", "lesson")),
+    Check(noise_issues, ("take", "file", "lesson")),
+    Check(other_word_issues, ("take", "file")),
+    Check(unlike_issues, ("take",)),
+)
+# After one of these, nothing more is checked.
+FINAL = {"no_speech", "noise", "other_word"}
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model file to teach.
+
+    Attributes
+    ----------
+    path
+        Where it is; it is made if there is none.
+    backbones
+        Of a file that exists, its backbones, as for `Spotter.load`; None: as the file has them.
+    parts
+        Of a new one, what it is made of, as for `Spotter`.
+    """
+
+    path: Path
+    backbones: Sequence[str | Backbone] | None = None
+    parts: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> Spotter:
+        """Read it, or make a spotter of its parts if there is no file."""
+        if os.path.lexists(self.path):
+            return Spotter.load(self.path, self.backbones)
+        return Spotter(**self.parts)
+
+
+class TeachSession:
+    """Check clips before they are taught, and review those that were accepted as one lesson.
+
+    Parameters
+    ----------
+    spotter
+        The model before the lesson; it is not changed.
+    latest
+        Review this many of the latest clips; None: all.
+    model
+        The file to teach, where `write` does it.
+
+    Attributes
+    ----------
+    accepted
+        Clips that were accepted: those that a review covers.
+
+    Examples
+    --------
+    >>> session = TeachSession(Spotter())
+    >>> noise = 0.1 * np.random.default_rng(0).standard_normal(16000).astype(np.float32)
+    >>> checked = session.check(noise, "lamp")
+    >>> checked.severity, [issue.code for issue in checked.issues]
+    ('doubt', ['noise'])
+    """
+
+    def __init__(self, spotter: Spotter, latest: int | None = None, model: ModelFile | None = None):
+        self.spotter = spotter
+        self.model = model
+        self.accepted: deque[Checked] = deque(maxlen=latest)
+        self._current = spotter
+        self._not_in_current: list[Checked] = []
+
+    @classmethod
+    def open(cls, model: ModelFile, words: Iterable[str], ask: Ask, **options: Any) -> Self:
+        """Begin to teach words to a model file, and ask about words that are doubtful."""
+        session = cls(model.load(), model=model, **options)
+        for issue in session.check_words(words):
+            if not ask(issue):
+                raise InputError(NOT_TAUGHT.format(**issue.params))
+        return session
+
+    def check_words(self, words: Iterable[str]) -> list[Issue]:
+        """Doubt new words that differ from others in capital letters only."""
+        known, found = list(self.spotter.words), []
+        for word in words:
+            other = None if word in known else case_variant(word, known)
+            known.append(word)
+            if other is not None:
+                found.append(Issue("case_variant", "doubt", {"word": word, "other": other}))
+        return found
+
+    def check(
+        self, clip: np.ndarray | Take, word: str, kind: Kind = "take", name: str = ""
+    ) -> Checked:
+        """Check one clip.
+
+        Parameters
+        ----------
+        clip
+            Shape (n,), float32 at 16 kHz; or a take as the end-pointer gave it, with its issue.
+        word
+            What is said in it.
+        kind
+            Which checks apply.
+        name
+            What messages call it.
+        """
+        if not isinstance(clip, Take):
+            return self._check(kind, [clip], [word], [name])[0]
+        if clip.has_speech:
+            return self._check(kind, [clip.audio], [word], [name], clip.issue)[0]
+        nothing = self.spotter.encoder.encode([], learning=True)
+        return Checked(word, name, nothing, [clip.issue] if clip.issue else [], b"")
+
+    def check_many(
+        self, clips: Sequence[np.ndarray], words: Sequence[str], names: Sequence[str]
+    ) -> list[Checked]:
+        """Check files of a lesson; `review` says which of them sound like another word."""
+        return self._check("lesson", clips, words, names)
+
+    def _check(
+        self,
+        kind: Kind,
+        clips: Sequence[np.ndarray],
+        words: Sequence[str],
+        names: Sequence[str],
+        issue: Issue | None = None,
+        prepared: Sequence[np.ndarray] | None = None,
+    ) -> list[Checked]:
+        encoder = self.spotter.encoder
+        prepared = prepared or [encoder.prepare(clip) for clip in clips]
+        rows = encoder.encode(prepared, learning=True)
+        result = []
+        for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
+            clip = Clip(audio, word, encoded, issue)
+            issues: list[Issue] = []
+            for check in CHECKS:
+                if kind in check.kinds and not FINAL & {found.code for found in issues}:
+                    issues += check.find(self.current, clip)
+            digest = hashlib.sha256(audio.tobytes()).digest()
+            result.append(Checked(word, name, encoded, issues, digest))
+        return result
+
+    def accept(self, checked: Checked) -> None:
+        """Note that a clip is taught."""
+        self.accepted.append(checked)
+        self._not_in_current.append(checked)
+
+    def follow(self, spotter: Spotter) -> None:
+        """Compare the next clips with this model, which learned those that were accepted."""
+        self._current, self._not_in_current = spotter, []
+
+    @property
+    def current(self) -> Spotter:
+        """The model, with what was accepted so far."""
+        if self._not_in_current:
+            self._current = _taught(self._current, self._not_in_current)
+            self._not_in_current = []
+        return self._current
+
+    def review(self) -> list[Issue]:
+        """Compare the accepted clips with each other and with the model before the lesson.
+
+        Each third of the clips is scored by a copy that learned the other two. A word is close to
+        another if nearly all its clips sound like the other without it, and some still do with it;
+        or if nearly all would count as the other. Of words that are not close, the clips are named
+        that would count as another word. A recording that is taught as two words is named, too.
+        """
+        clips = list(self.accepted)
+        return [*_same_recordings(clips), *self._likenesses(clips)]
+
+    def _likenesses(self, clips: list[Checked]) -> list[Issue]:
+        rows_of: dict[str, list[int]] = {}
+        for row, clip in enumerate(clips):
+            rows_of.setdefault(clip.word, []).append(row)
+
+        def lesson(fold: int | None = None, without: str | None = None) -> Spotter:
+            """Teach a copy a few clips of each word, except for one fold or one word."""
+            taught = [
+                clips[row]
+                for word, own in rows_of.items()
+                for place, row in enumerate(own[:MAX_CLIPS])
+                if place % FOLDS != fold and word != without
+            ]
+            return _taught(self.spotter, taught)
+
+        pairs: dict[tuple[str, str], _Likeness] = {}
+        for fold in range(FOLDS):
+            asked = [clips[row] for own in rows_of.values() for row in own[fold::FOLDS]]
+            if not asked:
+                break
+            spotter = lesson(fold)
+            thresholds = spotter.thresholds() if spotter.has_thresholds else {}
+            for clip, scores in zip(asked, spotter.score_encoded(_joined(asked)), strict=True):
+                others = dict(scores.words)
+                own_score = others.pop(clip.word, -math.inf)
+                if not others:
+                    continue
+                other = max(others, key=lambda word: others[word])
+                counts = decide(scores._replace(words=others), thresholds) == other
+                nearer = others[other] > own_score
+                pair = pairs.setdefault((clip.word, other), _Likeness())
+                pair.counting += counts
+                pair.nearer += nearer
+                # A clip that was doubted for this before was asked about then.
+                if counts and nearer and not clip.has("other_word"):
+                    pair.taken.append(clip.name)
+        close: dict[str, str] = {}
+        single = []
+        for (word, other), pair in pairs.items():
+            own = [clips[row] for row in rows_of[word]]
+            confused = pair.nearer >= CONFUSED_FRACTION * len(own) and len(own) >= MIN_CLIPS
+            confused = confused and other == _mostly_heard(lesson(without=word), own[:MAX_CLIPS])
+            all_count = pair.counting >= CLOSE_FRACTION * len(own) and len(own) >= MIN_CLIPS
+            params = {"word": word, "other": other}
+            if confused or all_count:
+                if close.get(other) != word:
+                    close[word] = other
+            elif pair.taken:
+                single.append(Issue("other_word", "note", params, tuple(pair.taken)))
+        return [
+            Issue("close_word", "note", {"word": word, "other": other})
+            for word, other in close.items()
+        ] + single
+
+    # Files.
+
+    def learn_files(
+        self,
+        files: Iterable[tuple[PathLike, str]],
+        say: Callable[[Issue], None],
+        keep_noise: bool = False,
+        skipped: Callable[[str], None] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Spotter:
+        """Check sound files, each with its word, and teach them to the model file.
+
+        Parameters
+        ----------
+        files
+            Paths with their words.
+        say
+            Called with each issue and the clips that share it; "refuse": they are left out.
+        keep_noise
+            Whether to teach clips that contain only noise.
+        skipped
+            Called with a message for each file that cannot be used; None: raise an error.
+        progress
+            Called with the number of files that were read.
+
+        Returns
+        -------
+        Spotter
+            The model afterwards.
+        """
+        for issue in self.check_files(files, keep_noise, skipped, progress):
+            say(issue)
+        return self.write(say)
+
+    def check_files(
+        self,
+        files: Iterable[tuple[PathLike, str]],
+        keep_noise: bool = False,
+        skipped: Callable[[str], None] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Issue]:
+        """Check sound files and accept those to teach; arguments as for `learn_files`."""
+        issues: list[Issue] = []
+        for batch in read_files(self.spotter.encoder, files, skipped, progress):
+            paths, words, clips, prepared = zip(*batch, strict=True)
+            names = [str(path) for path in paths]
+            for checked in self._check("lesson", clips, words, names, prepared=prepared):
+                doubtful = checked.severity == "doubt"
+                for issue in checked.issues:
+                    severity: Severity = issue.severity
+                    if severity == "doubt":
+                        severity = "note" if keep_noise else "refuse"
+                    issues.append(issue._replace(severity=severity, clips=(checked.name,)))
+                if keep_noise or not doubtful:
+                    self.accept(checked)
+        return joined(issues)
+
+    def write(self, say: Callable[[Issue], None]) -> Spotter:
+        """Review what was accepted, and teach it to the model file; give the model afterwards."""
+        assert self.model is not None
+        if not self.clips:
+            raise InputError(NOTHING)
+        for issue in self.review():
+            say(issue)
+        # The file is locked only for the moment of learning.
+        with Spotter.edit(self.model.path, self.model.backbones, **self.model.parts) as spotter:
+            # Somebody may have replaced it meanwhile.
+            spotter.require_same_parts(self.spotter)
+            self.teach(spotter)
+        return spotter
+
+    @property
+    def clips(self) -> int:
+        """How many clips are taught."""
+        return len(self.accepted)
+
+    def teach(self, spotter: Spotter) -> None:
+        """Teach a spotter the clips that were accepted."""
+        clips = list(self.accepted)
+        spotter.learn_encoded(_joined(clips), [clip.word for clip in clips])
+
+
+def read_files(
+    encoder: Encoder,
+    files: Iterable[tuple[PathLike, Label]],
+    skipped: Callable[[str], None] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[list[tuple[PathLike, Label, np.ndarray, np.ndarray]]]:
+    """Read sound files, each with a label, and prepare them for an encoder, a batch at a time.
+
+    Yields
+    ------
+    list of tuples
+        Path, label, clip (n,) and prepared clip (m,). `skipped` and `progress` are as for
+        `TeachSession.learn_files`.
+    """
+    files, done = iter(files), 0
+    while some := list(itertools.islice(files, CLIPS_AT_ONCE)):
+        batch = []
+        for path, label in some:
+            try:
+                clip = audio_files.read(path)
+                batch.append((path, label, clip, _prepared(encoder, clip, path)))
+            except InputError as error:
+                if skipped is None:
+                    raise
+                skipped(str(error))
+        if batch:
+            yield batch
+        done += len(some)
+        if progress is not None:
+            progress(done)
+
+
+def _prepared(encoder: Encoder, clip: np.ndarray, path: PathLike) -> np.ndarray:
+    try:
+        return encoder.prepare(clip)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def joined(issues: Iterable[Issue]) -> list[Issue]:
+    """Join issues that differ in their clips alone."""
+    found: dict[tuple[object, ...], list[Issue]] = {}
+    for issue in issues:
+        key = issue.code, issue.severity, *issue.params.items()
+        found.setdefault(key, []).append(issue)
+    return [
+        same[0]._replace(clips=tuple(clip for issue in same for clip in issue.clips))
+        for same in found.values()
+    ]
+
+
+@dataclass
+class _Likeness:
+    """Clips of a word for which another word is the next best."""
+
+    # How many would count as the other if there were no such word, and are nearer to it.
+    counting: int = 0
+    nearer: int = 0
+    # Names of those of which both is true.
+    taken: list[str] = field(default_factory=list)
+
+
+def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
+    """Name each recording that is taught as two words."""
+    first: dict[bytes, Checked] = {}
+    for clip in clips:
+        same = first.setdefault(clip.digest, clip)
+        if same.word != clip.word:
+            words = {"first": same.word, "second": clip.word}
+            yield Issue("same_recording", "note", words, (same.name, clip.name))
+
+
+def _mostly_heard(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
+    """Word that nearly all clips are nearest to, or None."""
+    answers = spotter.predict_encoded(_joined(clips), closed=True)
+    word, votes = Counter(answer.word for answer in answers).most_common(1)[0]
+    return word if votes >= CLOSE_FRACTION * len(clips) else None
+
+
+def _taught(spotter: Spotter, clips: Sequence[Checked]) -> Spotter:
+    """Copy of a spotter that has learned more."""
+    taught = copy.copy(spotter)
+    taught.learner = copy.deepcopy(spotter.learner)
+    if clips:
+        taught.learn_encoded(_joined(clips), [clip.word for clip in clips])
+    return taught
+
+
+def _joined(clips: Sequence[Checked]) -> Encoded:
+    return Encoded.concatenate([clip.encoded for clip in clips])
