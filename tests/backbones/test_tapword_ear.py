@@ -6,7 +6,7 @@ import safetensors.numpy
 
 from tapword.backbones import tapword_ear
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.onnx_graph import Graph
+from tapword.backbones.onnx_graph import GraphBuilder
 from tapword.backbones.sessions import open_session
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError, ModelFileError
@@ -130,7 +130,7 @@ def test_the_shipped_weights_say_how_they_were_made():
 
 def test_a_graph_is_an_onnx_file():
     onnx = pytest.importorskip("onnx")
-    graph = Graph()
+    graph = GraphBuilder()
     x = graph.input("x", ["batch", 300])
     scale = graph.constant(np.linspace(-1, 1, 300, dtype=np.float32))
     graph.output(graph.node("Mul", x, scale), "y", ["batch", 300])

@@ -323,7 +323,9 @@ def test_an_archive_downloaded_by_hand_is_used_and_kept(site, tmp_path, inside):
     shutil.rmtree(to)
     to.mkdir()
     place.write_bytes(b"cut")
-    with pytest.raises(TapwordError, match=r"\(3 bytes\) is damaged or not the official.*delete it to have"):
+    with pytest.raises(
+        TapwordError, match=r"\(3 bytes\) is damaged or not the official.*delete it to have"
+    ):
         get(site, to)
     assert place.exists() and not site.asked
 
