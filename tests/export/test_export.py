@@ -909,7 +909,7 @@ def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_pat
     taught(("lamp",), **EMBEDDING).save(tmp_path / "home.tap")
     frames = tmp_path / "frames.onnx"
     code, out, _ = run("export", tmp_path / "home.tap", tmp_path / "home.h", "--frames", frames)
-    assert code == 0 and "not in it: the backbone's convolutions" in out
+    assert code == 0 and "The backbone's network is not included" in out
     assert "#define TAPWORD_HAS_BACKBONE 0" in (tmp_path / "home.h").read_text()
     assert [one.name for one in open_session(frames.read_bytes()).get_inputs()] == ["mel"]
 
@@ -934,13 +934,13 @@ def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
     Spotter(**LOGMEL, learner="ncm").save(empty)
     for arguments, message in (
         ((model, tmp_path / "out.tflite"), "must end in .onnx, .h or .bin"),
-        ((model, taken), "exists; give a new file"),
+        ((model, taken), "exists; give another file"),
         ((model, tmp_path / "nowhere" / "a.h"), "folder does not exist"),
         ((model, tmp_path / "a.h", "--quantize"), "--quantize goes with OUT.onnx"),
         ((model, tmp_path / "a.onnx", "--max-words", 9), "--max-words goes with OUT.h"),
         ((model, tmp_path / "a.onnx", "--covariance", "block"), "goes with OUT.h or OUT.bin"),
         ((model, tmp_path / "a.onnx", "--quantize"), "nothing to quantize"),
-        ((model, tmp_path / "a.onnx", "--check", tmp_path), "no sound files"),
+        ((model, tmp_path / "a.onnx", "--check", tmp_path), "no folder of sound files"),
         ((model, tmp_path / "a.h", "--covariance", "block"), "no covariance"),
         ((model, tmp_path / "a.h", "--frames", tmp_path / "b.onnx"), "nothing is outside"),
         ((empty, tmp_path / "a.onnx"), "no words yet"),
