@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit wheel wasm try docs results floors extras packages axe satellite soak fuzz bench mutants clean
+.PHONY: demo test lint lint-pages unit wheel wasm try docs results floors extras packages axe satellite soak fuzz bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -11,13 +11,22 @@ demo: $(VENV)/.core
 test: lint unit wheel
 
 # Programs beside the package are read in two runs: some in benchmarks/ are called like others.
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev lint-pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
 	$(BIN)/mypy training results web contrib .ci
 	$(BIN)/lint-imports
+
+# The JavaScript of the studio, of @tapword/core and of the page to try it.
+lint-pages:
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory node_modules/.dev && npm run --silent lint; \
+	else echo "skipped eslint and tsc: npm is not installed"; fi
+
+node_modules/.dev: package.json
+	npm install --no-package-lock --no-audit --no-fund --silent
+	touch $@
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile -q
@@ -118,4 +127,4 @@ satellite:
 	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist node_modules

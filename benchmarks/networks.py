@@ -105,8 +105,8 @@ def _feed(backbone: Any, clips: np.ndarray) -> dict[str, np.ndarray]:
         first, *rest = _session(backbone).get_inputs()
         masks = {one.name: np.ones(clips.shape, dtype=np.int64) for one in rest}
         return {first.name: clips} | masks
-    late = tapword_ear.LATE * tapword_ear.HOP
+    late = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
     sound = np.pad(clips, ((0, 0), (tapword_ear.OVERLAP, late)))
-    mel = np.ascontiguousarray(tapword_ear.hear(sound).transpose(0, 2, 1)[:, None])
-    kept = backbone.network.nothing(len(clips))
+    mel = np.ascontiguousarray(tapword_ear.mel_features(sound).transpose(0, 2, 1)[:, None])
+    kept = backbone.network.initial_state(len(clips))
     return {"mel": mel} | {f"before_{index}": one for index, one in enumerate(kept)}

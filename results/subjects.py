@@ -79,7 +79,7 @@ SUBJECTS = {
             "embedding": f"{ENGLISH} {EMBEDDING} {COUNTS} --shots 100",
             "arabic": f"{ARABIC} --size small {COUNTS} --shots 30",
             "embedding_arabic": f"{ARABIC} {EMBEDDING} {COUNTS} --shots 30",
-            "memory": f"{ENGLISH} --no-augment --backbone tapword_ear --pooling looks "
+            "memory": f"{ENGLISH} --no-augment --backbone tapword_ear --pooling attentive "
             + " ".join(f"--learner cosine:prior=shipped,covariance={form}" for form in FORMS)
             + " --draws 5 --shots 1 --shots 5 --shots 20 --shots 100",
         },

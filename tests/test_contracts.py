@@ -1,4 +1,4 @@
-"""The written contract of each room, checked on every registered part without listing them.
+"""The written contract of each kind of part, checked on every registered part without listing them.
 
 A check takes a class, or anything else that makes a part when called, and fails by an assertion.
 Each one is itself shown to fail, on a part broken for it (`broken_parts.py`).
@@ -25,7 +25,7 @@ from tests.conftest import tone
 
 D = 6
 CLIPS = Path(assets.__file__).parent / "clips"
-# Parts in the forms that their arguments give them: each keeps the whole contract of its room.
+# Parts in the forms that their arguments give them: each keeps the whole contract of its kind.
 VARIANTS = {
     "poolings": [
         *("mix:alpha=0.2", "lp:p=3", "lp:p=2.5", "rap:share=0.3", "tap:R=1", "tap:R=8", "maxw:l=5"),
@@ -146,9 +146,9 @@ def repr_shows_parameters(cls):
 def spec_leads_back(cls):
     part = cls()
     assert part.spec == part.name
-    for room, package in registry.ROOMS.items():
+    for kind, package in registry.KINDS.items():
         if type(part).__module__.startswith(package):
-            assert registry.build(room, part.spec).arguments() == part.arguments()
+            assert registry.build(kind, part.spec).arguments() == part.arguments()
 
 
 # Poolings.
@@ -619,17 +619,17 @@ def test_a_learner_that_declares_no_rejection_refuses_it():
 CASES = (
     [
         pytest.param(cls, check, id=f"{name}-{check.__name__}")
-        for room in registry.ROOMS
-        for name, cls in registry.classes(room).items()
-        for check in checks(room[:-1])
+        for kind in registry.KINDS
+        for name, cls in registry.classes(kind).items()
+        for check in checks(kind[:-1])
     ]
     + [
         pytest.param(
-            functools.partial(registry.build, room, spec), check, id=f"{spec}-{check.__name__}"
+            functools.partial(registry.build, kind, spec), check, id=f"{spec}-{check.__name__}"
         )
-        for room, specs in VARIANTS.items()
+        for kind, specs in VARIANTS.items()
         for spec in specs
-        for check in checks(room[:-1])
+        for check in checks(kind[:-1])
         if check not in ANY
     ]
     + [pytest.param(OwnLearner, check, id=f"own-{check.__name__}") for check in checks("learner")]
@@ -706,5 +706,5 @@ def test_check_fails_on_a_broken_part(check):
 
 
 def test_every_check_is_shown_to_fail():
-    known = {check for room in registry.ROOMS for check in checks(room[:-1])}
+    known = {check for kind in registry.KINDS for check in checks(kind[:-1])}
     assert known == set(BROKEN)

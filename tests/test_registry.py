@@ -20,20 +20,20 @@ def test_values_are_read_by_the_arguments_type():
 
 
 def test_spec_leads_back_to_the_part():
-    for room, spec in [
+    for kind, spec in [
         ("poolings", "tap:R=3"),
         ("poolings", "blocks:poolings=tap:R=2+tap:R=2+middle:n=4"),
         ("backbones", "speech_embedding:layers=b64+emb"),
         ("learners", "cosine:prior=shipped,covariance=full,max_kb=64.0"),
     ]:
-        assert build(room, spec).spec == spec
+        assert build(kind, spec).spec == spec
     assert build("poolings", "tap").spec == "tap"
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("men", r"no pooling named 'men'; known: avg, "),
+        ("men", r"no pooling named 'men'; known: attentive, avg, "),
         ("tap:Q=3", "has no argument 'Q'; it takes: R"),
         ("tap:R", "expected key=value, got 'R'"),
         ("tap:R=three", "R wants int, got 'three'"),
@@ -51,14 +51,25 @@ def test_store_and_restore_are_inverse():
     stored = registry.store(part, skip=part.machine_arguments)
     assert stored == {"name": "speech_embedding", "arguments": {"layers": ["b64", "emb"]}}
     assert registry.restore("backbones", stored).arguments() == part.arguments()
-    assert registry.describe(stored) == "speech_embedding:layers=b64+emb"
+    assert registry.describe("backbones", stored) == "speech_embedding:layers=b64+emb"
+
+
+def test_a_renamed_part_is_read_by_its_former_names_and_stored_by_them():
+    part = build("poolings", "looks:places=0.2,reaches=0.3")
+    assert part.spec == "attentive:centers=0.2,widths=0.3"
+    assert build("poolings", part.spec).arguments() == part.arguments()
+    stored = {"name": "looks", "arguments": {"places": [0.2], "reaches": [0.3], "second": None}}
+    assert registry.store(part) == stored
+    assert registry.restore("poolings", stored).arguments() == part.arguments()
+    assert registry.describe("poolings", stored) == "attentive:centers=0.2,widths=0.3,second=none"
+    assert registry.describe("poolings", {"name": "gone", "arguments": {"n": 2}}) == "gone:n=2"
 
 
 def test_every_class_says_what_it_is():
-    for room in registry.ROOMS:
-        for name, cls in registry.classes(room).items():
+    for kind in registry.KINDS:
+        for name, cls in registry.classes(kind).items():
             assert issubclass(cls, Part)
-            assert registry.summary(cls), f"{room}: {name} has no docstring"
+            assert registry.summary(cls), f"{kind}: {name} has no docstring"
 
 
 def test_importing_and_listing_stay_light():
@@ -67,7 +78,7 @@ def test_importing_and_listing_stay_light():
         "late = {'importlib.metadata', 'onnxruntime', 'urllib.request'}\n"
         "assert not late & set(sys.modules), late & set(sys.modules)\n"
         "from tapword import registry\n"
-        "[registry.classes(room) for room in registry.ROOMS]\n"
+        "[registry.classes(kind) for kind in registry.KINDS]\n"
         "heavy = {'scipy', 'torch', 'transformers', 'sklearn', 'openwakeword', 'ray'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
@@ -75,7 +86,7 @@ def test_importing_and_listing_stay_light():
 
 
 @pytest.mark.parametrize(
-    ("room", "spec"),
+    ("kind", "spec"),
     [
         ("poolings", "tap:R=33"),
         ("poolings", "middle:n=1000000"),
@@ -97,7 +108,7 @@ def test_importing_and_listing_stay_light():
     ],
     ids=lambda text: text[:30],
 )
-def test_numbers_without_end_are_refused(room, spec):
+def test_numbers_without_end_are_refused(kind, spec):
     with pytest.raises(InputError) as refused:
-        build(room, spec)
+        build(kind, spec)
     assert len(str(refused.value)) < 400

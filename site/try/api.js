@@ -21,7 +21,7 @@ export async function post(path, body, query = {}) {
     await program.start();
     return await ANSWERS[path](body, query) ?? {};
   } catch (error) {
-    throw new Error(said(error));
+    throw new Error(said(error), {cause: error});
   }
 }
 

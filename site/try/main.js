@@ -26,7 +26,7 @@ $('download').onclick = event => {
   attempt(() => download('words.bin'));
 };
 
-line.addEventListener('model', ({detail: model}) => {
+line.addEventListener('model', (/** @type {CustomEvent} */ {detail: model}) => {
   $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
   for (const part of [takes, teach, listen, words, undo]) part.show(model);
   showProblem(model.problem, model.unread);

@@ -136,21 +136,21 @@ export class Program {
 
   async #learn(audio, named) {
     const word = spelled(named);
-    const id = await this.#change(() => this.#history.make({
+    const take = await this.#change(() => this.#history.make({
       kind: 'teach', word, make: () => this.#spotter.learn(audio, word),
       takes: (takes, id) => [...takes, {id, word, negative: false}],
     }));
-    return {take: id, warnings: []};
+    return {take, warnings: []};
   }
 
   async #reject(audio) {
     // The word that it was taken for, which the core says.
     let word = null;
-    const id = await this.#change(() => this.#history.make({
+    const take = await this.#change(() => this.#history.make({
       kind: 'reject', get word() { return word; }, make: async () => { word = await this.#spotter.reject(audio); },
       takes: (takes, id) => [...takes, {id, word, negative: true}],
     }));
-    return {take: id, warnings: []};
+    return {take, warnings: []};
   }
 
   forget(word) {

@@ -1,34 +1,38 @@
-"""Names of a room -> classes, and `NAME:key=value,...` -> a part.
+"""Find parts by their names, and make them from `NAME:key=value,...`.
 
-A room is a package (`tapword.poolings`); a file in it holds one part, a class that is not abstract,
-and the file's name is the part's public name. Nothing is listed anywhere: adding a file adds the
-part.
+A part is a backbone, a pooling, a learner or a data set. tapword's own are files of a package such
+as `tapword.poolings`: a file holds one class, and the file's name is the part's public name. Other
+packages bring parts by entry points (group `tapword.poolings`), and `load_file` takes them from a
+file that the user names.
 """
 
 import contextlib
+import functools
 import importlib
+import importlib.util
 import inspect
 import numbers
+import os
 import pkgutil
+import sys
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from tapword.errors import InputError
 
-# Where the parts of each kind live.
-ROOMS = {
+# Kind of part -> the package that holds tapword's own; `tapword.KIND` is the entry point group.
+KINDS = {
     "backbones": "tapword.backbones",
     "poolings": "tapword.poolings",
     "learners": "tapword.learners",
     "datasets": "tapword.research.datasets",
 }
-
-
-# Whole numbers beyond this are exact in no float and in few programs that read JSON.
-MOST = 2**53 - 1
+# Floats, and most programs that read JSON, hold larger whole numbers inexactly.
+MAX_WHOLE = 2**53 - 1
 
 
 @typing.dataclass_transform(eq_default=False)
@@ -36,9 +40,18 @@ MOST = 2**53 - 1
 class Part:
     """A backbone, pooling, learner or data set: a dataclass of plain arguments, all with defaults.
 
-    What a subclass annotates is an argument, as in `R: int = 5`; its constants have no annotation,
-    or `ClassVar`. One that annotates nothing, or writes its own `__init__`, keeps its constructor.
+    Annotated attributes of a subclass are its arguments, as in `R: int = 5`; constants have no
+    annotation, or `ClassVar`. A subclass without annotations keeps its constructor.
+
+    Attributes
+    ----------
+    former_name, former_arguments
+        Spelling from before a part, or some of its arguments (new name -> old), were renamed. Files
+        keep it, so that those written before and after are the same.
     """
+
+    former_name: ClassVar[str] = ""
+    former_arguments: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -67,7 +80,7 @@ class Part:
         """`NAME:key=value,...` with the arguments that differ from their defaults."""
         defaults = {name: parameter.default for name, parameter in self.parameters().items()}
         changed = {k: value for k, value in self.arguments().items() if value != defaults[k]}
-        return describe({"name": self.name, "arguments": changed})
+        return _spell(self.name, changed)
 
     def _require(self, key: str, fits: bool, wanted: str) -> None:
         """Refuse an argument that makes no sense, and show it."""
@@ -76,12 +89,12 @@ class Part:
             raise InputError(f"{self.name}: {key} must be {wanted}, got {given}")
 
     def _require_whole(
-        self, key: str, minimum: int, maximum: int = MOST, none: bool = False
+        self, key: str, minimum: int, maximum: int = MAX_WHOLE, none: bool = False
     ) -> None:
         value: Any = getattr(self, key)
         whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         fits = (whole and minimum <= value <= maximum) or (none and value is None)
-        limit = f"of at least {minimum}" if maximum == MOST else f"from {minimum} to {maximum}"
+        limit = f"of at least {minimum}" if maximum == MAX_WHOLE else f"from {minimum} to {maximum}"
         self._require(key, fits, f"a whole number {limit}")
 
     def _require_one_of(self, key: str, *options: str) -> None:
@@ -104,22 +117,134 @@ def as_typed(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
-def classes(room: str) -> dict[str, type[Part]]:
-    """Every part of a room by public name, sorted."""
-    package, kind = importlib.import_module(ROOMS[room]), _kind(room)
-    found = {}
+def _spell(name: str, arguments: Mapping[str, Any]) -> str:
+    typed = ",".join(f"{key}={as_typed(value)}" for key, value in arguments.items())
+    return name + (":" + typed if typed else "")
+
+
+# Parts of files that the user named: file -> kind -> name -> class.
+_from_files: dict[Path, dict[str, dict[str, type[Part]]]] = {}
+
+
+def classes(kind: str) -> dict[str, type[Part]]:
+    """Every part of a kind by public name, sorted."""
+    return {name: _load(kind, source) for name, source in _sources(kind).items()}
+
+
+def find(kind: str, name: str) -> type[Part]:
+    """Class of a part by its public name, or by the one that it had before."""
+    sources = _sources(kind)
+    if name in sources:
+        return _load(kind, sources[name])
+    for cls in _shipped(kind).values():
+        if name and cls.former_name == name:
+            return cls
+    raise InputError(
+        f"no {kind[:-1]} named {name!r}; known: {', '.join(sources)}; for others, install their "
+        "package or give their file with --part"
+    )
+
+
+def load_file(path: str | os.PathLike[str]) -> None:
+    """Run a Python file and add the parts it defines.
+
+    Only load files that the user names; a model file must never name one.
+    """
+    path = Path(path).resolve()
+    if path in _from_files:
+        return
+    name = f"tapword_parts.{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"{path} is not a Python file")
+    # A dataclass looks its own module up.
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    found = {kind: _parts_of(module, kind) for kind in KINDS}
+    if not any(found.values()):
+        raise InputError(f"{path} has no class derived from Backbone, Pooling, Learner or Dataset")
+    _from_files[path] = found
+    try:
+        for kind in KINDS:
+            _sources(kind)
+    except InputError:
+        del _from_files[path]
+        raise
+
+
+def loaded_files() -> list[Path]:
+    """Files whose parts were added: another process has to load them again."""
+    return list(_from_files)
+
+
+def _sources(kind: str) -> dict[str, Any]:
+    """Name -> class or entry point of each part of a kind, sorted; refuse a name taken twice."""
+    given: list[tuple[str, Any, str]] = []
+    given += [(name, cls, "tapword's own") for name, cls in _shipped(kind).items()]
+    given += [(entry.name, entry, f"{entry.value} of a package") for entry in _entry_points(kind)]
+    for path, found in _from_files.items():
+        given += [(name, cls, f"in {path}") for name, cls in found[kind].items()]
+    sources: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for name, source, origin in given:
+        if name in sources:
+            both = f"one is {origins[name]}, the other {origin}"
+            raise InputError(f"two {kind} are named {name!r}: {both}; rename one of them")
+        sources[name], origins[name] = source, origin
+    return dict(sorted(sources.items()))
+
+
+@functools.cache
+def _shipped(kind: str) -> dict[str, type[Part]]:
+    package = importlib.import_module(KINDS[kind])
+    found: dict[str, type[Part]] = {}
     for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{ROOMS[room]}.{info.name}")
-        for _, cls in inspect.getmembers(module, inspect.isclass):
-            own = cls.__module__ == module.__name__
-            if own and issubclass(cls, kind) and not inspect.isabstract(cls):
-                found[_name(cls)] = cls
-    return dict(sorted(found.items()))
+        found |= _parts_of(importlib.import_module(f"{KINDS[kind]}.{info.name}"), kind)
+    return found
 
 
-def _kind(room: str) -> type[Part]:
-    """Class that every part of a room is of."""
-    return getattr(importlib.import_module(f"{ROOMS[room]}.base"), room.capitalize()[:-1])
+@functools.cache
+def _entry_points(kind: str) -> tuple[Any, ...]:
+    # Here, since `import tapword` would take a third longer.
+    from importlib import metadata
+
+    return tuple(metadata.entry_points(group=f"tapword.{kind}"))
+
+
+def _load(kind: str, source: Any) -> type[Part]:
+    """Class of a source; an entry point's package is imported only here."""
+    if isinstance(source, type):
+        return source
+    label = f"{kind[:-1]} {source.name!r} is the entry point {source.value}, which"
+    try:
+        cls = source.load()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{label} cannot be imported: {reason}") from error
+    if not _is_part(cls, kind):
+        raise InputError(f"{label} is not a class derived from {_base(kind).__name__}")
+    if _name(cls) != source.name:
+        wanted = f"give the class public_name = {source.name!r}"
+        raise InputError(f"{label} is named {_name(cls)!r}: {wanted}")
+    return cls
+
+
+def _parts_of(module: types.ModuleType, kind: str) -> dict[str, type[Part]]:
+    """Parts of a kind that a module defines, by public name."""
+    members = [cls for _, cls in inspect.getmembers(module, lambda cls: _is_part(cls, kind))]
+    return {_name(cls): cls for cls in members if cls.__module__ == module.__name__}
+
+
+def _is_part(cls: Any, kind: str) -> bool:
+    return inspect.isclass(cls) and issubclass(cls, _base(kind)) and not inspect.isabstract(cls)
+
+
+def _base(kind: str) -> type[Part]:
+    """Class that every part of a kind is derived from."""
+    return getattr(importlib.import_module(f"{KINDS[kind]}.base"), kind.capitalize()[:-1])
 
 
 def summary(cls: type) -> str:
@@ -127,7 +252,7 @@ def summary(cls: type) -> str:
     return (inspect.getdoc(cls) or "").partition("\n")[0]
 
 
-def build(room: str, spec: str, **extra: Any) -> Any:
+def build(kind: str, spec: str, **extra: Any) -> Any:
     """Make a part from `NAME` or `NAME:key=value,key=value`.
 
     Values are read by the argument's own type; `+` separates the items of a tuple. `extra` are
@@ -140,37 +265,34 @@ def build(room: str, spec: str, **extra: Any) -> Any:
     >>> build("poolings", "men")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    tapword.errors.InputError: no pooling named 'men'; known: avg, ...
+    tapword.errors.InputError: no pooling named 'men'; known: attentive, avg, ...
     """
-    kind = room[:-1]
     name, _, rest = spec.partition(":")
-    known = classes(room)
-    if name not in known:
-        raise InputError(f"no {kind} named {name!r}; known: {', '.join(known)}")
-    cls = known[name]
+    cls, label = find(kind, name), f"{kind[:-1]} {name!r}"
     parameters, hints = cls.parameters(), typing.get_type_hints(cls.__init__)
+    renamed = {old: new for new, old in cls.former_arguments.items()}
     texts: dict[str, str] = {}
     for item in filter(None, rest.split(",")):
-        key, equals, texts[key] = item.partition("=")
+        key, equals, text = item.partition("=")
         if not equals:
-            raise InputError(f"{kind} {name!r}: expected key=value, got {item!r}")
+            raise InputError(f"{label}: expected key=value, got {item!r}")
+        texts[renamed.get(key, key)] = text
+    extra = {renamed.get(key, key): value for key, value in extra.items()}
     for key in (*texts, *extra):
         if key not in parameters:
             takes = ", ".join(parameters) or "no arguments"
-            raise InputError(f"{kind} {name!r} has no argument {key!r}; it takes: {takes}")
-    read = {
-        k: _convert(text, hints.get(k, str), f"{kind} {name!r}: {k}") for k, text in texts.items()
-    }
+            raise InputError(f"{label} has no argument {key!r}; it takes: {takes}")
+    read = {k: _convert(text, hints.get(k, str), f"{label}: {k}") for k, text in texts.items()}
     return cls(**(read | extra))
 
 
-def make(room: str, part: Any) -> Any:
-    """Give a part as it is, or make it from its name with arguments."""
+def make(kind: str, part: Any) -> Any:
+    """Return a part as it is, or make it from its name with arguments."""
     if isinstance(part, str):
-        return build(room, part)
-    if isinstance(part, _kind(room)):
+        return build(kind, part)
+    if isinstance(part, _base(kind)):
         return part
-    raise InputError(f"expected a {room[:-1]} or its name, got {part!r}")
+    raise InputError(f"expected a {kind[:-1]} or its name, got {part!r}")
 
 
 def _convert(text: str, hint: Any, label: str) -> Any:
@@ -196,24 +318,32 @@ def _convert(text: str, hint: Any, label: str) -> Any:
 
 
 def store(part: Part, skip: Sequence[str] = ()) -> dict[str, Any]:
-    """Write a part as JSON: its name and its arguments, less those in `skip`."""
-    kept = {name: value for name, value in part.arguments().items() if name not in skip}
-    return {"name": part.name, "arguments": plain(kept)}
+    """Write a part as JSON: its name and its arguments, without those in `skip`."""
+    former = part.former_arguments
+    kept = {former.get(k, k): value for k, value in part.arguments().items() if k not in skip}
+    return {"name": part.former_name or part.name, "arguments": plain(kept)}
 
 
 def plain(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Give arguments as JSON does: tuples are lists."""
+    """Return arguments as JSON has them: tuples are lists."""
     return {name: list(x) if isinstance(x, tuple) else x for name, x in arguments.items()}
 
 
-def restore(room: str, stored: dict[str, Any]) -> Any:
+def restore(kind: str, stored: dict[str, Any]) -> Any:
     """Make the part that `store` wrote."""
     given = stored["arguments"].items()
     arguments = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
-    return build(room, stored["name"], **arguments)
+    return build(kind, stored["name"], **arguments)
 
 
-def describe(stored: dict[str, Any]) -> str:
-    """`NAME:key=value,...` of a part that `store` wrote, without making it."""
-    arguments = ",".join(f"{name}={as_typed(value)}" for name, value in stored["arguments"].items())
-    return stored["name"] + (":" + arguments if arguments else "")
+def describe(kind: str, *stored: dict[str, Any]) -> str:
+    """`NAME:key=value,...` of parts that `store` wrote, joined by +, without making them."""
+    return " + ".join(_describe(kind, one["name"], one["arguments"]) for one in stored)
+
+
+def _describe(kind: str, name: str, arguments: Mapping[str, Any]) -> str:
+    with contextlib.suppress(InputError):
+        cls = find(kind, name)
+        renamed = {old: new for new, old in cls.former_arguments.items()}
+        name, arguments = _name(cls), {renamed.get(k, k): x for k, x in arguments.items()}
+    return _spell(name, arguments)

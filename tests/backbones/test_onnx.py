@@ -242,7 +242,7 @@ def test_foreign_files_and_arguments_are_refused(tmp_path, capfd):
     with pytest.raises(InputError, match="no file at"):
         Onnx(file="gone.onnx").frames(tone(300))
     (tmp_path / "text.onnx").write_text("not a network")
-    with pytest.raises(ModelFileError, match="is no ONNX network"):
+    with pytest.raises(ModelFileError, match="is not an ONNX network"):
         _ = Onnx(file=str(tmp_path / "text.onnx")).params
     tokens = save(
         tmp_path / "tokens.onnx",
@@ -258,7 +258,7 @@ def test_foreign_files_and_arguments_are_refused(tmp_path, capfd):
         ({"input": "mp3"}, "input must be one of auto, waveform, logmel, got 'mp3'"),
         ({"layout": "dbt"}, "layout must be one of auto, btd, bdt, got 'dbt'"),
         ({"threads": 0}, "threads must be a whole number from 1 to 256, got 0"),
-        ({"low_hz": 9000.0}, "no bands lie between 9000.0 and 3800.0"),
+        ({"low_hz": 9000.0}, "no bands between 9000.0 and 3800.0"),
     ):
         with pytest.raises(InputError, match=message):
             Onnx(**arguments)

@@ -38,9 +38,9 @@ def test_frames(name):
         given = backbone.frames(tone(300, seconds))[0]
         assert given.shape == (count, *backbone.dims) and given.dtype == np.float32
         assert np.isfinite(given).all()
-    assert len(backbone.frames(tone(300)[: backbone.shortest])[0]) == 1
-    with pytest.raises(InputError, match=f"at least {backbone.shortest} are needed"):
-        backbone.frames(tone(300)[: backbone.shortest - 1])
+    assert len(backbone.frames(tone(300)[: backbone.min_samples])[0]) == 1
+    with pytest.raises(InputError, match=f"at least {backbone.min_samples} are needed"):
+        backbone.frames(tone(300)[: backbone.min_samples - 1])
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -110,7 +110,7 @@ def test_missing_packages_are_named(name, monkeypatch):
     assert how_to_install(backbone.extra) in str(caught.value)
     monkeypatch.setattr(importlib.metadata, "files", lambda package: [])
     monkeypatch.setattr(importlib.metadata, "version", lambda package: "9.9")
-    with pytest.raises(Unavailable, match=r"the installed 9\.9 does not carry them"):
+    with pytest.raises(Unavailable, match=r"the installed 9\.9 does not contain them"):
         backbone.frames(tone(300))
 
 

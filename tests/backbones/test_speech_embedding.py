@@ -112,7 +112,7 @@ def test_a_stream_gives_the_frames_of_the_whole(hops):
     stream, settled = backbone.stream(), [[], []]
     for start in range(0, len(sound), hops * 1280):
         heard = sound[: start + hops * 1280]
-        sure, still_open = stream.hear(sound[start : start + hops * 1280])
+        sure, still_open = stream.push(sound[start : start + hops * 1280])
         for kept, new, rest, whole in zip(
             settled, sure, still_open, backbone.frames(heard), strict=True
         ):

@@ -6,7 +6,7 @@ import safetensors.numpy
 
 from tapword.backbones import tapword_ear
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.onnx_graph import GraphBuilder
+from tapword.backbones.onnx_writer import OnnxWriter
 from tapword.backbones.sessions import open_session
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError, ModelFileError
@@ -70,7 +70,7 @@ def test_a_stream_gives_the_frames_of_the_whole(hops):
     assert len(sound) == 640 * 60
     stream, settled = ear.stream(), []
     for start in range(0, len(sound), hops * 640):
-        [sure], [rest] = stream.hear(sound[start : start + hops * 640])
+        [sure], [rest] = stream.push(sound[start : start + hops * 640])
         settled.extend(sure)
         [whole] = ear.frames(sound[: start + hops * 640])
         np.testing.assert_allclose([*settled, *rest], whole, atol=1e-4)
@@ -106,7 +106,7 @@ def test_weights_that_are_not_of_the_ear(tmp_path):
 
 
 def test_what_is_kept_of_the_past_is_as_the_card_says():
-    kept = sum(one.size for one in TapwordEar().network.nothing(1))
+    kept = sum(one.size for one in TapwordEar().network.initial_state(1))
     assert f"it keeps {kept:,} numbers" in (ROOT / "docs" / "model_card.md").read_text("utf-8")
 
 
@@ -130,7 +130,7 @@ def test_the_shipped_weights_say_how_they_were_made():
 
 def test_a_graph_is_an_onnx_file():
     onnx = pytest.importorskip("onnx")
-    graph = GraphBuilder()
+    graph = OnnxWriter()
     x = graph.input("x", ["batch", 300])
     scale = graph.constant(np.linspace(-1, 1, 300, dtype=np.float32))
     graph.output(graph.node("Mul", x, scale), "y", ["batch", 300])

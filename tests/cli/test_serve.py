@@ -217,7 +217,7 @@ def test_what_the_service_refuses(run, options, message, request):
 def test_whatever_the_file_is_called_the_terminal_stays_as_it_is(run, monkeypatch):
     from tapword.serve.wyoming import service
 
-    monkeypatch.setattr(service, "serve", lambda model, host, port, presence, ready: ready(port))
+    monkeypatch.setattr(service, "serve", lambda model, host, port, info, ready: ready(port))
     # Neither the file nor its folder is there yet.
     code, out, _ = run("wyoming", "nowhere/\x1b[31mhome.tap")
     assert code == 0 and out.startswith(
@@ -244,9 +244,9 @@ def test_the_environment_sets_what_options_do(run, monkeypatch):
     }.items():
         monkeypatch.setenv(f"TAPWORD_{name}", value)
     code, _, _ = run("wyoming")
-    [(model, host, port, presence, _)] = seen
+    [(model, host, port, info, _)] = seen
     assert (code, str(model.path), host, port) == (0, "there.tap", "0.0.0.0", 123)
-    assert presence == service.Presence("Down here", ["de", "en"], "words")
+    assert info == service.ServiceInfo("Down here", ["de", "en"], "words")
     hall = model.clients.settings("10.0.0.7")
     assert (hall.false_alarms_per_hour, hall.refractory_s) == (2.0, 1.0)
     assert hall.sensitivities == {None: 0.4, "lamp": 0.6}

@@ -195,11 +195,11 @@ def test_list(run):
     assert "slda" in run("list", "learners")[1]
 
 
-@pytest.mark.parametrize("room", registry.ROOMS)
-def test_list_cuts_no_argument(run, room):
-    _, text, _ = run("list", room)
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_list_cuts_no_argument(run, kind):
+    _, text, _ = run("list", kind)
     assert "…" not in text
-    for name, cls in registry.classes(room).items():
+    for name, cls in registry.classes(kind).items():
         assert f"│ {name} " in text
         for key, parameter in cls.parameters().items():
             assert f"{key}={registry.as_typed(parameter.default)}" in text
@@ -532,3 +532,24 @@ def test_a_model_of_a_network_elsewhere_lives_with_its_backbone_given(folder, ru
         code, _, error = run(*arguments, *given)
         assert code == 0, error
     assert run("info", "home.tap")[0] == 0
+
+
+def test_each_file_is_decoded_once(folder, run, monkeypatch):
+    opened = []
+
+    class Counting(soundfile.SoundFile):
+        def __init__(self, file, *arguments, **options):
+            opened.append(Path(os.fsdecode(file)).relative_to(folder))
+            super().__init__(file, *arguments, **options)
+
+    monkeypatch.setattr(soundfile, "SoundFile", Counting)
+    files = sorted(Path("clips").glob("*/*.wav"))
+    for command in (["learn", "home.tap", "clips", *NEW], ["predict", "home.tap", "clips"]):
+        opened.clear()
+        assert run(*command)[0] == 0
+        assert sorted(opened) == files
+
+
+def test_a_plain_command_does_not_import_the_cluster():
+    code = "import sys, tapword.cli; sys.exit('tapword.research.cluster' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -222,7 +222,7 @@ def test_the_graph_hears_as_the_ear(samples):
     "name",
     (
         *("avg", "avgmax", "max", "mix:alpha=0.3", "tap", "tap:R=1", "tap:R=2", "tsdp", "tstp"),
-        *("looks:places=0.2,reaches=0.3", "looks:places=0.1+0.7,reaches=0.2+0.4,second=8"),
+        *("attentive:centers=0.2,widths=0.3", "attentive:centers=0.1+0.7,widths=0.2+0.4,second=8"),
         *("middle", "middle:n=20", "middle:n=7", "middle:n=7,second=8", "middle:n=20,second=8"),
     ),
 )
@@ -525,7 +525,7 @@ def test_the_header_cuts_clips_as_the_encoder_does(device):
 def test_the_header_hears_a_stream_as_the_ear(device, phrases):
     stream = phrases.backbones[0].stream()
     sound = np.resize(phrase(*LIGHT, *MUSIC), 60 * 640)
-    [wanted], _ = stream.hear(sound)
+    [wanted], _ = stream.push(sound)
     device.order("e", *counted(sound))
     device.run()
     frames = device.take(60 * wanted.shape[1]).reshape(60, -1)
@@ -750,8 +750,8 @@ def test_the_device_rejects_as_the_model(tmp_path):
     [
         *("avg", "max", "middle:n=7", "middle:n=301", "middle:n=7,second=90"),
         *("tap:R=5", "tsdp", "tstp"),
-        *("looks:places=0.1+0.7,reaches=0.2+0.4", "looks:places=0.6,reaches=0.2,second=90"),
-        "looks:places=0.6,reaches=0.2,second=98",
+        *("attentive:centers=0.1+0.7,widths=0.2+0.4", "attentive:centers=0.6,widths=0.2,second=90"),
+        "attentive:centers=0.6,widths=0.2,second=98",
     ],
 )
 def test_the_header_pools_as_the_pooling_does(tmp_path, pooling):

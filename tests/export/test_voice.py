@@ -115,7 +115,7 @@ def lesson() -> list[tuple[np.ndarray, str, str]]:
         clip[slice(*extent(clip))] for w in ("fan", "timer") for clip in clips_of(w, 0, 1)
     )
     for pause in (7_000, 14_000):
-        two = np.concatenate([fan, np.zeros(pause, dtype=np.float32), timer])
+        two = np.pad(np.concatenate([fan, np.zeros(pause, dtype=np.float32), timer]), 4_000)
         made += [(two, "fan timer", kind) for kind in ("file", "take")]
     return made
 

@@ -60,15 +60,15 @@ def in_the_middle(g: np.ndarray, n: int) -> np.ndarray:
     return g[first : first + n].ravel()
 
 
-def looked_at(g: np.ndarray, places: list[float], reaches: list[float]) -> np.ndarray:
-    """The word is the whole clip; each look is a mean weighed by place and by what stands out."""
+def attended(g: np.ndarray, places: list[float], reaches: list[float]) -> np.ndarray:
+    """The word is the whole clip; each head is a mean weighted by position and logit."""
     x, draws = g[:, : -len(places)], g[:, -len(places) :].T
-    looks = []
+    heads = []
     for draw, place, reach in zip(draws, places, reaches, strict=True):
         share = (np.arange(len(g)) + 0.5) / len(g)
         weight = draw - ((share - place) / reach) ** 2 / 2
-        looks.append(np.average(x, axis=0, weights=np.exp(weight - weight.max())))
-    return np.concatenate([x.mean(axis=0), np.sqrt(x.var(axis=0) + 1e-4), *looks])
+        heads.append(np.average(x, axis=0, weights=np.exp(weight - weight.max())))
+    return np.concatenate([x.mean(axis=0), np.sqrt(x.var(axis=0) + 1e-4), *heads])
 
 
 REFERENCE = {
@@ -97,7 +97,7 @@ REFERENCE = {
     "middle": lambda g: in_the_middle(g, 6),
     "middle:n=1": lambda g: in_the_middle(g, 1),
     "middle:n=41": lambda g: in_the_middle(g, 41),
-    "looks:places=0.2+0.7,reaches=0.3+0.1": lambda g: looked_at(g, [0.2, 0.7], [0.3, 0.1]),
+    "attentive:centers=0.2+0.7,widths=0.3+0.1": lambda g: attended(g, [0.2, 0.7], [0.3, 0.1]),
     "blocks": lambda g: moments(g, 5),
     "blocks:poolings=tap:R=2": lambda g: moments(g, 2),
 }
@@ -149,7 +149,7 @@ def test_constant_features(spec, t, value):
     assert np.isfinite(vector).all()
     if spec == "tsdp" or spec.startswith("isqrt_cov"):
         assert not vector.any()
-    elif spec.startswith("looks"):
+    elif spec.startswith("attentive"):
         np.testing.assert_allclose(vector[[0, 2, 3]], frames[0, 0, 0], rtol=1e-4)
         assert vector[1] == pytest.approx(0.01)
     elif spec.startswith("lp"):
@@ -453,7 +453,7 @@ def test_nested_names_lead_back_to_the_parts():
     assert part.poolings == ("tap:R=2", "tap:R=2", "middle") and part.spec == THREE
     stored = json.loads(json.dumps(registry.store(part)))
     assert registry.restore("poolings", stored).arguments() == part.arguments()
-    assert registry.describe(stored) == THREE
+    assert registry.describe("poolings", stored) == THREE
 
 
 def test_blocks_of_fixed_length_take_that_of_their_block():
@@ -488,10 +488,10 @@ def test_no_overflow(spec, scale):
         ("middle:n=100001", "100001"),
         ("middle:second=0", "0"),
         ("middle:second=100001", "100001"),
-        ("looks:places=0.5+nan,reaches=1+1", r"\(0.5, nan\)"),
-        ("looks:places=0.5,reaches=0", r"\(0.0,\)"),
-        ("looks:places=0.5,reaches=1000", r"\(1000.0,\)"),
-        ("looks:places=0.5,reaches=1+1", r"\(1.0, 1.0\)"),
+        ("attentive:centers=0.5+nan,widths=1+1", r"\(0.5, nan\)"),
+        ("attentive:centers=0.5,widths=0", r"\(0.0,\)"),
+        ("attentive:centers=0.5,widths=1000", r"\(1000.0,\)"),
+        ("attentive:centers=0.5,widths=1+1", r"\(1.0, 1.0\)"),
         ("stochastic:seed=-1", "-1"),
         ("isqrt_cov:channels=0", "0"),
         ("isqrt_cov:iterations=0", "0"),
@@ -509,8 +509,8 @@ def test_part_of_a_number_is_refused():
         registry.build("poolings", "tap", R=2.5)
 
 
-def test_looks_take_the_middle_of_a_second_for_a_word_and_all_but_the_margins_of_a_phrase():
-    part = pooling("looks:places=0.5,reaches=1").stretched(20)
+def test_attentive_takes_the_middle_of_a_second_for_a_word_and_all_but_the_margins_of_a_phrase():
+    part = pooling("attentive:centers=0.5,widths=1").stretched(20)
     for t, first, last in ((20, 3.5, 16.5), (10, 0, 10), (40, 2, 38)):
         frames = np.zeros((t, 2), dtype=np.float32)
         # What a frame adds to the mean is how much of it lies in the word.
@@ -523,11 +523,11 @@ def test_looks_take_the_middle_of_a_second_for_a_word_and_all_but_the_margins_of
         np.testing.assert_allclose(counted, wanted, atol=1e-5)
 
 
-def test_looks_of_a_second_are_placed_in_the_word():
+def test_heads_of_a_second_are_centered_in_the_word():
     """Shares are of the word from its first to its last frame, not of the clip around it."""
     frames = np.column_stack([np.arange(20.0), np.zeros(20)]).astype(np.float32)
     for place in (0.0, 0.25, 1.0):
-        part = pooling(f"looks:places={place},reaches=0.1").stretched(20)
+        part = pooling(f"attentive:centers={place},widths=0.1").stretched(20)
         share = (np.arange(20) + 0.5 - 3.5) / 13
         weights = np.exp(-np.square((share - place) / 0.1) / 2)
         np.testing.assert_allclose(
@@ -537,8 +537,8 @@ def test_looks_of_a_second_are_placed_in_the_word():
     assert part.stretched(7) is part
 
 
-def test_looks_at_a_phrase_lie_evenly_and_nothing_draws_them():
-    part = pooling("looks:places=0+0.1,reaches=0.3+0.2").stretched(20)
+def test_heads_of_a_phrase_are_spread_evenly_without_logits():
+    part = pooling("attentive:centers=0+0.1,widths=0.3+0.2").stretched(20)
     frames = np.column_stack([np.arange(40.0), np.eye(40)[:, [30, 5]]]).astype(np.float32)
     share = (np.arange(40) + 0.5 - 2) / 36
     wanted = []
@@ -560,9 +560,9 @@ def test_middle_frames_of_a_clip_longer_than_a_second_are_spread():
     np.testing.assert_array_equal(pooling("middle:n=2,second=1").pool(frames[:2]), [0, 1])
 
 
-def test_looks_refuse_frames_that_do_not_say_where():
-    with pytest.raises(InputError, match="frames have 5 numbers; 5 looks need more"):
-        pooling("looks").pool(np.zeros((4, 5)))
-    with pytest.raises(InputError, match="as many numbers above 0 as there are places"):
-        pooling("looks:reaches=0.1")
-    assert pooling("looks").groups(101) == [192, 480]
+def test_attentive_refuses_frames_without_logits():
+    with pytest.raises(InputError, match="frames have 5 numbers; 5 heads need more"):
+        pooling("attentive").pool(np.zeros((4, 5)))
+    with pytest.raises(InputError, match="as many numbers above 0 as there are centers"):
+        pooling("attentive:widths=0.1")
+    assert pooling("attentive").groups(101) == [192, 480]

@@ -264,7 +264,7 @@ def test_weights_are_fetched_whole_within_bounds_or_not_at_all(site, tmp_path, m
         assert path.read_bytes() == site.content
         path.unlink()
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoints, "MOST_BYTES", len(site.content) - 1)
+            patch.setattr(checkpoints, "MAX_BYTES", len(site.content) - 1)
             with pytest.raises(OSError, match="bytes"):
                 checkpoints.download(site.url, path)
     site.lengths, site.cuts = True, [1000]

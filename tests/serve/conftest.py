@@ -51,13 +51,13 @@ class Running(NamedTuple):
 
     @property
     def lines(self):
-        return self.server.config.app.state.lines
+        return self.server.config.app.state.sockets
 
 
 @contextlib.contextmanager
 def running(model, **options):
     """Serve a studio on a port."""
-    from tapword.serve.studio.server import prepare
+    from tapword.serve.studio.launch import prepare
 
     server, listening, address = prepare(model, **options)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

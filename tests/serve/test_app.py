@@ -39,9 +39,9 @@ pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapwo
 pytest.importorskip("uvicorn", reason="needs the extra web: pip install 'tapword[web]'")
 pytest.importorskip("httpx2", reason="needs httpx2, which the test client is made of")
 
-from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.serve.polling import polling
+from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.model import StudioModel
-from tapword.serve.watching import watching
 
 # Teaching.
 
@@ -375,7 +375,7 @@ def test_watching_goes_on_and_says_once_what_is_wrong(model, monkeypatch, caplog
     monkeypatch.setattr(model, "look", look)
 
     async def watch():
-        async with watching(model, 0.01, lambda: told.append(1)):
+        async with polling(model, 0.01, lambda: told.append(1)):
             while not told:
                 await asyncio.sleep(0.01)
 
@@ -431,7 +431,7 @@ def test_large_bodies(client, path):
 
 
 def test_a_large_model_is_refused(model):
-    with client_of(model, limits=Limits(model_bytes=1000)) as client:
+    with client_of(model, limits=ServerLimits(model_bytes=1000)) as client:
         answer = client.post("/api/model?how=add", content=bytes(1001))
     assert answer.status_code == 413 and "1,000 bytes" in answer.json()["error"]
 
@@ -451,7 +451,7 @@ def _note_writing(event, arguments):
 
 
 @pytest.fixture
-def written(monkeypatch, tmp_path):
+def encode_message(monkeypatch, tmp_path):
     """Every path that this process opens for writing, seen by the interpreter itself."""
     global _written
     if not hasattr(_note_writing, "added"):

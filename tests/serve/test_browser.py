@@ -19,8 +19,8 @@ from tests.serve.conftest import running
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
 
+from tapword.serve.studio.launch import in_browser
 from tapword.serve.studio.model import StudioModel
-from tapword.serve.studio.server import in_browser
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_a_take_of_another_word_waits_for_an_answer(microphone, open_page, path)
     assert tapword.load(path).words == {"lamp": 2, "kitchen": 2}
     waiting = page.locator("#take-list li", has_text="sounds like")
     assert waiting.count() == 1
-    # Kept from the list, it is taught; removed, it is gone again, and the focus is not lost.
+    # HeldClip from the list, it is taught; removed, it is gone again, and the focus is not lost.
     waiting.get_by_role("button", name="Keep take").click()
     page.locator("#word-list li", has_text="lamp3 takes").wait_for()
     page.locator("#take-list li", has_text="sounds like").get_by_label("Remove take").focus()
@@ -258,7 +258,7 @@ def test_a_warning_stands_with_what_was_kept(open_page, path):
     page.locator("#files").set_input_files(clips["lamp"][5:10])
     page.locator("#file-list li").last.get_by_text("recordings of").wait_for()
     warned = page.locator("#file-list li.bad").all_inner_texts()
-    assert any('"light" sounds close to "lamp"' in text and "Kept." in text for text in warned)
+    assert any('"light" sounds close to "lamp"' in text and "HeldClip." in text for text in warned)
     # Each is listed, to be heard and removed.
     assert page.locator("#take-list li").count() == tapword.load(path).words["light"]
 
@@ -414,10 +414,10 @@ def test_files_words_and_two_tabs(open_page, path):
     page.locator("#sort-teach", has_text="Teach 5 recordings of 2 words").click()
     page.locator("#file-list li", has_text="of “README” kept").wait_for()
     said = page.locator("#file-list").inner_text()
-    assert said.count("Kept") + said.count("cut off") == 4, said
+    assert said.count("HeldClip") + said.count("cut off") == 4, said
     assert "Not a recording that this browser can read" in said
     kept = tapword.load(path).words["flite-awb"]
-    assert kept == said.count("Kept") > 2 and list(tapword.load(path).words) == ["flite-awb"]
+    assert kept == said.count("HeldClip") > 2 and list(tapword.load(path).words) == ["flite-awb"]
     # It gets a better name, on the phone.
     other.get_by_role("button", name="Rename: flite-awb").click()
     other.get_by_label("New name").fill("<b>lamp</b>")
@@ -696,8 +696,8 @@ def test_another_microphone(microphone, open_page, path):
         script="""
         const get = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
         window.asked = [];
-        navigator.mediaDevices.getUserMedia = wish => {
-          window.asked.push(wish.audio.deviceId?.exact ?? null);
+        navigator.mediaDevices.getUserMedia = command => {
+          window.asked.push(command.audio.deviceId?.exact ?? null);
           return get({audio: true});
         };"""
     )

@@ -14,7 +14,7 @@ pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapwo
 pytest.importorskip("httpx2", reason="needs httpx2, which the test client is made of")
 
 from tapword.serve.studio.history import ELSEWHERE, History
-from tapword.serve.studio.limits import Limits
+from tapword.serve.studio.limits import ServerLimits
 from tapword.serve.studio.model import StudioModel
 
 PAGE = {"page": "one"}
@@ -97,10 +97,10 @@ def test_takes_are_removed_in_any_order_and_given_back(taught, history, path):
     for number in numbers:
         taught.remove(number, history)
     same(knowledge(path), before)
-    assert history.there() == []
+    assert history.in_model() == []
     taught.undo(history)
     assert tapword.load(path).words["door"] == 1
-    assert [take.number for take in history.there()] == [numbers[2]]
+    assert [take.number for take in history.in_model()] == [numbers[2]]
 
 
 def test_the_last_take_takes_the_negatives_along_and_brings_them_back(model, path):
@@ -120,7 +120,7 @@ def test_takes_follow_their_word(taught, history, path):
     other = taught.histories.of("two")
     taught.rename("lamp", "light", other)
     taught.forget("light", other)
-    assert history.there() == []
+    assert history.in_model() == []
     with pytest.raises(InputError, match="was forgotten, and the take with it"):
         taught.remove(number, history)
     taught.undo(other)
@@ -195,7 +195,7 @@ def test_what_was_replaced_holds_no_take(taught, history, path, tmp_path):
     other.save(tmp_path / "other.tap")
     content = (tmp_path / "other.tap").read_bytes()
     taught.upload(content, True, None)
-    assert len(history.there()) == 1
+    assert len(history.in_model()) == 1
     taught.upload(content, False, taught.revision)
     with pytest.raises(InputError, match="elsewhere since"):
         taught.remove(number, history)
@@ -262,13 +262,13 @@ def test_a_failed_writing_changes_no_history(taught, history, path, monkeypatch)
         patch.setattr(tapword.Spotter, "_write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             taught.remove(number, history)
-    assert len(history.there()) == 1
+    assert len(history.in_model()) == 1
     taught.remove(number, history)
     assert tapword.load(path).words["lamp"] == 2
 
 
 def test_histories_are_bounded(taught):
-    limits = Limits(changes=3, pages=2)
+    limits = ServerLimits(changes=3, pages=2)
     taught.histories.limits = limits
     history = History(limits)
     for _ in range(5):

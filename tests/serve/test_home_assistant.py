@@ -31,8 +31,8 @@ from wyoming.info import Describe
 from wyoming.pipeline import RunPipeline
 from wyoming.satellite import RunSatellite
 
-from tapword.serve.wyoming.followed_model import FollowedModel
-from tapword.serve.wyoming.service import Presence, serving
+from tapword.serve.wyoming.served_model import ServedModel
+from tapword.serve.wyoming.service import ServiceInfo, serving
 from tests.serve.test_wyoming import HOST, said, teach
 
 PATIENCE_S = 120
@@ -67,7 +67,7 @@ def spoken():
 def model(tmp_path_factory, spoken):
     path = tmp_path_factory.mktemp("model") / "home.tap"
     teach(path, {word: spoken[word][:8] for word in ("marvin", "sheila")})
-    return FollowedModel(path)
+    return ServedModel(path)
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +84,8 @@ def test_a_pipeline_of_home_assistant(model, sound, tmp_path):
     (tmp_path / "sound").write_bytes(sound)
 
     async def run():
-        presence = Presence("My words", ["en"])
-        async with asyncio.timeout(PATIENCE_S), serving(model, HOST, 0, presence) as port:
+        info = ServiceInfo("My words", ["en"])
+        async with asyncio.timeout(PATIENCE_S), serving(model, HOST, 0, info) as port:
             process = await asyncio.create_subprocess_exec(
                 *(python, script, str(port), "marvin", str(tmp_path / "sound")),
                 stdout=asyncio.subprocess.PIPE,

@@ -34,9 +34,9 @@ pytest.importorskip("httpx2", reason="needs httpx2, which the test client is mad
 
 from starlette.websockets import WebSocketDisconnect
 
-from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.listener import Listener
-from tapword.serve.studio.live import Outbox, written
+from tapword.serve.studio.sockets import Outbox, encode_message
 
 # Listening, with a detector that hears what it is told to.
 
@@ -134,12 +134,12 @@ def test_an_event_is_put_right(listener, path):
 def test_an_event_is_heard_before_it_is_put_right(listener):
     messages = [message for chunk in chunks(loud()) for message in listener.hear(chunk)]
     event = next(message["id"] for message in messages if message["type"] == "event")
-    sound = np.frombuffer(base64.b64decode(listener.hear_again(event)["sound"]), dtype="<i2")
+    sound = np.frombuffer(base64.b64decode(listener.event_audio(event)["sound"]), dtype="<i2")
     kept = np.round(listener.clips[event].audio * 32768).astype("<i2")
     assert len(sound) > 4000 and sound.tobytes() in kept.tobytes()
     assert listener.correct(event, "music")["sound"] == base64.b64encode(sound.tobytes()).decode()
     with pytest.raises(InputError, match="gone already"):
-        listener.hear_again(event)
+        listener.event_audio(event)
 
 
 def test_near_misses_are_told(taught):
@@ -191,10 +191,10 @@ def test_clips_are_let_go(listener):
     assert len(listener.clips) == LIMITS.events
     assert all(len(clip.audio) < 1.5 * 16_000 for clip in listener.clips.values())
     listener.clock.now_s = LIMITS.keep_s - 1
-    kept = listener.tidy()
+    kept = listener.drop_expired()
     assert len(kept) == LIMITS.events
     listener.clock.now_s = LIMITS.keep_s + 1
-    assert listener.tidy() == [] and not listener.clips
+    assert listener.drop_expired() == [] and not listener.clips
     with pytest.raises(InputError, match="gone already"):
         listener.correct(kept[-1], None)
 
@@ -269,7 +269,7 @@ def test_a_doubtful_take_waits(taught, listener, path, monkeypatch):
     monkeypatch.setattr(session, "CHECKS", [check])
     listener.record(3)
     for chunk in chunks(spoken(tone(300, 0.5), 1.0)):
-        listener.take_up(chunk)
+        listener.push_take(chunk)
     assert listener.keep(3, "lamp", careful=True) == {
         "take": None,
         "warnings": [message(unlike)],
@@ -365,9 +365,9 @@ def test_a_take_is_let_go_when_it_is_old(listener):
         listener.clock.now_s = 0.0
         listener.record(3)
         for chunk in chunks(spoken(tone(300, 0.5), 0.8)):
-            listener.take_up(chunk)
+            listener.push_take(chunk)
         listener.clock.now_s = kept_s
-        listener.tidy()
+        listener.drop_expired()
         assert (not listener.takes) == gone
     with pytest.raises(InputError, match="gone already"):
         listener.keep(3, "lamp")
@@ -377,14 +377,14 @@ def test_a_take_is_let_go_when_it_is_old(listener):
 
 
 def test_scores_give_way_and_news_do_not():
-    outbox = Outbox(Limits(scores=25, messages=200))
+    outbox = Outbox(ServerLimits(scores=25, messages=200))
     for time_s in range(75):
-        outbox.put(written({"type": "scores", "time_s": time_s}))
+        outbox.put(encode_message({"type": "scores", "time_s": time_s}))
         if time_s % 10 == 0:
-            outbox.put(written({"type": "event", "id": time_s}))
+            outbox.put(encode_message({"type": "event", "id": time_s}))
     assert not outbox.full
     for _ in range(200):
-        outbox.put(written({"type": "model"}))
+        outbox.put(encode_message({"type": "model"}))
     assert outbox.full
 
     async def empty():
@@ -407,7 +407,7 @@ def test_a_slow_page_on_a_real_line(taught):
             return []
 
     taught.detector = Talking
-    limits, waiting = Limits(send_s=1.0), []
+    limits, waiting = ServerLimits(send_s=1.0), []
     with (
         running(taught, limits=limits) as studio,
         socket.socket() as slow,
@@ -423,22 +423,22 @@ def test_a_slow_page_on_a_real_line(taught):
             "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
         )
         assert slow.recv(12) == b"HTTP/1.1 101"
-        # Masked frames, the mask of zeros: the wish to listen, then sound.
-        wish = b'{"type": "listen"}'
-        slow.sendall(b"\x81" + bytes([0x80 + len(wish)]) + bytes(4) + wish)
+        # Masked frames, the mask of zeros: the command to listen, then sound.
+        command = b'{"type": "listen"}'
+        slow.sendall(b"\x81" + bytes([0x80 + len(command)]) + bytes(4) + command)
         frame = b"\x82\xfe" + (2560).to_bytes(2, "big") + bytes(4) + bytes(2560)
         with pytest.raises(OSError):
             while True:
                 slow.sendall(frame)
-                waiting += [len(outbox) for outbox in list(studio.lines.open)]
+                waiting += [len(outbox) for outbox in list(studio.sockets.open)]
         assert other.get("/api/state").status_code == 200
         # Long before the line is found dead for not answering pings.
         give_up = time.monotonic() + 15
-        while studio.lines.open and time.monotonic() < give_up:
+        while studio.sockets.open and time.monotonic() < give_up:
             time.sleep(0.05)
         # The other page alone is left.
-        assert not studio.lines.open and len(studio.server.known) == 1
-    # The answer to the wish waits too, and the model.
+        assert not studio.sockets.open and len(studio.server.known) == 1
+    # The answer to the command waits too, and the model.
     assert 2 < max(waiting) <= limits.scores + 2
 
 
@@ -484,7 +484,7 @@ def test_broken_messages_end_the_line(client, kind, content, code):
 
 
 def test_too_many_pages(model):
-    with client_of(model, limits=Limits(lines=1)) as client:
+    with client_of(model, limits=ServerLimits(sockets=1)) as client:
         with client.websocket_connect(LIVE, headers=HOME) as line:
             line.receive_json()
             with pytest.raises(WebSocketDisconnect) as refused:

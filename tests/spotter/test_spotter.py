@@ -147,7 +147,7 @@ def test_presets_are_parts_chosen_for_you():
     vector = f"{small.backbones[0]} -> {small.poolings[0]} -> whitening"
     wanted = f"align -> augment -> {vector} -> {small.learner}"
     assert repr(Spotter()) == f"<Spotter {wanted}, 0 words>"
-    assert (small.backbones, small.poolings) == (("tapword_ear",), ("looks",))
+    assert (small.backbones, small.poolings) == (("tapword_ear",), ("attentive",))
     assert small.learner.startswith("cosine:prior=shipped")
     with pytest.raises(InputError, match="no size named 'tiny'; known: small, medium, large"):
         Spotter(size="tiny")

@@ -360,6 +360,6 @@ def test_a_whitening_may_say_how_far_scores_reach():
     for tail in (near, far):
         assert tail.false_alarms_per_hour(tail.threshold(0.2)) == pytest.approx(0.2)
     few = shipped("tapword_ear").narrowed(8, (0.3, 0.1))
-    ear = Spotter("tapword_ear", "looks", "cosine:prior=shipped", align=True, whitening=[few])
+    ear = Spotter("tapword_ear", "attentive", "cosine:prior=shipped", align=True, whitening=[few])
     ear.learn(tone(300), "low")
     assert ear.tails()["low"].reach == (0.3, 0.1) != REACH

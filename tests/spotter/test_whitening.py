@@ -352,7 +352,7 @@ def test_the_default_goes_through_a_file(tmp_path):
     spotter.save(tmp_path / "model.tap")
     loaded = Spotter.load(tmp_path / "model.tap")
     assert repr(loaded) == repr(spotter)
-    assert loaded.encoder.poolings[0].spec == "looks"
+    assert loaded.encoder.poolings[0].spec == "attentive"
     assert loaded.predict(tone(310)) == spotter.predict(tone(310))
 
 

@@ -24,7 +24,7 @@ from whitening import windows
 from tapword import registry
 from tapword.audio import files
 from tapword.backbones.tapword_ear import HOP, TapwordEar
-from tapword.poolings.looks import Looks
+from tapword.poolings.attentive import Attentive
 from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.encoder import CLIPS_AT_ONCE, prepare
 from tapword.spotter.whitening import Whitening
@@ -48,7 +48,7 @@ def main(speech_commands: str, speechocean: str, call: str) -> None:
     cohort = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
     cohort += [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
     words = [one.word for one in said] * 2
-    groups = Looks().groups(TapwordEar.dims[0])
+    groups = Attentive().groups(TapwordEar.dims[0])
     for silence in (0, SILENCE):
         X = vectors([one.alone for one in said] + [one.among for one in said], silence)
         B, C = vectors(cohort, silence), vectors(heard, silence)
@@ -66,7 +66,7 @@ def main(speech_commands: str, speechocean: str, call: str) -> None:
 
 def vectors(clips: list[np.ndarray], silence: int) -> np.ndarray:
     """Vectors (n, D) of prepared clips that begin after so much silence."""
-    ear, pooling, parts = TapwordEar(), Looks(second=25), []
+    ear, pooling, parts = TapwordEar(), Attentive(second=25), []
     for start in range(0, len(clips), CLIPS_AT_ONCE):
         some = [np.pad(clip, (silence, 0)) for clip in clips[start : start + CLIPS_AT_ONCE]]
         parts += [pooling.pool(frames[silence // HOP :]) for [frames] in ear.frames_many(some)]

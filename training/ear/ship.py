@@ -4,7 +4,7 @@
 
 RECORD is what the weights' model card says of how they came to be; it is kept beside them. What
 training alone needs (the head, the frames that are like a teacher's) is left out. Printed is where
-the ear looks in a word, which `tapword.poolings.looks` has as its arguments.
+the ear looks in a word, which `tapword.poolings.attentive` has as its arguments.
 """
 
 import json

@@ -41,7 +41,7 @@ export class Tapword {
 
   // A stream chunk by chunk, for those who have its samples; `listen` does all of this.
   startStream() { return this.#call('startStream'); }
-  gap(samples) { return this.#call('gap', samples); }
+  gap(lost) { return this.#call('gap', lost); }
   hear(chunk) { return this.#call('hear', chunk); }
   heardScores() { return this.#call('heardScores'); }
   endStream() { return this.#call('endStream'); }
@@ -89,23 +89,24 @@ export class Tapword {
 
 // So many seconds of a MediaStream, or of a node of an AudioContext, as samples at 16 kHz.
 export async function record(source, seconds) {
-  const samples = new Int16Array(Math.round(seconds * RATE));
-  let release, filled = 0;
-  await new Promise((yes, no) => {
-    release = capture(source, chunk => {
-      samples.set(chunk.subarray(0, samples.length - filled), filled);
-      filled = Math.min(filled + chunk.length, samples.length);
-      if (filled === samples.length) yes();
-    });
-    release.catch(no);
+  const recorded = new Int16Array(Math.round(seconds * RATE));
+  let filled = 0;
+  /** @type {() => void} */
+  let full;
+  const filling = new Promise(resolve => { full = () => resolve(null); });
+  const release = await capture(source, chunk => {
+    recorded.set(chunk.subarray(0, recorded.length - filled), filled);
+    filled = Math.min(filled + chunk.length, recorded.length);
+    if (filled === recorded.length) full();
   });
-  await (await release)();
-  return samples;
+  await filling;
+  await release();
+  return recorded;
 }
 
 async function compiled(source) {
   if (source instanceof WebAssembly.Module) return source;
-  if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) return WebAssembly.compile(source);
+  if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) return WebAssembly.compile(/** @type {BufferSource} */ (source));
   // node's fetch reads no files. Bundlers are not to look for what only node has.
   if (globalThis.process?.versions?.node && String(source).startsWith('file:')) {
     const name = 'node:fs/promises', {readFile} = await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
@@ -176,7 +177,7 @@ async function samples(audio) {
 // Give chunks of 16 kHz from a stream or a node; resolves to what ends that.
 async function capture(source, onChunk) {
   const lent = source instanceof AudioNode;
-  const context = lent ? source.context : await contextOf(source);
+  const context = /** @type {AudioContext} */ (lent ? source.context : await contextOf(source));
   const close = async () => { if (!lent) await context.close(); };
   try {
     await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));

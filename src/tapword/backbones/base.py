@@ -1,4 +1,4 @@
-"""What every backbone is: a clip in, blocks of frames out, nothing learned."""
+"""Base class of backbones: a clip in, blocks of frames out, nothing learned."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -10,82 +10,96 @@ import numpy as np
 from tapword.errors import InputError, ModelFileError
 from tapword.registry import Part
 
-# A choice: more than the cores of any machine this is meant for.
-MOST_THREADS = 256
+# A choice: more than the cores of the machines this is meant for.
+MAX_THREADS = 256
 
 
 def first_line(error: Exception) -> str:
-    """Say in one line what a library raised: later ones are tables and advice."""
+    """First line of a library's error message; later ones are tables and advice."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def other_weights(part: str, wanted: Any, found: str) -> ModelFileError:
-    """Error of weights that a model was not taught with."""
+    """Error for weights other than those a model was taught with."""
     return ModelFileError(
         f"the model was taught with weights {str(wanted)[:12]}… of {part}, but those at hand are "
         f"{found[:12]}…; give the matching weights by Spotter.load(path, backbones=[...]) or "
-        "--backbone, or teach anew"
+        "--backbone, or teach again"
     )
 
 
 class Unavailable(InputError):
-    """What a backbone needs is not on this machine: its weights, or a package that imports."""
+    """Weights or a working package that a backbone needs are not on this machine."""
 
 
 class FrameStream(ABC):
-    """A backbone that hears a stream from its beginning."""
+    """Frames of a stream, from its beginning."""
 
     @abstractmethod
-    def hear(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Hear what follows, (n,) float32, whole hops of it.
+    def push(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Take the next samples (n,) float32, a whole number of hops.
 
         Returns
         -------
         tuple of list of np.ndarray
-            Of each block, the next frames that no later sound will change; and those after them, as
-            they are if silence follows.
+            For each block: final frames, which later samples do not change, and the provisional
+            frames after them, which hold if silence follows.
         """
 
 
 class Backbone(Part, ABC):
-    """A frozen network that turns clips into frames. A subclass gives `dims`, `params`, `_extract`.
+    """A frozen network that turns clips into frames.
+
+    A subclass defines `dims`, `params` and `_extract`; a property may also be a class attribute.
 
     Attributes
     ----------
     sample_rate
         Samples per second of the audio it takes.
-    dims
-        Numbers per frame of each block.
-    params
-        How many trained parameters it holds.
-    weights_sha256
-        Hash of the weights, so that a model file is never used with others; "" for none.
-    precision
-        What it computes in, on this machine: vectors of different precisions are kept apart.
-    machine_arguments
-        Constructor arguments that belong to a machine rather than to a taught model (where the
-        weights lie, how many threads): never written to a model file, nor taken from one.
     located_by
-        The machine argument without which there are no weights; a saved model needs it given.
-    shortest
-        Samples of the shortest clip that gives a frame.
+        The machine argument that says where the weights are; None if it needs none.
+    min_samples
+        Length of the shortest clip that gives a frame.
     max_batch
-        Clips of one length that pass the network together, at most.
+        Largest number of clips that pass the network together.
     hop
-        Of a backbone that can hear a stream in pieces (see `stream`): samples in which every block
-        goes on by whole frames. None where a frame sees the whole clip.
+        Samples after which every block has whole frames, for a backbone that takes a stream in
+        pieces (see `stream`). None if a frame depends on the whole clip.
     """
 
     sample_rate = 16_000
-    dims: ClassVar[tuple[int, ...]]
-    params: ClassVar[int]
-    weights_sha256 = ""
-    precision = "float32"
-    machine_arguments: ClassVar[tuple[str, ...]] = ()
     located_by: ClassVar[str | None] = None
-    shortest = 1
+    min_samples = 1
     max_batch = 32
     hop: ClassVar[int | None] = None
+
+    @property
+    @abstractmethod
+    def dims(self) -> tuple[int, ...]:
+        """Numbers per frame of each block."""
+
+    @property
+    @abstractmethod
+    def params(self) -> int:
+        """Number of trained parameters."""
+
+    @property
+    def weights_sha256(self) -> str:
+        """Hash of the weights, so that a model file is not used with others; "" without weights."""
+        return ""
+
+    @property
+    def precision(self) -> str:
+        """Number format it computes in on this machine; vectors of others are cached apart."""
+        return "float32"
+
+    @property
+    def machine_arguments(self) -> tuple[str, ...]:
+        """Arguments that belong to a machine, not to a model: where weights are, how many threads.
+
+        They are never written to a model file, nor taken from one.
+        """
+        return ()
 
     def frames(self, audio: np.ndarray) -> list[np.ndarray]:
         """Frames of a clip (n,), float32 mono in [-1, 1]: a block (t_i, d_i) float32 per layer."""
@@ -106,8 +120,8 @@ class Backbone(Part, ABC):
         return result
 
     def stream(self) -> FrameStream:
-        """Begin to hear a stream, where there is a `hop`."""
-        raise InputError(f"{self.name} hears whole clips alone")
+        """Start a stream, for a backbone with a `hop`."""
+        raise InputError(f"{self.name} takes whole clips only")
 
     def batches(self, audios: Sequence[np.ndarray]) -> Iterator[tuple[list[int], np.ndarray]]:
         """Check clips and stack those of one length: their positions, and audio (b, n)."""
@@ -119,8 +133,8 @@ class Backbone(Part, ABC):
                 raise InputError(f"audio must be float32 of shape (n,), got {given} {kind}".strip())
             if not np.isfinite(audio).all():
                 raise InputError("audio contains NaN or infinite samples")
-            if len(audio) < self.shortest:
-                wanted = f"at least {self.shortest} are needed"
+            if len(audio) < self.min_samples:
+                wanted = f"at least {self.min_samples} are needed"
                 raise InputError(f"{self.name}: audio has {len(audio)} samples; {wanted}")
             by_length[len(audio)].append(index)
         for indices in by_length.values():
@@ -129,17 +143,17 @@ class Backbone(Part, ABC):
                 yield part, np.stack([audios[index] for index in part])
 
     def claim_weights(self, sha256: str) -> None:
-        """Take a model file's word for the hash of weights that are not open yet.
+        """Expect weights with this hash, which a model file names.
 
-        Where a hash takes opening them they are opened on first use, and refused if they are
-        others. Elsewhere nothing is taken on trust.
+        A backbone that opens its weights on first use checks the hash then. Others know it already
+        and ignore this.
         """
 
     def _require_threads(self, none: bool = False) -> None:
-        self._require_whole("threads", 1, MOST_THREADS, none)
+        self._require_whole("threads", 1, MAX_THREADS, none)
 
     def tensors(self, audio: np.ndarray) -> list[Any] | None:
-        """Turn audio (b, n) into torch blocks that stay on a GPU; None where there is no GPU."""
+        """Turn audio (b, n) into torch blocks that stay on a GPU; None without a GPU."""
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Weights of torch networks: fetched once, read without running code in them, hashed."""
+"""Weights of torch networks: downloaded once, read without running code in them, hashed."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,15 +9,15 @@ from tapword.backbones.base import Unavailable, first_line
 from tapword.errors import InputError, ModelFileError
 from tapword.support import downloads
 
-# Of weights that are fetched: the largest, hubert_xlarge, have 964 million numbers of 4 bytes.
-MOST_BYTES = 5 * 10**9
+# Of weights that are downloaded: the largest, hubert_xlarge, have 964 million 4-byte numbers.
+MAX_BYTES = 5 * 10**9
 
 
 def read_state(path: str | Path, part: str) -> dict[str, Any]:
-    """Read the tensors of a `.safetensors` file or of a state dict that torch saved, by name.
+    """Read the tensors of a `.safetensors` file or a torch state dict, by name.
 
-    Nothing but tensors is unpickled: a file that holds code is refused. `part` is the backbone's
-    name, for messages.
+    Only tensors are unpickled; a file with code is refused. `part` is the backbone's name, for
+    messages.
     """
     import torch
 
@@ -32,7 +32,7 @@ def read_state(path: str | Path, part: str) -> dict[str, Any]:
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        # A dozen unrelated types, with advice on switching the protection off in later lines.
+        # torch raises many types; later lines of its messages advise to disable the protection.
         raise ModelFileError(
             f"{part}: {path} is no state dict of torch and no safetensors file: {first_line(error)}"
         ) from error
@@ -44,7 +44,7 @@ def read_state(path: str | Path, part: str) -> dict[str, Any]:
 
 
 def fill(model: Any, state: Mapping[str, Any], part: str, source: str | Path) -> None:
-    """Put a state dict into a network; refuse missing and foreign tensors."""
+    """Load a state dict into a network; refuse missing and unknown tensors."""
     try:
         missing, foreign = model.load_state_dict(state, strict=False, assign=True)
     except RuntimeError as error:
@@ -62,7 +62,7 @@ def fill(model: Any, state: Mapping[str, Any], part: str, source: str | Path) ->
 
 
 def fingerprint(state: Mapping[str, Any]) -> str:
-    """Hash the names, types, shapes and bytes of tensors, whatever file they came in."""
+    """Hash the names, types, shapes and bytes of tensors; the file format does not matter."""
     import torch
 
     digest = hashlib.sha256()
@@ -83,7 +83,7 @@ def _old_name(name: str) -> str:
 
 
 def hub_file(part: str, url: str, *folders: str) -> Path:
-    """Find a published file in torch hub's cache, below `folders`; fetch it if it is not there."""
+    """Find a published file in torch hub's cache, below `folders`, or download it."""
     import torch
 
     path = Path(torch.hub.get_dir(), *folders, url.rpartition("/")[2])
@@ -100,5 +100,5 @@ def hub_file(part: str, url: str, *folders: str) -> Path:
 
 
 def download(url: str, path: Path) -> None:
-    """Fetch weights, whole or not at all."""
-    downloads.download(url, path, MOST_BYTES)
+    """Download weights, completely or not at all."""
+    downloads.download(url, path, MAX_BYTES)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from tapword.backbones.checkpoints import hub_file
-from tapword.backbones.torch_backbone import Network
+from tapword.backbones.torch_backbone import TorchNetwork
 from tapword.backbones.torchaudio_bundles import SOURCE, Bundle
 from tapword.errors import ModelFileError
 
 # From samples in [-1, 1] to the 16-bit scale that the network was trained on, squared for power.
 GAIN = 32767.0**2
-# Random weights come without published statistics: about the mean and the deviation of the log-mel
-# values of speech, the same in every band.
+# Random weights have no published statistics; these are about the mean and standard deviation of
+# log-mel values of speech, the same in every band.
 NEUTRAL_MEAN, NEUTRAL_DEVIATION = 15.0, 6.0
 
 
@@ -23,9 +23,9 @@ class EmformerBase(Bundle):
 
     Trained by torchaudio's authors on LibriSpeech with transcripts. The right context that the
     last segment looks at is padded with zeros, as the bundle does. Arguments: see `Bundle`; an
-    inner layer gives 512 numbers. A file of weights holds the whole recogniser or its encoder; the
-    front end's statistics, `global_stats_rnnt_librispeech.json`, lie beside it or in torch hub's
-    cache. With random weights they are the same for every band, about what speech gives.
+    inner layer gives 512 numbers. A weight file holds the whole recogniser or its encoder; the
+    front end's statistics, `global_stats_rnnt_librispeech.json`, are next to it or in torch hub's
+    cache. With random weights they are the same for every band, about those of speech.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class EmformerBase(Bundle):
 
     bundle_name = "EMFORMER_RNNT_BASE_LIBRISPEECH"
     layers, width, inner_width = 20, 1024, 512
-    shortest = 480
+    min_samples = 480
 
     def make_model(self) -> Any:
         """Make the encoder with torchaudio's initial weights."""
@@ -54,7 +54,7 @@ class EmformerBase(Bundle):
     def _identity(self) -> tuple:
         return (*super()._identity(), self.layer)
 
-    def _build(self) -> Network:
+    def _build(self) -> TorchNetwork:
         network, bundle = super()._build(), self.bundle
         if self.layer is not None:
             del network.model.transformer.emformer_layers[self.layer :]
@@ -69,7 +69,7 @@ class EmformerBase(Bundle):
         front_end.mel = transforms.MelSpectrogram(**{name: getattr(bundle, name) for name in names})
         front_end.register_buffer("mean", torch.tensor(mean))
         front_end.register_buffer("scale", torch.tensor(scale))
-        return Network(network.model, sha256, front_end)
+        return TorchNetwork(network.model, sha256, front_end)
 
     def _statistics(self) -> tuple[list[float], list[float]]:
         """Read the mean and the inverse deviation of each band, as published."""
@@ -89,7 +89,7 @@ class EmformerBase(Bundle):
             ) from error
         return mean, scale
 
-    def _run(self, network: Network, audio: Any) -> Any:
+    def _run(self, network: TorchNetwork, audio: Any) -> Any:
         torch, front_end, model = self._import("torch"), network.front_end, network.model
         power = front_end.mel(audio).transpose(1, 2) * GAIN
         level = torch.where(power > math.e, power.log(), power)

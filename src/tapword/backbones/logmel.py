@@ -1,4 +1,4 @@
-"""Log-mel frames: a backbone without weights, and what the speech embedding is fed with."""
+"""Log-mel frames: a backbone without weights, and the input of other backbones."""
 
 from functools import lru_cache
 from typing import Any
@@ -8,8 +8,8 @@ import numpy as np
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 
-# What Google's speech embedding was trained on: windows of 25 ms every 10 ms and the length of
-# their Fourier transform, in samples; mel bands and their range; the least energy.
+# As in the training of Google's speech embedding: windows of 25 ms every 10 ms and the length of
+# their Fourier transform, in samples; mel bands and their range; what is added to energies.
 WINDOW, STEP, FFT = 400, 160, 512
 BANDS, LOW_HZ, HIGH_HZ = 32, 60.0, 3800.0
 FLOOR = 1e-3
@@ -17,12 +17,12 @@ MAX_PAD_S = 10.0
 
 
 class Logmel(Backbone):
-    """Log-mel energies, 32 every 10 ms; needs no weights.
+    """Log-mel energies, 32 every 10 ms, without weights.
 
     Parameters
     ----------
     pad_s
-        Seconds of silence put on each side of the clip, at most 10.
+        Seconds of silence to add on each side of the clip, at most 10.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Logmel(Backbone):
         if not 0 <= self.pad_s <= MAX_PAD_S:
             raise InputError(f"pad_s must lie in 0..{MAX_PAD_S:g} seconds, got {self.pad_s}")
         self._pad = round(self.pad_s * self.sample_rate)
-        self.shortest = max(1, WINDOW - 2 * self._pad)
+        self.min_samples = max(1, WINDOW - 2 * self._pad)
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         return [log_mel(np.pad(audio, ((0, 0), (self._pad, self._pad))))]
@@ -52,22 +52,22 @@ def log_mel(
 
     Audio (..., n), float32 in [-1, 1] at 16 kHz, gives (..., 1 + (n - 400) // 160, bands) float32:
     magnitude (not power) of 400-sample periodic-Hann windows every 160 samples, triangular mel
-    bands, natural logarithm of the sum plus 0.001. Networks trained on other bands say which.
+    bands, natural logarithm of the sum plus 0.001. Other networks have other bands.
     """
-    # Here, since to import it takes longer than `import tapword`; numpy's takes twice as long.
+    # Imported here: it takes longer than `import tapword`. numpy's transform takes twice as long.
     from scipy.fft import rfft
 
     if audio.shape[-1] < WINDOW:
         raise InputError(f"audio has {audio.shape[-1]} samples; at least {WINDOW} are needed")
     window, weights = tables(bands, low_hz, high_hz)
     windows = np.lib.stride_tricks.sliding_window_view(audio, WINDOW, axis=-1)[..., ::STEP, :]
-    # Half of what the speech embedding is given is silence, whose energy is known.
+    # Half of the speech embedding's input is silence, whose energy is known.
     sounding = windows.any(axis=-1)
     padded = np.zeros((np.count_nonzero(sounding), FFT), dtype=np.float32)
     np.multiply(windows[sounding], window, out=padded[:, :WINDOW])
     magnitude = np.abs(rfft(padded))
-    # Each bin belongs to two bands at most. A dense product would be sixteen times the work and
-    # wake BLAS threads, which then fight the network for the cores.
+    # Each bin belongs to at most two bands. A dense product would take sixteen times the work and
+    # wake BLAS threads, which compete with the network for the cores.
     energy = np.zeros((*sounding.shape, bands), dtype=np.float32)
     energy[sounding] = (weights @ magnitude.T).T
     return np.log(energy + np.float32(FLOOR))

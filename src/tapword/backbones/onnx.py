@@ -1,6 +1,6 @@
 """Any ONNX file that takes a waveform or log-mel frames.
 
-How a file wants to be fed is read off its inputs and off two trial runs.
+Its inputs and two trial runs show how to feed it.
 """
 
 import hashlib
@@ -28,16 +28,16 @@ class Onnx(Backbone):
     file
         The ONNX file.
     input
-        What its first input takes: "waveform" (n,), (b, n) or (b, 1, n), in [-1, 1] at 16 kHz;
-        "logmel" (b, t, bands) or (b, bands, t), with or without one more axis of size 1; "auto"
-        tells by the shape. Further inputs are a mask (b, n) or lengths (b,).
+        Its first input: "waveform" (n,), (b, n) or (b, 1, n), in [-1, 1] at 16 kHz; "logmel"
+        (b, t, bands) or (b, bands, t), with or without one more axis of size 1; "auto" decides by
+        the shape. Further inputs are a mask (b, n) or lengths (b,).
     output
         Name of the output that holds the frames; None: the first of three dimensions.
     layout
-        Of that output: "btd" (b, t, d), "bdt" (b, d, t), "auto" tells by clips of two lengths.
+        Axes of that output: "btd" (b, t, d), "bdt" (b, d, t), "auto" tries clips of two lengths.
     low_hz, high_hz
-        Range of the log-mel bands; otherwise the front end is that of `logmel`, with as many
-        bands as the input has.
+        Range of the log-mel bands. The rest of the front end is that of `logmel`, with the
+        input's number of bands.
     threads
         Threads the network may use.
     """
@@ -57,7 +57,7 @@ class Onnx(Backbone):
         self._require_one_of("input", "auto", "waveform", "logmel")
         self._require_one_of("layout", "auto", "btd", "bdt")
         if not 0 <= self.low_hz < self.high_hz <= self.sample_rate / 2:
-            raise InputError(f"onnx: no bands lie between {self.low_hz} and {self.high_hz} Hz")
+            raise InputError(f"onnx: no bands between {self.low_hz} and {self.high_hz} Hz")
         self._require_threads()
 
     @property
@@ -72,41 +72,41 @@ class Onnx(Backbone):
         return str(Path(self.file).resolve())
 
     @property
-    def _graph(self) -> "Graph":
+    def _network(self) -> "OnnxNetwork":
         range_hz = (self.low_hz, self.high_hz)
         return _open(self._path, self.input, self.output, self.layout, range_hz, self.threads)
 
     @property
-    def dims(self) -> tuple[int, ...]:  # type: ignore[override]
+    def dims(self) -> tuple[int, ...]:
         """Numbers per frame."""
-        return (self._graph.width,)
+        return (self._network.width,)
 
     @property
-    def params(self) -> int:  # type: ignore[override]
+    def params(self) -> int:
         """Trained parameters of the network."""
-        return self._graph.params
+        return self._network.params
 
     @property
-    def weights_sha256(self) -> str:  # type: ignore[override]
-        """SHA-256 of the file and of those that hold its large tensors; no network is opened."""
+    def weights_sha256(self) -> str:
+        """SHA-256 of the file and of its external tensors, without opening the network."""
         return _read(self._path).sha256
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
-        return [self._graph.frames(audio)]
+        return [self._network.frames(audio)]
 
 
 class Feed(NamedTuple):
     """How audio becomes a network's first input."""
 
-    bands: int | None  # log-mel bands it takes; None: the waveform
+    bands: int | None  # log-mel bands; None for a waveform
     swapped: bool  # bands come before time
-    lone: int | None  # place of an additional axis of size 1
-    batched: bool  # it has an axis for clips
-    length: int | None  # samples it takes; None: any number
+    lone: int | None  # index of an additional axis of size 1
+    batched: bool  # there is an axis for clips
+    length: int | None  # samples it takes; None for any number
 
 
 def read_feed(shape: list[Any], wanted: str, label: str) -> Feed:
-    """Tell how to feed an input from its shape: numbers, or names where any number will do."""
+    """Find out how to feed an input from its shape: numbers, or names for axes of any size."""
     rank = len(shape)
     channel = rank == 3 and shape[1] == 1
     if wanted == "waveform" or (wanted == "auto" and (rank <= 2 or channel)):
@@ -126,10 +126,10 @@ def read_feed(shape: list[Any], wanted: str, label: str) -> Feed:
     return Feed(shape[fixed[0]], fixed[0] == inner[0], lone, rank > 2, None)
 
 
-class Graph:
-    """A network with the way it is fed and the output that holds the frames.
+class OnnxNetwork:
+    """A network, how to feed it, and the output that holds the frames.
 
-    It takes the arguments of `Onnx`; `range_hz` holds the lowest and the highest frequency.
+    Arguments are those of `Onnx`; `range_hz` holds the lowest and the highest frequency.
     """
 
     def __init__(
@@ -142,21 +142,23 @@ class Graph:
         threads: int,
     ):
         self.label, self.range_hz = f"onnx: {path}", range_hz
-        known = _read(path)
+        facts = _read(path)
         try:
             self.session = open_session(path, threads)
         except Exception as error:
             # onnxruntime raises a dozen unrelated types on a file that is no network.
-            raise ModelFileError(f"{self.label} is no ONNX network: {first_line(error)}") from error
-        self.params = known.params
+            raise ModelFileError(
+                f"{self.label} is not an ONNX network: {first_line(error)}"
+            ) from error
+        self.params = facts.params
         self.audio, *self.others = self.session.get_inputs()
         strange = [node for node in self.others if node.type not in FLOATS | OTHERS]
         if self.audio.type not in FLOATS or strange:
             inputs = ", ".join(f"{x.name} {x.type} {x.shape}" for x in self.session.get_inputs())
             raise InputError(f"{self.label} does not begin with audio; its inputs: {inputs}")
         self.feed = read_feed(list(self.audio.shape), wanted, self.label)
-        # Such graphs round by the largest number of the batch: neighbours would change a clip.
-        self.alone = known.rounds or not self.feed.batched or self.audio.shape[0] == 1
+        # Dynamic quantisation scales by a batch's largest number: neighbours would change a clip.
+        self.alone = facts.dynamic or not self.feed.batched or self.audio.shape[0] == 1
         self._choose(output, layout)
 
     def frames(self, audio: np.ndarray) -> np.ndarray:
@@ -168,7 +170,7 @@ class Graph:
         return np.ascontiguousarray(frames.transpose(0, 2, 1)) if self.swapped else frames
 
     def _choose(self, output: str | None, layout: str) -> None:
-        """Find the output, and its time axis: the one that grows from 1 s to 2 s of audio."""
+        """Find the output and its time axis, the one that grows from 1 s to 2 s of audio."""
         names = [node.name for node in self.session.get_outputs()]
         if output is not None and output not in names:
             raise InputError(f"{self.label} has no output {output!r}; it has: {', '.join(names)}")
@@ -213,7 +215,7 @@ class Graph:
             given = given[0]
         inputs = {self.audio.name: given.astype(FLOATS[self.audio.type])}
         for node in self.others:
-            # Beside audio stand a mask (b, n) or lengths (b,); clips of a batch are equally long.
+            # Further inputs are a mask (b, n) or lengths (b,); clips of a batch have one length.
             kind = (FLOATS | OTHERS)[node.type]
             mask = np.ones((len(audio), count), dtype=kind)
             lengths = np.full(len(audio), count).astype(kind)
@@ -225,30 +227,30 @@ class Graph:
             raise InputError(f"{taken}: {first_line(error)}") from error
 
 
-_open = lru_cache(maxsize=4)(Graph)
+_open = lru_cache(maxsize=4)(OnnxNetwork)
 
 
-class Known(NamedTuple):
-    """What is known of a file that is not run.
+class FileFacts(NamedTuple):
+    """Facts about a file that is not run.
 
     Attributes
     ----------
     sha256
-        Hash of all that belongs to it.
+        Hash of the file and its external tensors.
     params
-        How many trained parameters it holds.
-    rounds
-        Whether it rounds numbers by the largest of a batch.
+        Number of trained parameters.
+    dynamic
+        Whether it is quantised dynamically, by the largest number of a batch.
     """
 
     sha256: str
     params: int
-    rounds: bool
+    dynamic: bool
 
 
 @lru_cache(maxsize=4)
-def _read(path: str) -> Known:
-    """Read what is known of a file without running it."""
+def _read(path: str) -> FileFacts:
+    """Read a file's facts without running it."""
     onnx = onnx_package("onnx")
     content = Path(path).read_bytes()
     digest = hashlib.sha256(content)
@@ -259,6 +261,6 @@ def _read(path: str) -> Known:
             digest.update(Path(path).with_name(place).read_bytes())
     except Exception as error:
         # onnx raises its parser's own types.
-        raise ModelFileError(f"onnx: {path} is no ONNX network: {first_line(error)}") from error
-    rounds = any(node.op_type.startswith("DynamicQuantize") for node in model.graph.node)
-    return Known(digest.hexdigest(), count_parameters(model), rounds)
+        raise ModelFileError(f"onnx: {path} is not an ONNX network: {first_line(error)}") from error
+    dynamic = any(node.op_type.startswith("DynamicQuantize") for node in model.graph.node)
+    return FileFacts(digest.hexdigest(), count_parameters(model), dynamic)

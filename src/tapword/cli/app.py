@@ -7,12 +7,14 @@ import shlex
 import sys
 import typing
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import typer.core
 
 import tapword
+from tapword import registry
 from tapword.cli.console import err
 from tapword.errors import TapwordError
 from tapword.support.text import printable
@@ -69,26 +71,41 @@ def argument(metavar: str, text: str, **rules: Any) -> Any:
 state = {"debug": False}
 
 
+PartFiles = Annotated[
+    list[Path] | None,
+    option(
+        "FILE",
+        "Python file with a part of your own; repeat for several. It is run.",
+        "--part",
+        allow_from_autoenv=False,
+    ),
+]
+
+
 def command(
-    panel: str, name: str | None = None, environment: bool = False
+    panel: str, name: str | None = None, environment: bool = False, parts: bool = True
 ) -> Callable[[Callable[..., None]], Any]:
     """Make a function a command of a panel; its dataclass arguments are groups of options.
 
-    With `environment`, the variable TAPWORD_OPTION sets what --option VALUE would.
+    With `environment`, the variable TAPWORD_OPTION sets what --option VALUE would. With `parts`,
+    the command takes --part.
     """
     settings = {"auto_envvar_prefix": "TAPWORD"} if environment else {}
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         app.command(name, cls=Command, rich_help_panel=panel, context_settings=settings)(
-            grouped(function)
+            grouped(function, parts)
         )
         return function
 
     return register
 
 
-def grouped(function: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take dataclasses: their fields become options, as if they were its own."""
+def grouped(function: Callable[..., None], parts: bool = False) -> Callable[..., None]:
+    """Let a command take dataclasses: their fields become options, as if they were its own.
+
+    With `parts` it also takes files of parts, which are loaded first.
+    """
     hints = typing.get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {}
     parameters = []
@@ -102,8 +119,12 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
                 parameters.append((field.name, own[field.name], default))
         else:
             parameters.append((name, hints[name], parameter.default))
+    if parts:
+        parameters.append(("part", PartFiles, None))
 
     def call(**given: Any) -> None:
+        for path in given.pop("part", None) or ():
+            registry.load_file(path)
         for name, kind in groups.items():
             fields = dataclasses.fields(kind)
             given[name] = kind(**{field.name: given.pop(field.name) for field in fields})

@@ -67,7 +67,7 @@ def fetch(
     out.print(f"{dataset} {version} is in {folder}")
 
 
-@command(RESEARCH)
+@command(RESEARCH, parts=False)
 def cache(
     clear: Annotated[bool, flag("--clear", "Delete all vectors.")] = False,
     folder: CacheFolder = None,

@@ -65,11 +65,11 @@ def info(model: Model, as_json: AsJson = False) -> None:
     for word in words:
         table.add_row(cell(word), *(column.get(word, "") for column in columns.values()))
     out.print(table if words else "no words yet")
-    backbones = " + ".join(registry.describe(part) for part in header["backbones"])
+    backbones = registry.describe("backbones", *header["backbones"])
     for part in header["backbones"]:
         if part.get("weights_sha256"):
             backbones += f"\n           weights {part['weights_sha256']}"
-    poolings = " + ".join(registry.describe(part) for part in header["poolings"])
+    poolings = registry.describe("poolings", *header["poolings"])
     clips = "cut around their sound" if facts["align"] else "as they are"
     if facts["augment"]:
         clips += "; taught with augmented copies"
@@ -82,7 +82,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         f"backbone   {backbones}\n"
         f"pooling    {poolings}, {header.get('dim')} numbers a clip\n"
         f"whitening  {whitening}\n"
-        f"learner    {registry.describe(header['learner'])}\n"
+        f"learner    {registry.describe('learners', header['learner'])}\n"
         f"state      {size.total:,} bytes: {size.fixed:,} fixed and {size.per_word:,} a word\n"
         f"keeps      {kept}, never a recording; of a forgotten word {trace}\n"
         f"written    {written}, last by tapword {header.get('version')}"
@@ -222,19 +222,19 @@ def _require_different(models: list[Path]) -> None:
 
 @command(FILES, "list")
 def list_parts(
-    room: Annotated[str, argument("KIND", f"{', '.join(registry.ROOMS)}.")],
+    kind: Annotated[str, argument("KIND", f"{', '.join(registry.KINDS)}.")],
     as_json: AsJson = False,
 ) -> None:
     """List the parts a model can be made of, with their arguments."""
-    if room not in registry.ROOMS:
-        raise InputError(f"nothing to list named {room!r}; known: {', '.join(registry.ROOMS)}")
+    if kind not in registry.KINDS:
+        raise InputError(f"nothing to list named {kind!r}; known: {', '.join(registry.KINDS)}")
     parts: list[dict[str, Any]] = [
         {
             "name": name,
             "arguments": {key: p.default for key, p in cls.parameters().items()},
             "summary": registry.summary(cls),
         }
-        for name, cls in registry.classes(room).items()
+        for name, cls in registry.classes(kind).items()
     ]
     if as_json:
         print_json(parts)

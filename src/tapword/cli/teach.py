@@ -184,7 +184,7 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
     out.print(table)
 
 
-@command(TEACH, "demo")
+@command(TEACH, "demo", parts=False)
 def run_demo(
     seed: Annotated[int, option("N", "Order of words and voices.")] = 0,
 ) -> None:

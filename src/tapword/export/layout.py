@@ -46,7 +46,7 @@ def front_end(backbone: Backbone) -> FrontEnd:
     """Describe the input of a backbone; refuse one that cannot be exported."""
     if backbone.name == "tapword_ear":
         mel = tapword_ear.BANDS, tapword_ear.LOW_HZ, tapword_ear.HIGH_HZ
-        after = tapword_ear.LATE * tapword_ear.HOP
+        after = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
         return FrontEnd(mel, tapword_ear.OVERLAP, after, tapword_ear.HOP, True)
     mel = logmel.BANDS, logmel.LOW_HZ, logmel.HIGH_HZ
     if isinstance(backbone, Logmel):

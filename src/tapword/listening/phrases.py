@@ -206,7 +206,7 @@ class Phrases:
             self._frames = [np.zeros((0, d), dtype=np.float32) for d in self._backbone.dims]
             self._settled = [0] * len(self._frames)
         new = self._sound[(self._until - self._dropped) * self._hop :]
-        sure, open_ = self._stream.hear(new)
+        sure, open_ = self._stream.push(new)
         self._until = end
         old = max(0, end - self._reach - self._from)
         self._from += old

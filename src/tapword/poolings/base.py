@@ -11,7 +11,7 @@ from tapword.errors import InputError
 from tapword.registry import Part
 
 # Frames that a pooling may be asked for: over 15 minutes of the finest backbone's.
-MOST_FRAMES = 100_000
+MAX_FRAMES = 100_000
 
 
 class Pooling(Part, ABC):
@@ -99,7 +99,7 @@ class FixedLength(Pooling):
         n_frames: int | None
 
     def __post_init__(self) -> None:
-        self._require_whole("n_frames", 1, MOST_FRAMES, none=True)
+        self._require_whole("n_frames", 1, MAX_FRAMES, none=True)
 
     def fixed(self, n_frames: int) -> Self:
         """Return this pooling with `n_frames` filled in where it was left open."""

@@ -9,7 +9,7 @@ from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 
 # A choice: more blocks than any backbone gives.
-MOST_BLOCKS = 16
+MAX_BLOCKS = 16
 
 
 class Blocks(Pooling):
@@ -33,8 +33,8 @@ class Blocks(Pooling):
 
     def __post_init__(self) -> None:
         self.poolings = tuple(self.poolings)
-        fits = 1 <= len(self.poolings) <= MOST_BLOCKS
-        self._require("poolings", fits, f"1 to {MOST_BLOCKS} names of poolings")
+        fits = 1 <= len(self.poolings) <= MAX_BLOCKS
+        self._require("poolings", fits, f"1 to {MAX_BLOCKS} names of poolings")
         if any(str(name).partition(":")[0] == self.name for name in self.poolings):
             raise InputError("blocks: a block's pooling cannot be blocks again")
         self._parts: list[Pooling] = [registry.build("poolings", name) for name in self.poolings]

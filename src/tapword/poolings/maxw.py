@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tapword.poolings.base import MOST_FRAMES, Pooling
+from tapword.poolings.base import MAX_FRAMES, Pooling
 
 
 class Maxw(Pooling):
@@ -28,7 +28,7 @@ class Maxw(Pooling):
     l: int = 2  # noqa: E741 - the paper's name
 
     def __post_init__(self) -> None:
-        self._require_whole("l", 0, MOST_FRAMES)
+        self._require_whole("l", 0, MAX_FRAMES)
 
     def dim(self, d: int) -> int:
         """Length of the vector: (2 * l + 1) * d."""

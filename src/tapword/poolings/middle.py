@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from tapword.poolings.base import MOST_FRAMES, Pooling
+from tapword.poolings.base import MAX_FRAMES, Pooling
 
 
 class Middle(Pooling):
@@ -35,8 +35,8 @@ class Middle(Pooling):
     second: int | None = None
 
     def __post_init__(self) -> None:
-        self._require_whole("n", 1, MOST_FRAMES)
-        self._require_whole("second", 1, MOST_FRAMES, none=True)
+        self._require_whole("n", 1, MAX_FRAMES)
+        self._require_whole("second", 1, MAX_FRAMES, none=True)
 
     def stretched(self, second: int) -> Self:
         """Return this pooling for clips of any length, of which a second has so many frames."""

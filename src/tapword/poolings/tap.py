@@ -13,7 +13,7 @@ CONSTANT = 8 * np.finfo(np.float32).eps
 _SMALLEST, _LARGEST = 1e-15, 1e15
 
 # The 32nd power of 16 standard deviations is the first that float32 cannot hold.
-MOST_ORDER = 32
+MAX_ORDER = 32
 
 
 class Tap(Pooling):
@@ -42,7 +42,7 @@ class Tap(Pooling):
     R: int = 5
 
     def __post_init__(self) -> None:
-        self._require_whole("R", 1, MOST_ORDER)
+        self._require_whole("R", 1, MAX_ORDER)
 
     def dim(self, d: int) -> int:
         """Length of the vector: R * d."""

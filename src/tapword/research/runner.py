@@ -351,7 +351,7 @@ def _map(split: Split, passes: list[Pass], jobs: int) -> Iterator[Finished | Inp
     with tempfile.TemporaryDirectory(prefix="tapword-") as folder:
         np.save(Path(folder, "train"), split.train)
         np.save(Path(folder, "test"), split.test)
-        shared = (folder, split.train_words, split.test_words)
+        shared = (folder, split.train_words, split.test_words, registry.loaded_files())
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(jobs, len(passes)), context, _attach, shared) as pool:
             yield from pool.map(_run_shared, passes)
@@ -361,8 +361,12 @@ def _map(split: Split, passes: list[Pass], jobs: int) -> Iterator[Finished | Inp
 _shared: Split
 
 
-def _attach(folder: str, train_words: list[str], test_words: list[str]) -> None:
+def _attach(
+    folder: str, train_words: list[str], test_words: list[str], part_files: list[Path]
+) -> None:
     global _shared
+    for path in part_files:
+        registry.load_file(path)
     # Processes are the parallelism; BLAS threads would compete for the same cores.
     one_thread()
     train, test = (np.load(Path(folder, name), mmap_mode="r") for name in ("train.npy", "test.npy"))

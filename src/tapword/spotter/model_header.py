@@ -26,7 +26,7 @@ from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner, Row
-from tapword.registry import MOST
+from tapword.registry import MAX_WHOLE
 from tapword.spotter.lengths import LONGEST_S
 from tapword.spotter.thresholds import SENSITIVITY
 from tapword.spotter.words import clean_word
@@ -145,7 +145,7 @@ def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
 
 def _is_length(value: Any) -> bool:
     """Whether a number can be of the lengths of samples."""
-    return type(value) in (int, float) and 0 <= value <= MOST
+    return type(value) in (int, float) and 0 <= value <= MAX_WHOLE
 
 
 def make_learner(path: PathLike, header: dict[str, Any]) -> Learner:
@@ -153,13 +153,13 @@ def make_learner(path: PathLike, header: dict[str, Any]) -> Learner:
     return _make(path, "learners", header["learner"])
 
 
-def make_parts(path: PathLike, room: str, header: dict[str, Any]) -> list[Any]:
+def make_parts(path: PathLike, kind: str, header: dict[str, Any]) -> list[Any]:
     """Make a header's backbones or poolings; no weights are looked for.
 
     A backbone whose weights lie where only this machine knows must be given instead.
     """
-    made = [_make(path, room, stored) for stored in header[room]]
-    for part, stored in zip(made, header[room], strict=True):
+    made = [_make(path, kind, stored) for stored in header[kind]]
+    for part, stored in zip(made, header[kind], strict=True):
         if isinstance(part, Backbone):
             here = part.machine_arguments
             if part.located_by is not None or stored["arguments"].keys() & set(here):
@@ -180,7 +180,7 @@ def is_stored(stored: dict[str, Any], one: Backbone) -> bool:
 
 def taught_with(header: dict[str, Any]) -> str:
     """Name a header's backbones with their arguments."""
-    return " + ".join(map(registry.describe, header["backbones"]))[:SHOWN]
+    return registry.describe("backbones", *header["backbones"])[:SHOWN]
 
 
 def _ask_for(path: PathLike, header: dict[str, Any], backbones: list[Backbone]) -> str:
@@ -191,7 +191,7 @@ def _ask_for(path: PathLike, header: dict[str, Any], backbones: list[Backbone]) 
         defaults = {name: parameter.default for name, parameter in one.parameters().items()}
         kept = {k: v for k, v in stored["arguments"].items() if v != defaults[k]}
         place = {one.located_by: "..."} if one.located_by else {}
-        wanted.append(registry.describe({"name": one.name, "arguments": place | kept}))
+        wanted.append(registry.describe("backbones", {"name": one.name, "arguments": place | kept}))
     return (
         f"{path} was taught with {taught_with(header)}; where weights lie and how they run "
         f"never comes from a file: give the backbone with Spotter.load(path, backbones={wanted}), "
@@ -199,9 +199,9 @@ def _ask_for(path: PathLike, header: dict[str, Any], backbones: list[Backbone]) 
     )
 
 
-def _make(path: PathLike, room: str, stored: dict[str, Any]) -> Any:
+def _make(path: PathLike, kind: str, stored: dict[str, Any]) -> Any:
     try:
-        return registry.restore(room, stored)
+        return registry.restore(kind, stored)
     except (ArithmeticError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
             f"{path} names parts that cannot be made: {str(error)[:SHOWN]}"
@@ -250,11 +250,11 @@ def _check_plain(path: PathLike, value: Any) -> None:
         elif isinstance(value, str):
             if len(value) > MOST_TEXT or not value.isprintable():
                 raise ModelFileError(f"{path} is damaged: its header says {shown(value)}")
-        elif isinstance(value, int | float) and not abs(value) <= MOST:
+        elif isinstance(value, int | float) and not abs(value) <= MAX_WHOLE:
             raise ModelFileError(f"{path} is damaged: its header has a number beyond 2^53")
 
 
-def _whole(value: Any, minimum: int = 0, maximum: int = MOST) -> bool:
+def _whole(value: Any, minimum: int = 0, maximum: int = MAX_WHOLE) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= maximum
 
 

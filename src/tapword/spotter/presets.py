@@ -27,9 +27,9 @@ POOLING = "tap"
 _LEARNER = "cosine:prior=shipped,covariance=full"
 
 PRESETS = {
-    "small": Preset(("tapword_ear",), ("looks",), _LEARNER),
-    "medium": Preset(("tapword_ear", "moonshine_tiny"), ("looks", "tap:R=2"), _LEARNER),
-    "large": Preset(("tapword_ear", "moonshine_base"), ("looks", "tap:R=2"), _LEARNER),
+    "small": Preset(("tapword_ear",), ("attentive",), _LEARNER),
+    "medium": Preset(("tapword_ear", "moonshine_tiny"), ("attentive", "tap:R=2"), _LEARNER),
+    "large": Preset(("tapword_ear", "moonshine_base"), ("attentive", "tap:R=2"), _LEARNER),
 }
 DEFAULT = "small"
 # What the name of Google's network alone stands for: its blocks and poolings that were chosen.

@@ -34,7 +34,7 @@ from tapword.spotter.thresholds import (
     rate_factor,
 )
 from tapword.spotter.whitening import Whitening
-from tapword.spotter.words import clean_word
+from tapword.spotter.words import clean_new_word, clean_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
 from tapword.version import __version__
@@ -192,8 +192,8 @@ class Spotter:
 
     def learn_encoded(self, encoded: Encoded, words: Sequence[str]) -> None:
         """Learn what `encode` gave, one row for each of `words`."""
-        words = [clean_word(word) for word in words]
         before = self.words
+        words = [clean_new_word(word, before) for word in words]
         if len(words) == 1:
             self.learner.learn_one(encoded.vectors[0], words[0])
         else:
@@ -317,7 +317,7 @@ class Spotter:
 
     def rename(self, old: str, new: str) -> None:
         """Give a word another name."""
-        old, new = clean_word(old), clean_word(new)
+        old, new = clean_word(old), clean_new_word(new, self.words)
         self.learner.rename(old, new)
         self._forgot = True
         if old in self.sensitivities:
@@ -582,8 +582,8 @@ class Spotter:
             if key in ("align", "whitening"):
                 raise InputError(f"different {key}: {ours[key]} and {theirs[key]}")
             named = [
-                " + ".join(map(registry.describe, parts if isinstance(parts, list) else [parts]))
-                for parts in (ours[key], theirs[key])
+                registry.describe(*(("learners", one) if key == "learner" else (key, *one)))
+                for one in (ours[key], theirs[key])
             ]
             hint = ", or their weights differ" if named[0] == named[1] else ""
             raise InputError(f"different {key}: {named[0]} and {named[1]}{hint}")
@@ -704,7 +704,7 @@ class Spotter:
                 )
         header = self._parts() | {
             "version": __version__,
-            "generation": min(self._generation + 1, registry.MOST),
+            "generation": min(self._generation + 1, registry.MAX_WHOLE),
             "dim": learner.dim,
             "words": learner.words,
             "negatives": learner.negatives,

@@ -24,8 +24,8 @@ from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
 from tapword.learners.statistics_learner import StatisticsLearner
+from tapword.poolings.attentive import VARIANCE_FLOOR, WORD, Attentive
 from tapword.poolings.base import Pooling
-from tapword.poolings.looks import SMALLEST, WORD, Looks
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter import session
 from tapword.spotter.cohort import NEAREST
@@ -68,7 +68,7 @@ OUTSIDE = """The backbone's network is not in here. It runs on the device's ONNX
 # where longer clips are pooled in another way, 0 where they are not.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
-    "looks": lambda pooling: (ATTENTION, len(pooling.places), pooling.second or 0),
+    "attentive": lambda pooling: (ATTENTION, len(pooling.centers), pooling.second or 0),
     "max": lambda pooling: (LARGEST, 1, 0),
     "middle": lambda pooling: (MIDDLE, pooling.n, pooling.second or 0),
     "tap": lambda pooling: (MOMENT, pooling.R, 0),
@@ -262,9 +262,9 @@ def _dim(spotter: Spotter) -> int:
 
 def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]:
     written = [_pooling(part) for part in poolings]
-    heads = [part for part in poolings if isinstance(part, Looks)]
+    heads = [part for part in poolings if isinstance(part, Attentive)]
     # Where the heads of each block begin.
-    counts = [len(part.places) if isinstance(part, Looks) else 0 for part in poolings]
+    counts = [len(part.centers) if isinstance(part, Attentive) else 0 for part in poolings]
     starts = np.cumsum([0, *counts[:-1]]).tolist()
     rows = [(*numbers, start) for numbers, start in zip(written, starts, strict=True)]
     tables.add("tapword_poolings", rows, np.uint16)
@@ -278,12 +278,12 @@ def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]
         "HAS_ATTENTION": int(bool(heads)),
     }
     if heads:
-        tables.add("tapword_head_centers", [center for part in heads for center in part.places])
-        tables.add("tapword_head_widths", [width for part in heads for width in part.reaches])
+        tables.add("tapword_head_centers", [center for part in heads for center in part.centers])
+        tables.add("tapword_head_widths", [width for part in heads for width in part.widths])
         settings |= {
             "ATTENTION_WORD": WORD,
             "ATTENTION_MARGIN_S": MARGIN_S,
-            "ATTENTION_MIN_VARIANCE": f"{SMALLEST}f",
+            "ATTENTION_MIN_VARIANCE": f"{VARIANCE_FLOOR}f",
         }
     return settings
 

@@ -90,7 +90,7 @@ def add_ear(tables: Tables, ear: TapwordEar, eight_bits: bool = False) -> dict[s
         "EIGHT_BITS": int(eight_bits),
         "EAR_HOP": tapword_ear.HOP,
         "EAR_OVERLAP": tapword_ear.OVERLAP,
-        "EAR_LATENCY": tapword_ear.LATE,
+        "EAR_LATENCY": tapword_ear.LATENCY_FRAMES,
         "EAR_SHIFT": f"{tapword_ear.SHIFT}f",
         "EAR_SCALE": f"{tapword_ear.SCALE}f",
         "EAR_TAPS": first.shape[-1],
@@ -168,11 +168,11 @@ def ranges(ear: TapwordEar) -> list[tuple[float, int]]:
     network = ear.network
     graph, [_, *names] = network.graph_with_inputs()
     session = open_session(graph)
-    state = {f"before_{index}": one for index, one in enumerate(network.nothing(1))}
+    state = {f"before_{index}": one for index, one in enumerate(network.initial_state(1))}
     low, high = np.zeros(len(names)), np.zeros(len(names))
     for clip in in_rooms(demo_clips()):
-        missing = -len(clip) % tapword_ear.HOP + tapword_ear.LATE * tapword_ear.HOP
-        mel = tapword_ear.hear(np.pad(clip, (tapword_ear.OVERLAP, missing))[None])
+        missing = -len(clip) % tapword_ear.HOP + tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
+        mel = tapword_ear.mel_features(np.pad(clip, (tapword_ear.OVERLAP, missing))[None])
         given = {"mel": np.ascontiguousarray(mel.transpose(0, 2, 1)[:, None])} | state
         heard = session.run(names, given)
         low = np.minimum(low, [one.min() for one in heard])

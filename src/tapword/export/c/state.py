@@ -272,7 +272,7 @@ class _Reader:
 
 def _bare(part: registry.Part, stored: dict[str, Any]) -> dict[str, Any]:
     """Name of a part, and those of its arguments that do not have their defaults."""
-    defaults = registry.plain({key: p.default for key, p in part.parameters().items()})
+    defaults = registry.store(type(part)())["arguments"]
     arguments = {k: v for k, v in stored["arguments"].items() if v != defaults[k]}
     return {"name": stored["name"], "arguments": arguments}
 

@@ -199,13 +199,13 @@ def _ear_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
     scaled = graph.add("Div", scaled, graph.floats(tapword_ear.SCALE))
     scaled = graph.add("Unsqueeze", graph.add("Transpose", scaled, perm=[0, 2, 1]), graph.ints(1))
     inputs = {"mel": scaled}
-    for index, kept in enumerate(backbone.network.nothing(1)):
+    for index, kept in enumerate(backbone.network.initial_state(1)):
         inputs[f"before_{index}"] = graph.floats(kept)
     model = onnx.load_model_from_string(backbone.network.graph())
     [frames] = graph.include(model, inputs, ["frames"])
     # (1, 101, 1, t) -> (t, 101), without the first frames, which are of the initial state.
     frames = graph.add("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
-    return [graph.slice(frames, graph.ints(tapword_ear.LATE), graph.length(frames))]
+    return [graph.slice(frames, graph.ints(tapword_ear.LATENCY_FRAMES), graph.length(frames))]
 
 
 def _embedding_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:

@@ -9,7 +9,7 @@ from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
 from tapword.export.onnx.graph_builder import GraphBuilder
 from tapword.learners.base import Learner
-from tapword.poolings import looks
+from tapword.poolings import attentive
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter.cohort import NEAREST, Cohort, Windows
@@ -64,16 +64,16 @@ def _middle(graph: GraphBuilder, frames: str, n: int, second: int | None) -> str
     return graph.reshape(graph.add("Gather", frames, window), 1, -1)
 
 
-def _looks(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
-    """Mean and deviation of the word (1, d), looks (1, k * d), as `poolings.looks` has it."""
+def _attentive(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
+    """Mean and deviation of the word (1, d), heads (1, k * d), as in `poolings.attentive`."""
 
     def doubles(value: Any) -> str:
         return graph.constant(value, np.float64)
 
-    count, k = graph.cast(graph.length(frames), np.float64), len(pooling.places)
+    count, k = graph.cast(graph.length(frames), np.float64), len(pooling.centers)
     word = count
     if pooling.second is not None:
-        word = graph.add("Min", count, doubles([looks.WORD * pooling.second]))
+        word = graph.add("Min", count, doubles([attentive.WORD * pooling.second]))
         rest = graph.add("Sub", count, doubles([2 * MARGIN_S * pooling.second]))
         longer = graph.add("Greater", count, doubles([pooling.second]))
         word = graph.add("Where", longer, rest, word)
@@ -88,7 +88,7 @@ def _looks(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
     inside = graph.reshape(graph.cast(inside, np.float32), 1, -1)
     end = graph.length(frames, axis=1)
     split = graph.add("Sub", end, graph.ints(k))
-    draw = graph.slice(frames, split, end, axis=1)
+    logits = graph.slice(frames, split, end, axis=1)
     frames = graph.slice(frames, graph.ints(0), split, axis=1)
     origin = graph.slice(frames, graph.ints(0), graph.ints(1))
     z = graph.add("Sub", frames, origin)
@@ -96,20 +96,22 @@ def _looks(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
     apart = graph.add("Sub", z, mean)
     mean = graph.add("Add", mean, origin)
     variance = graph.add("MatMul", inside, graph.add("Mul", apart, apart))
-    deviation = graph.add("Sqrt", graph.add("Add", variance, graph.floats(looks.SMALLEST)))
-    share = graph.add("Sub", graph.add("Add", at, half), first)
-    share = graph.reshape(graph.add("Div", share, word), -1, 1)
-    places, reaches = doubles(pooling.places), doubles(pooling.reaches)
+    deviation = graph.add(
+        "Sqrt", graph.add("Add", variance, graph.floats(attentive.VARIANCE_FLOOR))
+    )
+    position = graph.add("Sub", graph.add("Add", at, half), first)
+    position = graph.reshape(graph.add("Div", position, word), -1, 1)
+    centers, widths = doubles(pooling.centers), doubles(pooling.widths)
     if pooling.second is not None:
-        evenly = map(doubles, looks.evenly(k))
-        places, reaches = (
+        evenly = map(doubles, attentive.evenly(k))
+        centers, widths = (
             graph.add("Where", longer, even, own)
-            for even, own in zip(evenly, (places, reaches), strict=True)
+            for even, own in zip(evenly, (centers, widths), strict=True)
         )
-        draw = graph.add("Where", longer, graph.floats(0.0), draw)
-    far = graph.add("Div", graph.add("Sub", share, places), reaches)
+        logits = graph.add("Where", longer, graph.floats(0.0), logits)
+    far = graph.add("Div", graph.add("Sub", position, centers), widths)
     far = graph.cast(graph.add("Mul", far, far), np.float32)
-    weights = graph.add("Sub", draw, graph.add("Mul", far, graph.floats(0.5)))
+    weights = graph.add("Sub", logits, graph.add("Mul", far, graph.floats(0.5)))
     weights = graph.add("Transpose", graph.add("Softmax", weights, axis=0), perm=[1, 0])
     return [mean, deviation, graph.reshape(graph.add("MatMul", weights, frames), 1, -1)]
 
@@ -128,7 +130,7 @@ def _mix(graph: GraphBuilder, frames: str, alpha: float) -> str:
 POOLINGS: dict[str, Callable[[GraphBuilder, str, Any], list[str]]] = {
     "avg": lambda graph, frames, _: _moments(graph, frames, 1),
     "avgmax": lambda graph, frames, _: [*_moments(graph, frames, 1), _largest(graph, frames)],
-    "looks": _looks,
+    "attentive": _attentive,
     "max": lambda graph, frames, _: [_largest(graph, frames)],
     "middle": lambda graph, frames, pooling: [_middle(graph, frames, pooling.n, pooling.second)],
     "mix": lambda graph, frames, pooling: [_mix(graph, frames, pooling.alpha)],

@@ -4,6 +4,7 @@ const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 const words = n => count(n, 'Wort', 'Wörter');
 const takes = n => count(n, 'Aufnahme', 'Aufnahmen');
 
+/** @type {typeof import('./en.js').default} */
 export default {
   // The page.
   skip: 'Direkt zum Beibringen',

@@ -3,6 +3,7 @@
 const count = (n, one, many = `${one}s`) => `${n} ${n < 2 ? one : many}`;
 const takes = n => count(n, 'prise');
 
+/** @type {typeof import('./en.js').default} */
 export default {
   // The page.
   skip: 'Aller à l’apprentissage',

@@ -1,4 +1,4 @@
-"""Sound as clients send it: raw samples of any rate, width and number of channels."""
+"""Audio as clients send it: raw samples of any rate, width and number of channels."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ import soxr
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 
-# What an event's format may name: the lowest, the highest, and how to say it.
+# What an event's format may name: lowest, highest, and the range in words.
 _ACCEPTED = {
     "rate": (8_000, 192_000, "between 8000 and 192000 Hz"),
     "width": (1, 4, "1, 2, 3 or 4 bytes"),
@@ -20,7 +20,7 @@ _SAMPLES = {1: ("u1", 128, 2**7), 2: ("<i2", 0, 2**15), 3: ("<i4", 0, 2**31), 4:
 
 
 class Format(NamedTuple):
-    """How samples lie in bytes: samples a second, bytes of one, channels."""
+    """Sample rate, bytes per sample, channels."""
 
     rate: int
     width: int
@@ -28,7 +28,7 @@ class Format(NamedTuple):
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> "Format":
-        """Read the format an event names; refuse what cannot be converted."""
+        """Read the format of an event; refuse what cannot be converted."""
         for key, (lowest, highest, wanted) in _ACCEPTED.items():
             value = data.get(key)
             if type(value) is not int or not lowest <= value <= highest:
@@ -36,57 +36,57 @@ class Format(NamedTuple):
         return cls(data["rate"], data["width"], data["channels"])
 
     @property
-    def second_bytes(self) -> int:
-        """Bytes of one second."""
+    def bytes_per_s(self) -> int:
+        """Bytes per second."""
         return self.rate * self.width * self.channels
 
 
-class Raw(NamedTuple):
-    """Some sound as a client sent it: whole samples of all channels."""
+class RawChunk(NamedTuple):
+    """Audio as a client sent it: whole samples of all channels."""
 
     samples: bytes
     format: Format
-    # When it was recorded by the client's clock, where it says so.
+    # When it was recorded, on the client's clock, if it says so.
     timestamp_ms: int | None = None
 
     @classmethod
-    def of(cls, data: dict[str, Any], payload: bytes) -> "Raw":
-        """Take the sound out of an audio chunk's data and payload."""
+    def of(cls, data: dict[str, Any], payload: bytes) -> "RawChunk":
+        """Read the data and payload of an audio chunk."""
         format = Format.of(data)
         if len(payload) % (format.width * format.channels):
             raise InputError(
-                f"a chunk must hold whole samples of {format.channels} x {format.width} bytes, "
+                f"a chunk must contain whole samples of {format.channels} x {format.width} bytes, "
                 f"got {len(payload)} bytes"
             )
         return cls(payload, format, timestamp(data))
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
-        return len(self.samples) / self.format.second_bytes
+        """Its duration."""
+        return len(self.samples) / self.format.bytes_per_s
 
-    def split(self) -> Iterator["Raw"]:
-        """Give it in pieces of at most a second; none where it is empty."""
-        step = self.format.second_bytes
+    def split(self) -> Iterator["RawChunk"]:
+        """Split it into chunks of at most 1 s; none if it is empty."""
+        step = self.format.bytes_per_s
         for start in range(0, len(self.samples), step):
             at = None if start else self.timestamp_ms
-            yield Raw(self.samples[start : start + step], self.format, at)
+            yield RawChunk(self.samples[start : start + step], self.format, at)
 
 
-class Sound(NamedTuple):
-    """The same once it was converted: what waits to be heard takes the same memory for all."""
+class ConvertedChunk(NamedTuple):
+    """A chunk after conversion, which takes the same memory for all clients."""
 
-    # (n,) float32 at 16 kHz; a resampler holds some back, which comes with the next.
+    # (n,) float32 at 16 kHz; a resampler delays some samples until the next chunk.
     audio: np.ndarray
-    # How long what was sent lasts.
+    # Duration of what was sent.
     seconds: float
     timestamp_ms: int | None = None
-    # How much is missing between the sound before and this; None where this follows on it.
+    # How much is missing since the chunk before; None if it follows directly.
     lost_s: float | None = None
 
 
 class Converter:
-    """Bring a stream of one format to 16 kHz mono, without seams between its pieces.
+    """Convert a stream of one format to 16 kHz mono, without seams between chunks.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Converter:
         self._resampler = None if same else soxr.ResampleStream(format.rate, SAMPLE_RATE, 1)
 
     def __call__(self, samples: bytes, last: bool = False) -> np.ndarray:
-        """Convert the next samples: (n,) float32 in [-1, 1]; `last` gives what was held back."""
+        """Convert the next samples to (n,) float32 in [-1, 1]; `last` adds the delayed ones."""
         if self.format.width == 3:
             three = np.frombuffer(samples, dtype=np.uint8).reshape(-1, 3)
             samples = np.pad(three, ((0, 0), (1, 0))).tobytes()
@@ -112,6 +112,6 @@ class Converter:
 
 
 def timestamp(data: dict[str, Any]) -> int | None:
-    """Milliseconds by the client's clock; None where it says nothing that makes sense."""
+    """Milliseconds on the client's clock; None without a valid timestamp."""
     found = data.get("timestamp")
     return found if type(found) is int and abs(found) < 2**53 else None

@@ -1,4 +1,4 @@
-"""The words a service serves: a model file, read again when somebody taught it more."""
+"""The model that a service serves, read again when it changes."""
 
 import logging
 from collections.abc import Sequence
@@ -9,28 +9,27 @@ import numpy as np
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import TapwordError
-from tapword.listening.detector import Detector
-from tapword.serve.wyoming.settings import Clients, Settings
+from tapword.serve.wyoming.settings import Clients
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.watched import WatchedModel
 
 log = logging.getLogger("tapword.serve.wyoming")
 
 
-class FollowedModel(WatchedModel):
-    """A watched model, and its words as they are served.
+class ServedModel(WatchedModel):
+    """A watched model whose words are served only if clients can use them.
 
     Parameters
     ----------
     path, backbones
         As for `WatchedModel`.
     clients
-        How the words are heard for each client.
+        Settings of each client.
 
     Attributes
     ----------
     served
-        The spotter in use: the last one that could be; replaced, never changed.
+        The spotter in use: the last one that clients could use; replaced, never changed.
     """
 
     def __init__(
@@ -43,23 +42,8 @@ class FollowedModel(WatchedModel):
         self.clients = clients or Clients()
         self._serve(self.spotter)
 
-    def detector(self, spotter: Spotter, settings: Settings) -> Detector | None:
-        """Make a detector of a spotter's words; None where there are none."""
-        words = spotter.words
-        if not words:
-            return None
-        return Detector(
-            spotter,
-            false_alarms_per_hour=settings.false_alarms_per_hour,
-            thresholds={w: score for w, score in settings.thresholds.items() if w in words},
-            sensitivities={
-                w: value for w, value in settings.sensitivities.items() if w is None or w in words
-            },
-            refractory_s=settings.refractory_s,
-        )
-
     def look(self) -> bool:
-        """Take over what others wrote; where that cannot be used, keep what there is and log it."""
+        """Read the file if it changed; where it cannot be used, log why and keep the old words."""
         changed = super().look()
         if changed and self.problem is not None:
             log.error("%s", self.problem)
@@ -73,8 +57,10 @@ class FollowedModel(WatchedModel):
         return changed
 
     def _serve(self, spotter: Spotter) -> None:
-        if self.detector(spotter, self.clients.common) is not None:
-            # Make what is made on first use, before threads share it; fail now if it must.
+        if spotter.words:
+            # Fail now where a detector would, and compute what is computed on first use before
+            # threads share it.
+            self.clients.common.detector(spotter)
             silence = np.zeros(SAMPLE_RATE, dtype=np.float32)
             encoded = spotter.encoder.encode([silence])
             spotter.encoder.is_noise(encoded.vectors)
@@ -82,4 +68,4 @@ class FollowedModel(WatchedModel):
         self.served = spotter
         for word in self.clients.words():
             if spotter.words and word not in spotter.words:
-                log.warning("no word %r is taught in %s; its settings wait", word, self.path)
+                log.warning("%r is not in %s; its settings wait until it is", word, self.path)

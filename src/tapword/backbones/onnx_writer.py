@@ -1,26 +1,26 @@
-"""A network of convolutions written as an ONNX file in memory, for onnxruntime.
+"""Write a network of convolutions as an ONNX file in memory, for onnxruntime.
 
-ONNX is protobuf, of which these few lines write the little that is needed; the package `onnx` is
-twenty times the size of our networks.
+ONNX is protobuf, and these few lines write the little that is needed. The package `onnx` is twenty
+times the size of our networks.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-# Versions of the file format and of the operators: old enough for every onnxruntime of today.
+# Versions of the file format and of the operators that every supported onnxruntime reads.
 _IR, _OPSET = 8, 17
 _FLOAT, _INT64 = 1, 7
 # Kinds of attributes.
 _INT, _INTS = 2, 7
 
 
-class Graph:
-    """Operators one after the other; each method adds one and gives the name of its result.
+class OnnxWriter:
+    """A graph of operators; each method adds one and returns the name of its result.
 
     Examples
     --------
-    >>> graph = Graph()
+    >>> graph = OnnxWriter()
     >>> x = graph.input("x", ["batch", 2])
     >>> graph.output(graph.node("Relu", x), "y", ["batch", 2])
     >>> len(graph.content()) > 0
@@ -40,7 +40,7 @@ class Graph:
         return name
 
     def output(self, source: str, name: str, shape: Sequence[int | str]) -> None:
-        """Give a result to the outside."""
+        """Make a result an output."""
         self.node("Identity", source, name=name)
         self._outputs.append(_value(name, shape))
 
@@ -56,7 +56,7 @@ class Graph:
     def node(
         self, operator: str, *inputs: str, name: str = "", **attributes: int | Sequence[int]
     ) -> str:
-        """Add any operator, with whole numbers or lists of them as attributes."""
+        """Add an operator; attributes are whole numbers or lists of them."""
         name = name or self._name()
         content = b"".join(_text(1, one) for one in inputs) + _text(2, name) + _text(4, operator)
         for key, value in attributes.items():
@@ -69,7 +69,7 @@ class Graph:
         return name
 
     def content(self, also: Sequence[str] = ()) -> bytes:
-        """Give the file; results of inner operators `also` come out, too."""
+        """Write the file; the results `also` become outputs, too."""
         graph = _text(2, "network")
         outputs = self._outputs + [_value(name) for name in also]
         parts = (1, self._nodes), (5, self._constants), (11, self._inputs), (12, outputs)
@@ -82,7 +82,7 @@ class Graph:
 
 
 def _value(name: str, shape: Sequence[int | str] | None = None) -> bytes:
-    """Describe a tensor of floats; None where its shape is not said."""
+    """Describe a tensor of floats, with or without its shape."""
     kind = _number(1, _FLOAT)
     if shape is not None:
         dims = (
