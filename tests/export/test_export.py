@@ -942,7 +942,10 @@ def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
         ((model, tmp_path / "a.onnx", "--quantize"), "nothing to quantize"),
         ((model, tmp_path / "a.onnx", "--check", tmp_path), "no folder of sound files"),
         ((model, tmp_path / "a.h", "--covariance", "block"), "no covariance"),
-        ((model, tmp_path / "a.h", "--frames", tmp_path / "b.onnx"), "nothing is outside"),
+        (
+            (model, tmp_path / "a.h", "--frames", tmp_path / "b.onnx"),
+            "already has the whole backbone",
+        ),
         ((empty, tmp_path / "a.onnx"), "no words yet"),
         (("tapword_ear", tmp_path / "a.onnx"), "no model file"),
         (("tapword_ear", tmp_path / "a.h", "--covariance", "some"), "covariance"),
