@@ -1,14 +1,14 @@
-"""Pages of `docs/results/`: words from `pages/`, numbers from what was measured.
+"""Write the pages of `docs/results/`: text from `pages/`, numbers from measurements.
 
-In a page stand for
+A page may contain
 
-- `{{table RUN COLUMN ...}}` a table of a run's results,
-- `{{counts RUN ...}}` one of accuracies by samples a word, of one or several runs,
-- `{{compare RUN}}` tables of `reproduce`, ours with the paper's in brackets,
-- `{{lines RUN COLUMN ...}}` a table of those plain records that have all of the columns,
-- `{{command RUN ...}}` the commands.
+- `{{table RUN COLUMN ...}}`: a table of a run's results,
+- `{{counts RUN ...}}`: a table of accuracies by samples a word, of one or more runs,
+- `{{compare RUN}}`: tables of `reproduce`, ours with the paper's in brackets,
+- `{{lines RUN COLUMN ...}}`: a table of the records that have all of the columns,
+- `{{command RUN ...}}`: the commands.
 
-A column may end in ":N", digits behind the point.
+A column may end in ":N", the number of decimals.
 """
 
 import re
@@ -36,14 +36,14 @@ TITLES = {
     "owner_1": "owner at 1%",
 }
 WIDTH = 100
-# What stands in a shown command for data; of folders, their names.
+# How data are shown in a command; folders by their names.
 FILES = {"negatives": "FILE ..."}
 
 Kept = dict[str, dict[str, Any]]
 
 
 def render(name: str, subject: Subject, kept: Kept) -> str:
-    """Write a page from what was measured; what was not says so."""
+    """Write a page; mark runs that have no measurements yet."""
     text = (PAGES / f"{name}.md").read_text("utf-8")
 
     def fill(found: re.Match[str]) -> str:
@@ -65,7 +65,7 @@ def render(name: str, subject: Subject, kept: Kept) -> str:
 
 
 def _table(kept: Kept, words: list[str]) -> str:
-    """Results of a run, a row each."""
+    """Results of a run, one row each."""
     name, *columns = words
     rows = kept[name]["found"]["results"]
     return markdown(
@@ -75,7 +75,7 @@ def _table(kept: Kept, words: list[str]) -> str:
 
 
 def _counts(kept: Kept, names: list[str]) -> str:
-    """Accuracies, a row for each preset, backbone or learner and a column for each count."""
+    """Accuracies with a row per preset, backbone or learner and a column per count."""
     results = [one for name in names for one in kept[name]["found"]["results"]]
     counts = sorted({one["shots"] for one in results})
     rows: dict[str, dict[int, dict[str, Any]]] = {}
@@ -92,7 +92,7 @@ def _counts(kept: Kept, names: list[str]) -> str:
 
 
 def _named(one: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
-    """Name a result by the part in which it differs from others of its table."""
+    """Name a result by the part that differs between the results of its table."""
     parts = [other for other in results if not other["size"]]
     for part in ("learner", "backbone", "pooling"):
         if len({other[part] for other in parts}) > 1:
@@ -138,7 +138,7 @@ def _lines(kept: Kept, words: list[str]) -> str:
 
 
 def shown_command(command: str) -> str:
-    """Write a command in lines of at most `WIDTH` letters, with data as FILE or named.
+    """Format a command in lines of at most `WIDTH` characters, with names for data.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def shown_command(command: str) -> str:
     'tapword evaluate --data ENGLISH'
     """
     command = re.sub(r"\{(\w+)\}", lambda found: FILES.get(found[1], found[1].upper()), command)
-    # An option and its value stay together.
+    # Keep an option and its value together.
     command = re.sub(r"(--[\w-]+) (?!--)", "\\1\0", command)
     lines = textwrap.wrap(command, WIDTH, break_long_words=False, break_on_hyphens=False)
     return " \\\n    ".join(lines).replace("\0", " ")
@@ -161,7 +161,7 @@ KINDS: dict[str, Callable[[Kept, list[str]], str]] = {
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
-    """Write a value, with its deviation or interval where it has one."""
+    """Format a value, with its deviation or interval."""
     key, _, digits = column.partition(":")
     value = row.get(key)
     if value is None:
@@ -183,15 +183,15 @@ def _cell(row: dict[str, Any], column: str) -> str:
 
 
 def _sources(kept: Kept) -> str:
-    """Say where the numbers of a page come from."""
+    """List the runs behind a page."""
     rows = []
     for name, one in kept.items():
         data = ", ".join(f"{key} {value}" for key, value in one["data"].items())
         rows.append([name, one["commit"], data, f"{one['seconds']:,.0f} s"])
-    return "## Where these come from\n\n" + markdown(["run", "commit", "data", "took"], rows) + "\n"
+    return "## Sources\n\n" + markdown(["run", "commit", "data", "took"], rows) + "\n"
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table."""
+    """Make a Markdown table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])

@@ -1,11 +1,11 @@
-"""Measure what `docs/results/` shows and write its pages: `make results`.
+"""Run the measurements of `docs/results/` and write its pages: `make results`.
 
     python results/run.py [SUBJECT ...] --english DIR --arabic DIR --phrases DIR
         --negatives FILE ... [--again]
 
-Commands stand in `subjects.py`, the words around their numbers in `pages/`. What was measured by
-the same command on the same data is not measured again, so a run that was stopped goes on where it
-was; `--again` measures it all the same. A command whose data were not given keeps what it has.
+Commands are in `subjects.py`, the text of the pages in `pages/`. A command is not run again on the
+same data, so an interrupted run continues where it stopped; `--again` runs everything. A command
+without its data keeps its results.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from tapword.support.atomic_files import write as write_file
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "results"
-# Left out of what is kept: they take megabytes, and the command gives them again.
+# Fields that are not stored: they take megabytes, and the command can make them again.
 LEFT_OUT = ("orderings", "matrix", "confusion", "records")
 
-# What stands for data in a command, and what each of them is.
+# Placeholder of data in a command, and the kinds of data.
 KEY = r"\{(\w+)\}"
 FOLDERS = {"english": "speech_commands", "arabic": "mswc:language=ar", "phrases": "wake phrases"}
 
@@ -39,13 +39,13 @@ Data = dict[str, tuple[Path, ...]]
 
 
 def main() -> None:
-    """Run what is missing, and write every page."""
+    """Run what is missing, and write the pages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
     for name, what in FOLDERS.items():
         parser.add_argument(f"--{name}", nargs=1, type=Path, metavar="DIR", help=what)
     parser.add_argument("--negatives", nargs="+", type=Path, metavar="FILE", help="running speech")
-    parser.add_argument("--again", action="store_true", help="measure what is there, too")
+    parser.add_argument("--again", action="store_true", help="measure everything again")
     options = parser.parse_args()
     named = {name: getattr(options, name) for name in (*FOLDERS, "negatives")}
     data: Data = {name: tuple(paths) for name, paths in named.items() if paths}
@@ -57,24 +57,24 @@ def main() -> None:
         failed += measure(name, data, DOCS, options.again)
         write(name, DOCS)
     if failed:
-        sys.exit(f"failed, and left as they were: {'; '.join(failed)}")
+        sys.exit(f"failed, results unchanged: {'; '.join(failed)}")
 
 
 def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[str]:
-    """Run the commands of a subject and keep what they give in a JSON file beside its page.
+    """Run the commands of a subject and store their results in a JSON file next to its page.
 
-    Runs that failed keep what they had; their names are given.
+    Failed runs keep their old results; return their names.
     """
     failed = []
     path = docs / f"{subject}.json"
     kept: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     runs = SUBJECTS[subject].runs
-    # What is no longer in the list goes, and the order is the list's.
+    # Drop runs that are no longer in the list, and keep its order.
     kept = {name: kept[name] for name in runs if name in kept}
     for name, command in runs.items():
         needed = list(dict.fromkeys(re.findall(KEY, command)))
         if not all(key in data for key in needed):
-            print(f"{subject}, {name}: left as it is, its data were not given")
+            print(f"{subject}, {name}: skipped, its data were not given")
             continue
         hashes = {key: digest(data[key]) for key in needed}
         before = kept.get(name)
@@ -102,7 +102,7 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
 
 
 def run(command: str, data: Data) -> Any:
-    """Run a command on data; give what it wrote, without what is left out."""
+    """Run a command on data; return its output without the fields that are not stored."""
 
     def placed(word: str) -> list[str]:
         key = re.search(KEY, word)
@@ -117,7 +117,7 @@ def run(command: str, data: Data) -> Any:
 
 
 def shortened(found: Any) -> Any:
-    """Leave out what takes most of the room; paths of this machine go with it."""
+    """Drop the large fields and the command line, which has paths of this machine."""
     if isinstance(found, dict):
         kept = (item for item in found.items() if item[0] not in (*LEFT_OUT, "command"))
         return {key: shortened(value) for key, value in kept}
@@ -126,7 +126,7 @@ def shortened(found: Any) -> Any:
 
 @functools.cache
 def digest(paths: tuple[Path, ...]) -> str:
-    """Hash of names and contents of all files below folders, and of files."""
+    """Hash of the names and contents of files and of all files below folders."""
     total = hashlib.sha256()
     for path in paths:
         root = path if path.is_dir() else path.parent
@@ -138,7 +138,7 @@ def digest(paths: tuple[Path, ...]) -> str:
 
 
 def commit() -> str:
-    """Say which state of the repository is run; what this program writes does not change it."""
+    """Commit of the repository; the files that this program writes do not count as changes."""
 
     def git(*words: str) -> str:
         found = subprocess.run(
@@ -152,7 +152,7 @@ def commit() -> str:
 
 
 def write(subject: str, docs: Path) -> None:
-    """Write the page of a subject that has been measured."""
+    """Write the page of a measured subject."""
     path = docs / f"{subject}.json"
     if path.exists():
         kept = json.loads(path.read_text("utf-8"))

@@ -1,13 +1,13 @@
-"""The list of everything that `docs/results/` shows, and the commands that measure it.
+"""The commands behind `docs/results/`.
 
-Every command names its parts or a size, so that another default changes no number but those of the
-size. In a command, {english}, {arabic} and {phrases} stand for folders of data sets and
-{negatives} for recordings of running speech in which the words are not said.
+Every command names its parts or a size, so a new default changes only the numbers of that size. In
+a command, {english}, {arabic} and {phrases} are folders of data sets, and {negatives} are
+recordings of running speech without the words.
 """
 
 from typing import NamedTuple
 
-# The paper's learners by the paper's rules, and ours: repairs of these, and two of our own.
+# The paper's learners by the paper's rules, and ours: fixes of these, and two more.
 PAPER = (
     "slda:variant=reference sqda:variant=reference snb:variant=reference cbcl:variant=reference "
     "ncm sovr perceptron finetune icarl"
@@ -19,7 +19,7 @@ COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
 # The backbone on which learners and poolings are compared.
 ON = "--backbone speech_embedding"
 REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
-# Google's network with the parts that were the default before our own.
+# Google's network with the parts that were the default before tapword_ear.
 EMBEDDING = (
     "--backbone speech_embedding:layers=b64+emb+emb "
     "--pooling blocks:poolings=tap:R=2+tap:R=2+middle "
@@ -33,14 +33,14 @@ FORMS = ("full", "block", "block,block=32", "lowrank,rank=16", "lowrank,rank=64"
 
 
 class Subject(NamedTuple):
-    """A page: its title, and its runs by their names, a command each."""
+    """A page: its title, and the commands of its runs by name."""
 
     title: str
     runs: dict[str, str]
 
 
 def options(name: str, values: str) -> str:
-    """Repeat an option for each of several values."""
+    """Repeat an option for several values."""
     return " ".join(f"--{name} {value}" for value in values.split())
 
 
