@@ -1,4 +1,4 @@
-"""Print what a release changes, from CHANGELOG.md: `release_notes.py v0.1.0`.
+"""Print what a release changes, from CHANGELOG.md: `release_notes.py v0.2.0`.
 
 Refused unless the tag is the package's version and the changelog gives the day of its release.
 """

@@ -28,7 +28,7 @@ def main() -> None:
     for _ in range(ROUNDS):
         whole = [milliseconds(partial(one.frames, clip)) for one in (ear, other)]
         streams = [one.stream() for one in (ear, other)]
-        pieces = [milliseconds(partial(one.hear, clip[:PIECE])) for one in streams]
+        pieces = [milliseconds(partial(one.push, clip[:PIECE])) for one in streams]
         for name, (a, b) in (("a clip of 1 s", whole), ("0.32 s of a stream", pieces)):
             print(f"{name}: tapword_ear {a:.2f}, speech_embedding {b:.2f}, ratio {a / b:.2f}")
 

@@ -4,25 +4,25 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 HEAD = """
-Written by `make bench`, which runs everything in `benchmarks/`; nothing below is typed in. What is
-compared took turns in every round of one run, and medians are shown. Unless it says otherwise a
-time is the process's own on one core, in milliseconds. A floor is what the machine needs for the
-same work with everything else left out, timed right beside it in every round; a ratio is how many
-times as long we take, as median over the rounds, with the middle half of them in brackets. Ratios
-stand on a busy machine; a time alone is no better than the load allowed.
+`make bench` runs everything in `benchmarks/` and writes this page; no number is typed by hand.
+Alternatives take turns in every round of one run, and tables show medians. Unless stated otherwise,
+a time is CPU time on one core, in milliseconds. A floor is the time the machine needs for the same
+work without tapword's overhead, measured in every round. A ratio is tapword's time divided by the
+floor: the median over rounds, with the middle half in brackets. Ratios are reliable on a busy
+machine; times depend on the load.
 """
 WIDTH = 108
 
 
 class Page:
-    """Sections of Markdown, in the order they come."""
+    """Sections of Markdown, in order."""
 
     def __init__(self) -> None:
         self._parts = ["# Speed\n"]
         self.text(HEAD)
 
     def content(self) -> str:
-        """Give the whole page."""
+        """Return the whole page."""
         return "\n".join(self._parts)
 
     def section(self, title: str) -> None:
@@ -43,13 +43,14 @@ class Page:
         self._parts.append("\n".join(lines) + "\n")
 
     def sizes(self, records: list[dict]) -> None:
-        """Show what each size does, and its floors."""
+        """Show each preset, and its floors."""
         self.text(
-            "30 words, clips of 1 s; one is learned with three copies of it, four passes of the "
-            "network. Floors: onnxruntime alone on the same input, for all of "
-            "these; besides, for learning one pass over the covariance, for the first "
-            "prediction after it one Cholesky factorisation and solve. Files go by the clock: a"
-            " plain write with fsync and rename of as many bytes, and reading and hashing them."
+            "30 words, clips of 1 s. A clip is learned with three augmented copies: four passes of "
+            "the network. The floor of all rows includes onnxruntime alone on the same input. For "
+            "learning, it adds one pass over the covariance; for the first prediction afterwards, "
+            "one Cholesky factorisation and solve. Files use wall-clock time; their floors are a "
+            "plain write with fsync and rename of the same number of bytes, and reading and "
+            "hashing them."
         )
         rows: list[Sequence[object]] = []
         for record in records:
@@ -63,18 +64,18 @@ class Page:
                 rows.append((record["size"], what, *times, _ratio(found)))
         self.table(("size", "what", "ms", "floor ms", "ratio"), rows)
         self.text(
-            "Clips into vectors, in batches of 12. Two cores: two threads, by the clock, "
-            "against one thread in the same rounds; with other work on the machine there is "
-            "little of a second core to be had."
+            "Clips to vectors, in batches of 12. Two cores: two threads against one thread in the "
+            "same rounds, in wall-clock time. With other programs running, little of a second core "
+            "is available."
         )
         self.table(
             (
                 "size",
                 "D",
-                "clips a second, one core",
+                "clips per second, one core",
                 "onnxruntime alone",
                 "ratio",
-                "two cores: times as many",
+                "speedup with two cores",
             ),
             (
                 (
@@ -93,21 +94,21 @@ class Page:
     def learners(self, floors: list[dict], records: list[dict]) -> None:
         """Show slda beside its floors, then every learner."""
         self.text(
-            "`slda`, 35 words. Floors: one in-place pass over the packed covariance; one "
-            "Cholesky factorisation and solve in float64; one `ssyrk` of 2,000 samples."
+            "`slda`, 35 words. The floors are one in-place pass over the packed covariance, one "
+            "Cholesky factorisation and solve in float64, and one `ssyrk` of 2,000 samples."
         )
         keys = ("dim", "operation", "time_ms", "floor_ms")
         head = ("D", "what", "ms", "floor ms", "ratio")
         self.table(head, ([*(one[key] for key in keys), _ratio(one)] for one in floors))
-        self.text("All of them, 35 words, D = 480, default arguments.")
+        self.text("All learners, 35 words, D = 480, default arguments.")
         times = ("learn_one_ms", "first_predict_ms", "predict_ms")
         columns = ("learner", *times, "bytes", "bytes_per_word")
         rows = [[one.get(key, one.get("refused", "")) for key in columns] for one in records]
-        self.table(("learner", "learn", "first predict", "later", "bytes", "more a word"), rows)
+        self.table(("learner", "learn", "first predict", "later", "bytes", "bytes per word"), rows)
 
     def poolings(self, records: list[dict]) -> None:
         """Show every pooling beside the bare mean."""
-        self.text("The floor is numpy's mean over the same frames, (clips, frames, numbers).")
+        self.text("The floor is numpy's mean over the same frames, (clips, frames, features).")
         for shape in dict.fromkeys(tuple(record["shape"]) for record in records):
             chosen = [record for record in records if tuple(record["shape"]) == shape]
             self.table(
@@ -116,10 +117,10 @@ class Page:
             )
 
     def streaming(self, records: list[dict]) -> None:
-        """Show what listening costs."""
+        """Show the cost of listening."""
         self.text(
-            "Size small with five words and openWakeWord 0.4.0 with one of its models, 80 ms of"
-            " sound at a time, taking turns (`benchmarks/streaming.py`)."
+            "Size small with five words, and openWakeWord 0.4.0 with one of its models, taking "
+            "turns on chunks of 80 ms (`benchmarks/streaming.py`)."
         )
         keys = ("scene", "who", "mean_ms", "p95_ms", "max_ms", "load_percent")
         rows = []
@@ -131,13 +132,23 @@ class Page:
             ]
             rows.append([*(record[key] for key in keys), record["mean_ms"] / other["mean_ms"]])
         self.table(
-            ("sound", "who", "ms a chunk", "95 %", "longest", "% of a core", "of the other"), rows
+            (
+                "audio",
+                "program",
+                "ms per chunk",
+                "95%",
+                "longest",
+                "% of a core",
+                "relative to the other",
+            ),
+            rows,
         )
 
     def peers(self, records: list[dict]) -> None:
-        """Show the same work by others; above 1 they take longer."""
+        """Show the same work by other libraries; above 1 they take longer."""
         self.text(
-            "Each in an environment of its own, one thread. A ratio above 1: they take longer."
+            "Each library runs in its own environment, with one thread. A ratio above 1 means that "
+            "the other library takes longer."
         )
         keys = ("what", "ours", "ours_ms", "theirs", "theirs_ms", "ratio")
         rows = [
@@ -149,31 +160,30 @@ class Page:
         self.table(("what", "tapword", "ms", "peer", "ms", "ratio"), rows)
 
     def steps(self, rows: list[dict]) -> None:
-        """Show the parts of working through many clips."""
+        """Show the steps of processing a large data set."""
         self.text(
-            "What a cluster's workers do, each step on one core, with the demo's clips "
-            "(`benchmarks/scale.py`; [scale.md](scale.md) says what follows). Backbones on a "
-            "GPU: `benchmarks/torch_backbones.py`, in [Many clips](scale.md#on-a-gpu)."
+            "The steps of a cluster's workers, each on one core, with the demo's clips "
+            "(`benchmarks/scale.py`). [Large data sets](scale.md) draws the conclusions, and has "
+            "[rates on a GPU](scale.md#on-a-gpu) by `benchmarks/torch_backbones.py`."
         )
         self.table(
-            ("step", "a second", "µs each"),
+            ("step", "per second", "µs each"),
             ((r["step"], r["median"], 1e6 / r["median"]) for r in rows),
         )
 
     def boards(
         self, counts: list[dict], sizes: list[dict], heard: list[dict], boards: dict[str, tuple]
     ) -> None:
-        """Show what the sizes ask of a Raspberry Pi."""
+        """Show what the presets need on a Raspberry Pi."""
         self.text(
-            "Nothing of this was run on a Raspberry Pi: what is counted holds there too, the "
-            "times are an estimate. The assumption: a board's core gets as large a share of its"
-            " vector unit's multiply-adds done as the core here gets of its best matrix "
-            "product. Memory bandwidth and caches are smaller there; take the times as a lower "
-            "bound. Wheels of all core dependencies exist for 64-bit ARM "
-            "(`tests/test_platforms.py`)."
+            "None of this was run on a Raspberry Pi. The counts apply there too; the times are "
+            "estimates. They assume that a board's core achieves the same fraction of its vector "
+            "unit's peak multiply-adds as the core here achieves of its best matrix product. "
+            "Memory bandwidth and caches are smaller there, so the times are lower bounds. All "
+            "core dependencies have wheels for 64-bit ARM (`tests/test_platforms.py`)."
         )
         states = {one["size"]: one["state_bytes"] for one in sizes if "dim" in one}
-        head = ("multiply-adds for 1 s", "weights", "state, 30 words", "process at its peak")
+        head = ("multiply-adds for 1 s", "weights", "state, 30 words", "peak memory")
         self.table(
             ("size", *head, "ms here"),
             (
@@ -190,7 +200,7 @@ class Page:
         )
         names = [f"{name}: {ghz:g} GHz x {each}" for name, (ghz, each, _) in boards.items()]
         self.table(
-            ("ms for a decision", "share of the best", *names),
+            ("ms per decision", "fraction of peak", *names),
             (
                 (
                     one["size"],
@@ -210,9 +220,7 @@ class Page:
                 f"{speech[0]['load_percent'] * factor:.0f} % of a core on a {board}"
                 for board, factor in slower.items()
             )
-            self.text(
-                f"Size small while somebody talks without a pause, by the same estimate: {loads}."
-            )
+            self.text(f"Size small during continuous speech, by the same estimate: {loads}.")
 
 
 def _aside(name: str, record: dict) -> str:

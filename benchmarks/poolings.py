@@ -31,7 +31,7 @@ def measure(shape: tuple[int, int, int], rounds: int) -> list[dict]:
     poolings: dict[str, Callable[[], np.ndarray]] = {BARE_MEAN: lambda: frames.mean(axis=1)}
     for name in registry.classes("poolings"):
         pooling: Pooling = registry.build("poolings", name).fixed(shape[1])
-        poolings[name] = partial(pooling.pool, frames, learning=True)
+        poolings[name] = partial(pooling.pool_for_learning, frames)
     calls: dict[str, Callable[[], np.ndarray]] = {}
     for name, call in poolings.items():
         calls |= {name: call, f"{name} floor": poolings[BARE_MEAN]}

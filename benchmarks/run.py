@@ -53,9 +53,9 @@ def machine(page: Page) -> None:
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     page.text(
         f"{name}, {os.cpu_count()} cores; Python {platform.python_version()}, {', '.join(found)}. "
-        f"Load average when the run began: {load}. "
+        f"Load average at the start: {load}. "
         f"One core copies {COPIED / copying / 1e6:.1f} GB/s and multiplies matrices at "
-        f"{rate / 1e9:.0f} billion float32 multiply-adds a second."
+        f"{rate / 1e9:.0f} billion float32 multiply-adds per second."
     )
 
 
@@ -68,7 +68,7 @@ def main() -> None:
     page = Page()
     with threadpoolctl.threadpool_limits(1):
         machine(page)
-        page.section("The sizes")
+        page.section("Presets")
         sizes = spotters.every_size(48, rounds)
         page.sizes(sizes)
         page.section("Learners")
@@ -83,9 +83,9 @@ def main() -> None:
     except (subprocess.CalledProcessError, SystemExit) as error:
         heard = []
         page.text(f"Not measured: openWakeWord 0.4.0 could not be run ({error}).")
-    page.section("Beside others")
+    page.section("Other libraries")
     page.peers(beside_peers.every_peer(rounds))
-    page.section("Many clips")
+    page.section("Large data sets")
     try:
         with threadpoolctl.threadpool_limits(1):
             page.steps(scale.measure(scale.steps(CLIPS, 48), min(rounds, 3)))

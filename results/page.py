@@ -1,11 +1,11 @@
-"""Write the pages of `docs/results/`: text from `pages/`, numbers from measurements.
+"""Pages of `docs/results/`: text from `pages/`, numbers from the measurements.
 
 A page may contain
 
-- `{{table RUN COLUMN ...}}`: a table of a run's results,
-- `{{counts RUN ...}}`: a table of accuracies by samples a word, of one or more runs,
+- `{{table RUN COLUMN ...}}`: the results of a run,
+- `{{counts RUN ...}}`: accuracies by samples per word, of one or several runs,
 - `{{compare RUN}}`: tables of `reproduce`, ours with the paper's in brackets,
-- `{{lines RUN COLUMN ...}}`: a table of the records that have all of the columns,
+- `{{lines RUN COLUMN ...}}`: the plain records that have all of the columns,
 - `{{command RUN ...}}`: the commands.
 
 A column may end in ":N", the number of decimals.
@@ -34,16 +34,27 @@ TITLES = {
     "frr_1": "FRR at 1%",
     "owner_5": "owner at 5%",
     "owner_1": "owner at 1%",
+    "alarms_an_hour": "alarms per hour",
+    "median_alarms_an_hour": "median alarms per hour",
+    "others_let_in": "others accepted",
+    "own_others_let_in": "own others accepted",
+    "heard_as_two": "two events",
+    "asked": "tested",
+    "likest_let_in": "most similar accepted",
+    "likest_let_in_after_use": "most similar accepted after use",
+    "likest_let_in_taught_twice": "most similar accepted, taught twice",
+    "likest_let_in_worse": "more accepted",
+    "likest_let_in_better": "fewer accepted",
 }
 WIDTH = 100
-# How data are shown in a command; folders by their names.
+# How a shown command names data; folders go by their own names.
 FILES = {"negatives": "FILE ..."}
 
 Kept = dict[str, dict[str, Any]]
 
 
 def render(name: str, subject: Subject, kept: Kept) -> str:
-    """Write a page; mark runs that have no measurements yet."""
+    """Render a page from the measurements; missing runs are named."""
     text = (PAGES / f"{name}.md").read_text("utf-8")
 
     def fill(found: re.Match[str]) -> str:
@@ -58,14 +69,14 @@ def render(name: str, subject: Subject, kept: Kept) -> str:
 
     body = re.sub(r"\{\{(.+?)\}\}", fill, text).strip()
     head = (
-        f"# {subject.title}\n\nWritten by `make results`; numbers, commands and data are in "
-        f"[{name}.json]({name}.json)."
+        f"# {subject.title}\n\nWritten by `make results`. [{name}.json]({name}.json) has "
+        "the numbers, commands and data."
     )
     return f"{head}\n\n{body}\n\n{_sources(kept)}"
 
 
 def _table(kept: Kept, words: list[str]) -> str:
-    """Results of a run, one row each."""
+    """Render the results of a run, one row each."""
     name, *columns = words
     rows = kept[name]["found"]["results"]
     return markdown(
@@ -75,7 +86,7 @@ def _table(kept: Kept, words: list[str]) -> str:
 
 
 def _counts(kept: Kept, names: list[str]) -> str:
-    """Accuracies with a row per preset, backbone or learner and a column per count."""
+    """Render accuracies: a row per preset, backbone or learner, a column per count."""
     results = [one for name in names for one in kept[name]["found"]["results"]]
     counts = sorted({one["shots"] for one in results})
     rows: dict[str, dict[int, dict[str, Any]]] = {}
@@ -92,7 +103,7 @@ def _counts(kept: Kept, names: list[str]) -> str:
 
 
 def _named(one: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
-    """Name a result by the part that differs between the results of its table."""
+    """Name a result by the part that differs within its table."""
     parts = [other for other in results if not other["size"]]
     for part in ("learner", "backbone", "pooling"):
         if len({other[part] for other in parts}) > 1:
@@ -101,7 +112,7 @@ def _named(one: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
 
 
 def _compare(kept: Kept, words: list[str]) -> str:
-    """Tables of `reproduce`: ours, behind it the paper's in brackets, and what is to be known."""
+    """Render tables of `reproduce`: ours, the paper's in brackets, and notes."""
     written = []
     for reproduced in kept[words[0]]["found"]["tables"]:
         for table in reproduced["tables"]:
@@ -115,12 +126,12 @@ def _compare(kept: Kept, words: list[str]) -> str:
 
 
 def _beside(group: dict[str, Any], cell: dict[str, Any]) -> str:
-    """Write our number of a table of `reproduce` and the paper's."""
+    """Render our number in a table of `reproduce`, and the paper's."""
 
     def written(value: float | None) -> str:
         if value is None:
             return NONE
-        # Adding 0 takes the sign off a rounded -0.
+        # Adding 0 removes the sign of a rounded -0.
         digits = group["digits"]
         return f"{round(value, digits) + 0.0:{'+' if group['signed'] else ''}.{digits}f}"
 
@@ -129,16 +140,16 @@ def _beside(group: dict[str, Any], cell: dict[str, Any]) -> str:
 
 
 def _lines(kept: Kept, words: list[str]) -> str:
-    """Plain records of a run that have all of these columns."""
+    """Render the plain records of a run that have all of these columns."""
     name, *columns = words
     keys = [one.partition(":")[0] for one in columns]
     rows = [row for row in kept[name]["found"] if all(key in row for key in keys)]
-    head = [key.replace("_", " ") for key in keys]
+    head = [TITLES.get(key, key.replace("_", " ")) for key in keys]
     return markdown(head, ([_cell(row, column) for column in columns] for row in rows))
 
 
 def shown_command(command: str) -> str:
-    """Format a command in lines of at most `WIDTH` characters, with names for data.
+    """Render a command in lines of at most `WIDTH` characters, with data as FILE or named.
 
     Examples
     --------
@@ -146,7 +157,7 @@ def shown_command(command: str) -> str:
     'tapword evaluate --data ENGLISH'
     """
     command = re.sub(r"\{(\w+)\}", lambda found: FILES.get(found[1], found[1].upper()), command)
-    # Keep an option and its value together.
+    # An option and its value stay together.
     command = re.sub(r"(--[\w-]+) (?!--)", "\\1\0", command)
     lines = textwrap.wrap(command, WIDTH, break_long_words=False, break_on_hyphens=False)
     return " \\\n    ".join(lines).replace("\0", " ")
@@ -161,7 +172,7 @@ KINDS: dict[str, Callable[[Kept, list[str]], str]] = {
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
-    """Format a value, with its deviation or interval."""
+    """Render a value, with its standard deviation or interval if it has one."""
     key, _, digits = column.partition(":")
     value = row.get(key)
     if value is None:
@@ -183,7 +194,7 @@ def _cell(row: dict[str, Any], column: str) -> str:
 
 
 def _sources(kept: Kept) -> str:
-    """List the runs behind a page."""
+    """Render the source of each number of a page."""
     rows = []
     for name, one in kept.items():
         data = ", ".join(f"{key} {value}" for key, value in one["data"].items())
@@ -192,6 +203,6 @@ def _sources(kept: Kept) -> str:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Make a Markdown table."""
+    """Render a table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])

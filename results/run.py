@@ -1,11 +1,11 @@
-"""Run the measurements of `docs/results/` and write its pages: `make results`.
+"""Measure what `docs/results/` shows and write its pages: `make results`.
 
     python results/run.py [SUBJECT ...] --english DIR --arabic DIR --phrases DIR
         --negatives FILE ... [--again]
 
-Commands are in `subjects.py`, the text of the pages in `pages/`. A command is not run again on the
-same data, so an interrupted run continues where it stopped; `--again` runs everything. A command
-without its data keeps its results.
+`subjects.py` has the commands, and `pages/` the text around their numbers. A command is skipped if
+it was measured on the same data before, so a stopped run continues; `--again` measures it again.
+A command without its data keeps its old result.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from tapword.support.atomic_files import write as write_file
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "results"
-# Fields that are not stored: they take megabytes, and the command can make them again.
+# Not stored: they take megabytes, and the command gives them again.
 LEFT_OUT = ("orderings", "matrix", "confusion", "records")
 
-# Placeholder of data in a command, and the kinds of data.
+# Placeholders for data in a command, and what each one is.
 KEY = r"\{(\w+)\}"
 FOLDERS = {"english": "speech_commands", "arabic": "mswc:language=ar", "phrases": "wake phrases"}
 
@@ -39,13 +39,13 @@ Data = dict[str, tuple[Path, ...]]
 
 
 def main() -> None:
-    """Run what is missing, and write the pages."""
+    """Run what is missing, and write every page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
     for name, what in FOLDERS.items():
         parser.add_argument(f"--{name}", nargs=1, type=Path, metavar="DIR", help=what)
     parser.add_argument("--negatives", nargs="+", type=Path, metavar="FILE", help="running speech")
-    parser.add_argument("--again", action="store_true", help="measure everything again")
+    parser.add_argument("--again", action="store_true", help="also measure what is already there")
     options = parser.parse_args()
     named = {name: getattr(options, name) for name in (*FOLDERS, "negatives")}
     data: Data = {name: tuple(paths) for name, paths in named.items() if paths}
@@ -57,24 +57,24 @@ def main() -> None:
         failed += measure(name, data, DOCS, options.again)
         write(name, DOCS)
     if failed:
-        sys.exit(f"failed, results unchanged: {'; '.join(failed)}")
+        sys.exit(f"failed and unchanged: {'; '.join(failed)}")
 
 
 def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[str]:
-    """Run the commands of a subject and store their results in a JSON file next to its page.
+    """Run the commands of a subject and store their results in a JSON file beside its page.
 
-    Failed runs keep their old results; return their names.
+    Returns the names of runs that failed; these keep their old results.
     """
     failed = []
     path = docs / f"{subject}.json"
     kept: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     runs = SUBJECTS[subject].runs
-    # Drop runs that are no longer in the list, and keep its order.
+    # Drop runs that are no longer listed, and follow the order of the list.
     kept = {name: kept[name] for name in runs if name in kept}
     for name, command in runs.items():
         needed = list(dict.fromkeys(re.findall(KEY, command)))
         if not all(key in data for key in needed):
-            print(f"{subject}, {name}: skipped, its data were not given")
+            print(f"{subject}, {name}: unchanged: its data were not given")
             continue
         hashes = {key: digest(data[key]) for key in needed}
         before = kept.get(name)
@@ -102,7 +102,7 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
 
 
 def run(command: str, data: Data) -> Any:
-    """Run a command on data; return its output without the fields that are not stored."""
+    """Run a command on data and return its results in short form."""
 
     def placed(word: str) -> list[str]:
         key = re.search(KEY, word)
@@ -117,7 +117,7 @@ def run(command: str, data: Data) -> Any:
 
 
 def shortened(found: Any) -> Any:
-    """Drop the large fields and the command line, which has paths of this machine."""
+    """Drop the largest entries, and with them the paths of this machine."""
     if isinstance(found, dict):
         kept = (item for item in found.items() if item[0] not in (*LEFT_OUT, "command"))
         return {key: shortened(value) for key, value in kept}
@@ -126,7 +126,7 @@ def shortened(found: Any) -> Any:
 
 @functools.cache
 def digest(paths: tuple[Path, ...]) -> str:
-    """Hash of the names and contents of files and of all files below folders."""
+    """Hash the names and contents of files, and of all files in folders."""
     total = hashlib.sha256()
     for path in paths:
         root = path if path.is_dir() else path.parent
@@ -138,7 +138,7 @@ def digest(paths: tuple[Path, ...]) -> str:
 
 
 def commit() -> str:
-    """Commit of the repository; the files that this program writes do not count as changes."""
+    """Return the commit, marked if files other than the results have changed."""
 
     def git(*words: str) -> str:
         found = subprocess.run(

@@ -1,13 +1,13 @@
-"""The commands behind `docs/results/`.
+"""Subjects of `docs/results/`, and the commands that measure them.
 
-Every command names its parts or a size, so a new default changes only the numbers of that size. In
-a command, {english}, {arabic} and {phrases} are folders of data sets, and {negatives} are
+Every command names its parts or a size, so a new default only changes the numbers of that size.
+In a command, {english}, {arabic} and {phrases} are folders of data sets, and {negatives} are
 recordings of running speech without the words.
 """
 
 from typing import NamedTuple
 
-# The paper's learners by the paper's rules, and ours: fixes of these, and two more.
+# The paper's learners by the paper's rules, and ours: repairs of these, and two new ones.
 PAPER = (
     "slda:variant=reference sqda:variant=reference snb:variant=reference cbcl:variant=reference "
     "ncm sovr perceptron finetune icarl"
@@ -19,7 +19,7 @@ COUNTS = "--shots 1 --shots 5 --shots 10 --shots 20"
 # The backbone on which learners and poolings are compared.
 ON = "--backbone speech_embedding"
 REPRODUCED = "--data {english} --backbones speech_embedding,wakehubert_tiny,moonshine_tiny"
-# Google's network with the parts that were the default before tapword_ear.
+# Google's network with the parts of the previous default.
 EMBEDDING = (
     "--backbone speech_embedding:layers=b64+emb+emb "
     "--pooling blocks:poolings=tap:R=2+tap:R=2+middle "
@@ -33,14 +33,14 @@ FORMS = ("full", "block", "block,block=32", "lowrank,rank=16", "lowrank,rank=64"
 
 
 class Subject(NamedTuple):
-    """A page: its title, and the commands of its runs by name."""
+    """A page: its title, and its runs by name, one command each."""
 
     title: str
     runs: dict[str, str]
 
 
 def options(name: str, values: str) -> str:
-    """Repeat an option for several values."""
+    """Repeat an option for each of several values."""
     return " ".join(f"--{name} {value}" for value in values.split())
 
 
@@ -58,7 +58,7 @@ SUBJECTS = {
         },
     ),
     "few_samples": Subject(
-        "Few samples a word",
+        "Few samples per word",
         {
             "english": f"{ENGLISH} --size small {COUNTS} --shots 100",
             "english_paper": f"{ENGLISH} {ON} --pooling tap {options('learner', PAPER)} {COUNTS} "
@@ -85,7 +85,7 @@ SUBJECTS = {
         },
     ),
     "unknown_words": Subject(
-        "Words that were never taught",
+        "Unknown words",
         {
             "english": f"{ENGLISH} --size small --open-set --voice others --shots 5",
             "english_embedding": f"{ENGLISH} {EMBEDDING} --open-set --voice others --shots 5",

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -22,6 +23,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Pages whose commands are run, in this order.
 NEWCOMERS = ("start.md", "teaching.md", "doing.md")
 FENCED = re.DOTALL | re.MULTILINE
+# An entry of the navigation: its name and its page.
+NAMED = r"- (.+): ([\w/]+\.md)$"
 
 
 def test_the_readmes_example(tmp_path, monkeypatch, capsys):
@@ -100,6 +103,57 @@ def test_the_pooling_one_is_told_to_add_keeps_the_contract(check):
     check(names["Median"])
 
 
+def run(program, *arguments):
+    """Run Python in a process of its own, where it may register commands; return its output."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
+def test_the_command_of_the_guide(tmp_path):
+    [example], [shell] = (
+        blocks("adding_commands.md", "python"),
+        blocks("adding_commands.md", "console"),
+    )
+    spotter = tapword.Spotter("logmel", "avg", "ncm")
+    for word in ("lamp", "music"):
+        spotter.learn_many(sorted((CLIPS / word).glob("flite-*_0.ogg")), [word] * 3)
+    spotter.save(tmp_path / "home.tap")
+    program = f"{example}\nfrom tapword.cli import main\nmain()\n"
+    printed = run(program, "words", str(tmp_path / "home.tap"))
+    assert printed == shell.partition("\n")[2]
+    assert run(program, "words", str(tmp_path / "home.tap"), "--json").startswith('{\n  "lamp": 3')
+    assert "List the words of MODEL" in run(program, "--help")
+
+
+def test_the_threshold_rules_of_the_guide():
+    mine, builtin = blocks("adding_threshold_rules.md", "python")
+    assert re.fullmatch(r"\{'lamp': 0\.\d+, 'music': 0\.\d+\}\n", run(mine))
+    assert re.fullmatch(r"\{'lamp': 0\.\d+\}\n", run(builtin))
+
+
+def test_the_check_of_a_language_in_the_guide(tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("needs node: apt install nodejs")
+    [script] = blocks("adding_languages.md", "javascript")
+    (tmp_path / "check.mjs").write_text(script)
+    studio = "src/tapword/serve/studio/static"
+    folder = shutil.copytree(ROOT / studio, tmp_path / studio)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    lacking = (folder / "de.js").read_text().replace("  undo: ", "  other: ")
+    (folder / "es.js").write_text(lacking)
+    for language, missing in (("fr", ""), ("es", "undo\n")):
+        command = ["node", "check.mjs", language]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout == missing
+
+
 def prose(page):
     """Text of a page without its blocks of code."""
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=FENCED)
@@ -129,6 +183,24 @@ def test_the_site_has_every_page_once():
     assert sorted(named) == sorted(pages)
 
 
+def test_a_page_has_one_name():
+    """Navigation, title, and the links in the README and the overview all use the same name."""
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    names = {
+        page: name.strip('"') for name, page in re.findall(r"- (.+): ([\w/]+\.md)$", nav, re.M)
+    }
+    for page in PAGES:
+        path = page.relative_to(ROOT).as_posix().removeprefix("docs/")
+        path = path if "/" in path else path.lower()
+        if path != "readme.md":
+            assert page.read_text().startswith(f"# {names[path]}\n"), path
+    for name in ("README.md", "docs/index.md"):
+        table = "".join(re.findall(r"^\|.*\|$", (ROOT / name).read_text(), re.MULTILINE))
+        for text, link in re.findall(r"\[([^\]]+)\]\((?:docs/|\.\./)?([\w/]+\.md)\)", table):
+            if link != "model_card.md":
+                assert text == names[link if "/" in link else link.lower()], link
+
+
 def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_moves():
     """Parts that are seen for a while alone are invisible until they are animated."""
     path = ROOT / "docs" / "pictures" / "demo.svg"
@@ -146,8 +218,8 @@ def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_move
 def test_what_the_architecture_names_is_on_the_disk():
     text = (ROOT / "docs" / "architecture.md").read_text()
     source = ROOT / "src" / "tapword"
-    rooms = {path.name for path in source.iterdir() if path.is_dir()} - {"__pycache__"}
-    assert rooms == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
+    packages = {path.name for path in source.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert packages == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
     for name in re.findall(r"`(\w+/\w+\.py)`", text):
         assert (source / name).exists() or (ROOT / name).exists(), f"{name} is not on the disk"
 

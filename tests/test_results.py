@@ -158,7 +158,7 @@ def test_lines_are_the_records_that_have_all_columns(results):
     _, page, _ = results
     rows = [{"words": 1, "alarms_an_hour": 0.7321}, {"takes": 3, "missed": 0.5}]
     assert page._lines({"small": {"found": rows}}, ["small", "words", "alarms_an_hour:2"]) == (
-        "| words | alarms an hour |\n|---|---|\n| 1 | 0.73 |"
+        "| words | alarms per hour |\n|---|---|\n| 1 | 0.73 |"
     )
 
 

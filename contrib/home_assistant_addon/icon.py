@@ -1,4 +1,4 @@
-"""Draw icon.png and logo.png: bars of a sound on a rounded ground, as in the studio's icon.
+"""Draw icon.png and logo.png: sound bars on a rounded background, as in the studio's icon.
 
 python contrib/home_assistant_addon/icon.py
 """
@@ -9,18 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-# On a square of 64: where each bar stands, and how far it reaches up and down from the middle.
+# On a square of 64: the x position of each bar, and its half height.
 BARS = {13: 0, 21: 7, 29: 17, 37: 10, 45: 14, 52: 4}
 GROUND, INK = (11, 107, 93), (255, 255, 255)
 
 
 def inside(distance: np.ndarray) -> np.ndarray:
-    """How much of a pixel lies inside a shape, by its distance (h, w) from the edge in pixels."""
+    """Return the coverage of pixels, from their distance (h, w) to the edge of a shape."""
     return np.clip(0.5 - distance, 0, 1)[..., None]
 
 
 def draw(width: int, height: int) -> np.ndarray:
-    """Picture (height, width, 4) uint8: the square of 64 in the middle of the ground."""
+    """Draw a picture (height, width, 4) uint8, with the square of 64 in the middle."""
     scale = min(width, height) / 64
     y, x = np.mgrid[:height, :width] + 0.5
     x, y = (x - width / 2) / scale + 32, (y - height / 2) / scale + 32
@@ -31,8 +31,8 @@ def draw(width: int, height: int) -> np.ndarray:
     )
     ground = inside((corner - radius) * scale)
     ink = np.zeros_like(ground)
-    for at, reach in BARS.items():
-        bar = np.hypot(x - at, np.maximum(abs(y - 32) - reach, 0))
+    for at, half_bar in BARS.items():
+        bar = np.hypot(x - at, np.maximum(abs(y - 32) - half_bar, 0))
         ink = np.maximum(ink, inside((bar - 2.5) * scale))
     colour = np.array(GROUND) * (1 - ink) + np.array(INK) * ink
     return np.concatenate([colour, 255 * ground], axis=2).round().astype(np.uint8)

@@ -1,4 +1,4 @@
-# The options set in Home Assistant -> the arguments of tapword wyoming, one a line.
+# The options set in Home Assistant -> the arguments of tapword wyoming, one per line.
 "/share/tapword/" + .model,
 "--name", .name,
 "--false-alarms-per-hour", (.false_alarms_per_hour | tostring),

@@ -1,5 +1,5 @@
 #!/usr/bin/with-contenv bashio
-# Start the service with the options set in Home Assistant, and tell Home Assistant where it is.
+# Start the service with the options set in Home Assistant, and announce its address.
 set -e
 
 mapfile -t arguments < <(jq --raw-output --from-file /options.jq /data/options.json)
@@ -8,7 +8,7 @@ mapfile -t arguments < <(jq --raw-output --from-file /options.jq /data/options.j
     until (exec 3<> /dev/tcp/localhost/10400) 2> /dev/null; do sleep 1; done
     where=$(bashio::var.json uri "tcp://$(hostname):10400")
     if ! bashio::discovery wyoming "$where" > /dev/null; then
-        bashio::log.error "Home Assistant was not told; add the Wyoming integration by hand"
+        bashio::log.error "Discovery failed. Add the Wyoming integration by hand."
     fi
 ) &
 

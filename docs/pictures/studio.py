@@ -1,4 +1,4 @@
-"""Take the pictures of the studio, with a microphone made of the demo's clips.
+"""Take screenshots of the studio, with a fake microphone that plays the demo's clips.
 
     python docs/pictures/studio.py
 
@@ -21,14 +21,14 @@ from tapword.audio import files
 
 HERE = Path(__file__).parent
 WORDS = ["lamp", "music", "coffee", "window", "heater", "stop"]
-# The voice at the microphone, which taught nothing.
+# The voice at the microphone; it teaches nothing.
 VOICE = "espeak-en-us"
 SAID = ["lamp", "lamp", "coffee", "lamp", "music"]
 PORT = 8643
 
 
 def main() -> None:
-    """Teach six words, open the studio, record a take, listen, and look."""
+    """Teach six words, open the studio, record a take, listen, and take screenshots."""
     with tempfile.TemporaryDirectory() as folder:
         model, sound = Path(folder, "home.tap"), Path(folder, "sound.wav")
         spotter = Spotter()
@@ -59,9 +59,9 @@ def main() -> None:
                         f"--use-file-for-fake-audio-capture={sound}",
                     ],
                 )
-                desktop = look(browser, address.strip(), 1280, 1600)
+                desktop = open_studio(browser, address.strip(), 1280, 1600)
                 desktop.screenshot(path=HERE / "studio.png")
-                phone = look(browser, address.strip(), 390, 844, color_scheme="dark")
+                phone = open_studio(browser, address.strip(), 390, 844, color_scheme="dark")
                 phone.screenshot(path=HERE / "studio-phone.png")
                 browser.close()
         finally:
@@ -69,8 +69,8 @@ def main() -> None:
             server.wait()
 
 
-def look(browser: Browser, address: str, width: int, height: int, **options: str) -> Page:
-    """Open a page that listens while takes are recorded, of which one was kept."""
+def open_studio(browser: Browser, address: str, width: int, height: int, **options: str) -> Page:
+    """Open a page that listens, and record takes until one is kept."""
     size = {"width": width, "height": height}
     context = browser.new_context(permissions=["microphone"], viewport=size, **options)
     page = context.new_page()

@@ -1,9 +1,8 @@
-"""Record `tapword demo` as an animated picture of a terminal, docs/pictures/demo.svg.
+"""Record `tapword demo` as an animated terminal, docs/pictures/demo.svg.
 
     python docs/pictures/terminal.py
 
-The demo is run, and what it prints appears in steps. Where nothing moves, the picture shows the
-end.
+The script runs the demo and shows its output in steps. Without animation, it shows the end.
 """
 
 import io
@@ -19,7 +18,7 @@ from tapword.cli import demo
 HERE = Path(__file__).parent
 COLUMNS = 80
 PROMPT = Text("$ tapword demo", "bold")
-# How long the command stands alone, each word of the chart, each part after it, and the end.
+# Durations of the command line, each word of the chart, each later part, and the end.
 TYPED_S, WORD_S, PART_S, END_S = 1.0, 0.4, 3.0, 6.0
 SHELL = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -37,7 +36,7 @@ PARTS = "@media (prefers-reduced-motion: reduce) { g { animation: none !importan
 
 
 def main() -> None:
-    """Run the demo, cut what it prints into parts, and write them with the times they appear."""
+    """Run the demo, split its output into parts, and write each with its time."""
     charts: list[Text] = []
     draw = demo.chart
 
@@ -55,7 +54,7 @@ def main() -> None:
     top = next(row for row, line in enumerate(lines) if line.plain.startswith(" 100%"))
     bottom = top + len(charts[-1].split("\n"))
     titles = [row for row in range(bottom, len(lines)) if not lines[row].plain.strip()]
-    # Each part: its first row, its lines, and from when till when it is seen.
+    # Each part: its first row, its lines, and the times it appears and disappears.
     now = TYPED_S
     parts = [(0, lines[:1], 0.0, None), (1, lines[1:top], now, None)]
     for picture in charts[:-1]:
@@ -73,7 +72,7 @@ def main() -> None:
 def picture_of(
     parts: list[tuple[int, list[Text], float, float | None]], height: int, total_s: float
 ) -> str:
-    """Put parts into one picture that goes round in `total_s`."""
+    """Combine parts into one picture that repeats every `total_s` seconds."""
     styles, groups = [PARTS], []
     for number, (row, lines, since_s, until_s) in enumerate(parts):
         name = f"p{number}"
@@ -96,7 +95,7 @@ def picture_of(
 
 
 def drawn(lines: list[Text], name: str, form: str) -> str:
-    """Draw lines as rich does, in a form of ours, without clipping and what is empty."""
+    """Draw lines as rich does, in our template, without clipping and empty elements."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     for line in lines:
         console.print(line, soft_wrap=True)

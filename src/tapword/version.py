@@ -1,3 +1,3 @@
-"""The version, where every room can read it."""
+"""The version, readable by every package."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
