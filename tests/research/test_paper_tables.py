@@ -11,6 +11,7 @@ from tapword.research.paper import published as paper
 from tapword.research.paper.comparison import Cell, Group, TableInputs
 from tapword.research.paper.results import Run, TooLarge
 from tapword.research.records import Result
+from tests.research.conftest import cell_of
 
 # One of the paper's backbones, and one that is not.
 EMFORMER = SimpleNamespace(name="emformer_base", spec="emformer_base", params=1234, dims=(3,))
@@ -142,7 +143,7 @@ def test_claims_of_one_backbone_have_no_mean_and_say_what_they_lack():
     assert made.notes == ["Claims on MSWC need its folder: --mswc DIR.", "and this"]
     [shown] = made.comparisons
     assert [group.title for group in shown.groups] == ["paper's tables", "other:x=1"]
-    assert shown.cell("TAP-SLDA over SLDA on MSWC", 1) == Cell(None, 12.8)
+    assert cell_of(shown, "TAP-SLDA over SLDA on MSWC", 1) == Cell(None, 12.8)
 
 
 def test_claims_on_what_was_not_measured():
@@ -175,7 +176,7 @@ def test_table1_stands_beside_each_backbones_own():
             theirs = [paper.TABLE1[key].at(row, column) for key in keys]
             ours = [getattr(result, key) for key in keys]
             assert pairs(cells) == list(zip(ours, theirs, strict=True))
-    assert shown.cell("SLDA").paper == 23.2
+    assert cell_of(shown, "SLDA").paper == 23.2
 
 
 def test_table4_is_a_mean_over_backbones_for_each_moment():
@@ -198,7 +199,7 @@ def test_table4_is_a_mean_over_backbones_for_each_moment():
             ]
             cells = dict(shown.rows)[f"{learner} R={R}"]
             assert pairs(cells) == close(wanted) and not any(one.text for one in cells)
-    assert shown.cell("SLDA R=6") == Cell(None, 84.9, "too large")
+    assert cell_of(shown, "SLDA R=6") == Cell(None, 84.9, "too large")
     first, other = made.notes
     assert first == "other:x=1 has no parameters, so it has no Δp."
     assert other.startswith("other:x=1: not one of the paper's six backbones")
@@ -259,8 +260,8 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
     # Random weights that were asked for by name are run with the others.
     alone = tables.table5(TableInputs(Made(), [random], {}, {}, []))
     assert [one.title for one in alone.comparisons] == ["emformer_base beside the paper's Emf-B"]
-    assert alone.comparisons[0].cell("SLDA", "trained").ours is None
-    assert alone.comparisons[0].cell("SLDA", "random").ours is not None
+    assert cell_of(alone.comparisons[0], "SLDA", "trained").ours is None
+    assert cell_of(alone.comparisons[0], "SLDA", "random").ours is not None
     assert alone.notes == ["Trained weights were not requested or are unavailable: emformer_base."]
 
 
@@ -304,7 +305,9 @@ def test_grids_of_gains_subtract_ours_and_show_what_is_missing():
         figures = [paper.TABLE2_GAIN.at(row, name) for name in ("Emf-B", None, None)]
         wanted = [Cell(*pair) for pair in zip([*more, mean(more)], figures, strict=True)]
         assert pairs(dict(gains.rows)[row]) == close(wanted)
-    assert gains.cell("SQDA", "other:x=1").text == "too large"
-    assert all(gains.cell("SQDA", title).ours is None for title in ("other:x=1", "mean of ours"))
+    assert cell_of(gains, "SQDA", "other:x=1").text == "too large"
+    assert all(
+        cell_of(gains, "SQDA", title).ours is None for title in ("other:x=1", "mean of ours")
+    )
     assert "other:x=1 · avg · SQDA: needs 9 GB" in made.notes
     assert (made.name, made.title) == ("table2", "TAP on every learner")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tapword.backbones.base import Backbone
 from tapword.research.datasets.mswc import Mswc
+from tapword.research.metrics import mean, relative_gain
 from tapword.research.paper import figure3
 from tapword.research.paper import published as paper
 from tapword.research.paper.comparison import (
@@ -15,8 +16,6 @@ from tapword.research.paper.comparison import (
     PaperTable,
     ReproducedTable,
     TableInputs,
-    mean,
-    relative_gain,
 )
 from tapword.research.paper.names import paper_name
 from tapword.research.paper.results import PaperResults, Run

@@ -1,12 +1,11 @@
 """Reproduced tables: our numbers beside the paper's, and how each table is made."""
 
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from tapword.backbones.base import Backbone
-from tapword.research import metrics
+from tapword.research.metrics import mean
 from tapword.research.paper.names import paper_label, paper_name
 from tapword.research.paper.published import Figures, notes_on
 from tapword.research.paper.results import PaperResults, Run, TooLarge
@@ -81,12 +80,6 @@ class Comparison:
         if len(cells) != len(self.groups):
             raise ValueError(f"{name}: {len(cells)} cells for {len(self.groups)} groups")
         self.rows.append((name, list(cells)))
-
-    def cell(self, row: str, group: int | str = 0) -> Cell:
-        """Look a cell up by its row's name and its group's number or title."""
-        titles = [one.title for one in self.groups]
-        index = titles.index(group) if isinstance(group, str) else group
-        return dict(self.rows)[row][index]
 
     def as_json(self) -> dict[str, Any]:
         """Give plain values, differences included."""
@@ -202,15 +195,3 @@ class PaperTable:
         ]
         notes = list(dict.fromkeys([*notes_on(name), *made.notes, *refused]))
         return replace(made, notes=notes, name=name, title=self.title)
-
-
-def relative_gain(before: float | None, after: float | None) -> float | None:
-    """Relative gain of one accuracy over another, in percent; None where one is missing."""
-    return None if before is None or after is None else metrics.relative_gain(before, after)
-
-
-def mean(values: Iterable[float | None]) -> float | None:
-    """Mean of numbers; None where there are none or one is missing."""
-    numbers = list(values)
-    known = [value for value in numbers if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(numbers) else None

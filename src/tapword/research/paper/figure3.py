@@ -9,6 +9,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.research.datasets.base import Dataset
 from tapword.research.datasets.mswc import Mswc
+from tapword.research.metrics import mean, relative_gain
 from tapword.research.paper import charts
 from tapword.research.paper import published as paper
 from tapword.research.paper.comparison import (
@@ -18,8 +19,6 @@ from tapword.research.paper.comparison import (
     PaperTable,
     ReproducedTable,
     TableInputs,
-    mean,
-    relative_gain,
 )
 from tapword.research.paper.results import PaperResults, ReproduceOptions, Run
 

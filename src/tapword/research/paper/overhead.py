@@ -12,6 +12,7 @@ from tapword.audio.align import fill
 from tapword.backbones.base import Backbone
 from tapword.learners.packed import one_thread
 from tapword.research.datasets.base import Clip
+from tapword.research.metrics import mean
 from tapword.research.paper import published as paper
 from tapword.research.paper.comparison import (
     Cell,
@@ -20,7 +21,6 @@ from tapword.research.paper.comparison import (
     PaperTable,
     ReproducedTable,
     TableInputs,
-    mean,
 )
 from tapword.research.paper.results import PaperResults
 from tapword.spotter.encoder import block_poolings, pool_clips

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tapword.backbones.base import Backbone
+from tapword.research.metrics import mean
 from tapword.research.paper import names
 from tapword.research.paper import published as paper
 from tapword.research.paper.comparison import (
@@ -13,7 +14,6 @@ from tapword.research.paper.comparison import (
     PaperTable,
     ReproducedTable,
     TableInputs,
-    mean,
 )
 from tapword.research.paper.names import paper_label, paper_name
 from tapword.research.paper.results import Run
