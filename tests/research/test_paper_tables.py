@@ -162,8 +162,8 @@ def test_table1_stands_beside_each_backbones_own():
     made = tables.table1(TableInputs(results, BOTH, {}, {}, []))
     shown, stranger = made.comparisons
     assert [note.partition(":")[0] for note in made.notes] == ["other"]
-    assert shown.title == "emformer_base beside the paper's Emf-B"
-    assert stranger.title == "other:x=1 beside the paper's mean of 6"
+    assert shown.title == "emformer_base compared with the paper's Emf-B"
+    assert stranger.title == "other:x=1 compared with the paper's mean of 6"
     assert [group.title for group in shown.groups] == ["Acc", "BwT", "Forg", "Pla", "± Acc"]
     keys = ("acc", "bwt", "forg", "pla", "acc_std")
     for backbone, one, column in ((EMFORMER, shown, "Emf-B"), (OTHER, stranger, None)):
@@ -238,8 +238,8 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
     untrained = {trained.spec: random}
     made = tables.table5(TableInputs(results, [trained, stranger], untrained, {}, []))
     ours, theirs = made.comparisons
-    assert ours.title == "emformer_base beside the paper's Emf-B"
-    assert theirs.title == "stranger beside the paper's mean of 2"
+    assert ours.title == "emformer_base compared with the paper's Emf-B"
+    assert theirs.title == "stranger compared with the paper's mean of 2"
     assert [(one.title, one.paper) for one in theirs.groups] == [
         ("random", "paper mean of 2"),
         ("trained", "paper mean of 2"),
@@ -259,7 +259,7 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
     ]
     # Random weights that were asked for by name are run with the others.
     alone = tables.table5(TableInputs(Made(), [random], {}, {}, []))
-    assert [one.title for one in alone.comparisons] == ["emformer_base beside the paper's Emf-B"]
+    assert [one.title for one in alone.comparisons] == ["emformer_base compared with the paper's Emf-B"]
     assert cell_of(alone.comparisons[0], "SLDA", "trained").ours is None
     assert cell_of(alone.comparisons[0], "SLDA", "random").ours is not None
     assert alone.notes == ["Trained weights were not requested or are unavailable: emformer_base."]

@@ -321,9 +321,9 @@ class ObservedStream:
         """Misses against false alarms as the thresholds of all words are shifted together."""
         # How far the thresholds can rise before a candidate gives no event.
         margins = [
-            (one, max(score - thresholds[word] for word, score in taken.items()))
+            (one, max(score - thresholds[word] for word, score in scores.items()))
             for one in self.observed
-            if (taken := one.candidate.scores.not_rejected())
+            if (scores := one.candidate.scores.not_rejected())
         ]
         if not margins:
             return []

@@ -1,4 +1,4 @@
-"""The paper's tables and figure, run here, beside the figures it gives."""
+"""The paper's tables and figure, reproduced and compared with its figures."""
 
 from tapword.research.paper.names import split_specs
 from tapword.research.paper.page import WRITERS, console_tables, page

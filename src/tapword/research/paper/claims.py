@@ -110,7 +110,7 @@ def claims(inputs: TableInputs) -> ReproducedTable:
     if len(columns) > 1:
         columns["mean of ours"] = inputs.backbones
     shown = Comparison(
-        "Relative gains (and two other claims) in percent, beside what the text says",
+        "Relative gains (and two other claims) in percent, compared with the text",
         "claim",
         [
             Group("paper's tables", "paper's text", ours="give"),

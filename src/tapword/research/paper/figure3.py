@@ -113,7 +113,7 @@ def figure3(inputs: TableInputs) -> ReproducedTable:
 def _table(inputs: TableInputs, backbone: Backbone) -> Comparison:
     """Every micro-set, then means of each language, of all, and of the largest."""
     shown = Comparison(
-        f"{backbone.spec} beside the paper's HB-B",
+        f"{backbone.spec} compared with the paper's HB-B",
         "language, words",
         [Group("SLDA", ""), Group("TAP-SLDA", ""), Group("FT"), Group("relative gain %")],
     )

@@ -41,7 +41,9 @@ def table1(inputs: TableInputs) -> ReproducedTable:
     tables = []
     for one in inputs.backbones:
         groups = [Group(title) for title in MEASURES.values()]
-        shown = Comparison(f"{one.spec} beside the paper's {paper_label(one)}", "learner", groups)
+        shown = Comparison(
+            f"{one.spec} compared with the paper's {paper_label(one)}", "learner", groups
+        )
         for row, run in MEASURED.items():
             theirs = {key: paper.TABLE1[key].at(row, paper_name(one)) for key in MEASURES}
             result = inputs.results.get(one, run)
@@ -91,7 +93,7 @@ def table5(inputs: TableInputs) -> ReproducedTable:
         # The paper shows two backbones here.
         theirs = paper_label(network, among=2)
         groups = [Group(title, f"paper {theirs}") for title in ("random", "trained")]
-        shown = Comparison(f"{name} beside the paper's {theirs}", "method", groups)
+        shown = Comparison(f"{name} compared with the paper's {theirs}", "method", groups)
         if name in untrained:
             inputs.results.run(untrained[name], METHODS.values())
         for row, run in METHODS.items():

@@ -28,7 +28,7 @@ def wasserstein(inputs: TableInputs) -> ReproducedTable:
     for backbone in inputs.backbones:
         moments, words = _moments(inputs, backbone)
         groups = [Group(title, digits=3) for title in ("raw", "± raw", "scaled", "± scaled")]
-        shown = Comparison(f"{backbone.spec} beside the paper's", "moment", groups)
+        shown = Comparison(f"{backbone.spec} compared with the paper's", "moment", groups)
         chosen = {str(r + 1): slice(r, r + 1) for r in range(MOMENTS)}
         for row, part in (chosen | {"2 to 5": slice(1, MOMENTS)}).items():
             found = metrics.wasserstein(moments[:, part].reshape(len(words), -1), words.tolist())
