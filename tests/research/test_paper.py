@@ -30,7 +30,7 @@ from tapword.research.paper import (
     reproduce,
 )
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell, Comparison, Group, ReproducedTable, TableInputs
+from tapword.research.paper.compare import Cell, Comparison, Group, Inputs, Reproduced
 from tapword.research.paper.reproduce import Reproduction, banner
 from tapword.research.paper.results import PaperResults, Run, TooLarge
 from tapword.research.records import Environment, Result
@@ -516,7 +516,7 @@ def test_figure3_means_by_hand():
             get=lambda backbone, run, results=results: results[run],
             accuracy=lambda backbone, run, results=results: results[run].acc,
         )
-    [shown] = figure3.figure3(TableInputs(None, [Logmel()], {}, sets, [])).comparisons
+    [shown] = figure3.figure3(Inputs(None, [Logmel()], {}, sets, [])).comparisons
     assert [(group.title, group.paper) for group in shown.groups] == [
         ("SLDA", ""),
         ("TAP-SLDA", ""),
@@ -735,7 +735,7 @@ def test_wide_tables_are_cut_into_groups():
     shown.add("a", [Cell(1.0, -0.04)] * 6)
     assert len(list(console_tables(shown, width=60))) == 3
     assert len(list(console_tables(shown, width=300))) == 1
-    tables = [ReproducedTable([shown], name="table1", title="one of 6 backbones")]
+    tables = [Reproduced([shown], name="table1", title="one of 6 backbones")]
     reproduction = Reproduction([], {}, {}, tables, [], Environment.since(0.0))
     html = page(reproduction)
     assert html.count("<h3>t</h3>") == 1 and html.count("<h3>t (continued)</h3>") >= 1

@@ -12,7 +12,7 @@ from tapword.research import metrics
 from tapword.research.datasets.base import Clip
 from tapword.research.paper import overhead, wasserstein
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell, Group, TableInputs
+from tapword.research.paper.compare import Cell, Group, Inputs
 from tapword.research.runner import Split
 from tests.research.conftest import cell_of
 
@@ -52,7 +52,7 @@ class Vectors:
 def reproduced(moments, words, dims=DIMS):
     results = Vectors(moments, words, dims)
     backbone = SimpleNamespace(spec="two blocks", dims=dims)
-    made = wasserstein.wasserstein(TableInputs(results, [backbone], {}, {}, []))
+    made = wasserstein.wasserstein(Inputs(results, [backbone], {}, {}, []))
     assert results.trimmed == 1
     return made
 
@@ -237,7 +237,7 @@ def test_what_happens_once_is_not_timed(timed, monkeypatch):
 def test_overhead_counts_backbone_pooling_and_the_last_step(timed):
     other = type(timed.backbone)()
     other.spec, other.pass_by = "slower", lambda: None
-    inputs = TableInputs(timed.results, [timed.backbone, other], {}, {}, [])
+    inputs = Inputs(timed.results, [timed.backbone, other], {}, {}, [])
     shares, steps = overhead.overhead(inputs).comparisons
     # 20 + 5 + 3 over 20 + 2 + 3, and 20 + 5 + 1 over 20 + 2 + 1; without a backbone 8 over 5 and
     # 6 over 3.
@@ -274,7 +274,7 @@ def test_all_clips_are_timed_where_there_are_few(timed):
         timed.calls.clear()
         timed.results.options.timed_clips = count
         shares, steps = overhead.overhead(
-            TableInputs(timed.results, [timed.backbone], {}, {}, [])
+            Inputs(timed.results, [timed.backbone], {}, {}, [])
         ).comparisons
         words = [word for vector, word in timed.calls if vector == "tap"]
         assert words == [f"word{index % 3}" for index in wanted]
@@ -284,6 +284,6 @@ def test_all_clips_are_timed_where_there_are_few(timed):
 
 
 def test_one_backbone_has_no_mean(timed):
-    made = overhead.overhead(TableInputs(timed.results, [timed.backbone], {}, {}, []))
+    made = overhead.overhead(Inputs(timed.results, [timed.backbone], {}, {}, []))
     assert [name for name, _ in made.comparisons[0].rows] == ["clockwork"]
     assert made.notes[0].startswith("Median over 4 clips")

@@ -8,7 +8,7 @@ import pytest
 from tapword.research.datasets.mswc import Mswc
 from tapword.research.paper import TABLES, claims, tables
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell, Group, TableInputs
+from tapword.research.paper.compare import Cell, Group, Inputs
 from tapword.research.paper.results import Run, TooLarge
 from tapword.research.records import Result
 from tests.research.conftest import cell_of
@@ -71,7 +71,7 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
     }
     # A micro-set of other data is none of the claim's.
     micro["speech_commands", 100] = Made("other", SimpleNamespace())
-    made = claims.claims(TableInputs(results, BOTH, {}, micro, ["fr is not there"]))
+    made = claims.claims(Inputs(results, BOTH, {}, micro, ["fr is not there"]))
     assert made.notes == ["fr is not there"]
     [shown] = made.comparisons
     titles = ["emformer_base", "other:x=1", "mean of ours"]
@@ -139,7 +139,7 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
 
 
 def test_claims_of_one_backbone_have_no_mean_and_say_what_they_lack():
-    made = claims.claims(TableInputs(Made(), [OTHER], {}, {}, ["and this"]))
+    made = claims.claims(Inputs(Made(), [OTHER], {}, {}, ["and this"]))
     assert made.notes == ["Claims on MSWC need its folder: --mswc DIR.", "and this"]
     [shown] = made.comparisons
     assert [group.title for group in shown.groups] == ["paper's tables", "other:x=1"]
@@ -159,7 +159,7 @@ def test_claims_on_what_was_not_measured():
 
 def test_table1_stands_beside_each_backbones_own():
     results = Made()
-    made = tables.table1(TableInputs(results, BOTH, {}, {}, []))
+    made = tables.table1(Inputs(results, BOTH, {}, {}, []))
     shown, stranger = made.comparisons
     assert [note.partition(":")[0] for note in made.notes] == ["other"]
     assert shown.title == "emformer_base compared with the paper's Emf-B"
@@ -183,7 +183,7 @@ def test_table4_is_a_mean_over_backbones_for_each_moment():
     results = Made()
     refused = TooLarge(learner="slda", dim=3, error="needs 9 GB")
     results.refused["other:x=1", Run("tap:R=6", "SLDA")] = refused
-    made = tables.table4(TableInputs(results, BOTH, {}, {}, []))
+    made = tables.table4(Inputs(results, BOTH, {}, {}, []))
     [shown] = made.comparisons
     assert shown.title == "Mean over 2 backbone(s) of ours and the paper's 6"
     assert shown.groups == [Group("Acc"), Group("Δp %", digits=2)]
@@ -204,7 +204,7 @@ def test_table4_is_a_mean_over_backbones_for_each_moment():
     assert first == "other:x=1 has no parameters, so it has no Δp."
     assert other.startswith("other:x=1: not one of the paper's six backbones")
     large = SimpleNamespace(name="large", spec="large", params=12345)
-    note = tables.table4(TableInputs(results, [large], {}, {}, [])).notes[0]
+    note = tables.table4(Inputs(results, [large], {}, {}, [])).notes[0]
     assert note.startswith("large has 12,345 parameters, the paper's backbones 64 to 962 million")
 
 
@@ -236,7 +236,7 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
 
     trained, random, stranger = Network(), Network("random"), Stranger()
     untrained = {trained.spec: random}
-    made = tables.table5(TableInputs(results, [trained, stranger], untrained, {}, []))
+    made = tables.table5(Inputs(results, [trained, stranger], untrained, {}, []))
     ours, theirs = made.comparisons
     assert ours.title == "emformer_base compared with the paper's Emf-B"
     assert theirs.title == "stranger compared with the paper's mean of 2"
@@ -258,8 +258,10 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
         "untrained version."
     ]
     # Random weights that were asked for by name are run with the others.
-    alone = tables.table5(TableInputs(Made(), [random], {}, {}, []))
-    assert [one.title for one in alone.comparisons] == ["emformer_base compared with the paper's Emf-B"]
+    alone = tables.table5(Inputs(Made(), [random], {}, {}, []))
+    assert [one.title for one in alone.comparisons] == [
+        "emformer_base compared with the paper's Emf-B"
+    ]
     assert cell_of(alone.comparisons[0], "SLDA", "trained").ours is None
     assert cell_of(alone.comparisons[0], "SLDA", "random").ours is not None
     assert alone.notes == ["Trained weights were not requested or are unavailable: emformer_base."]
@@ -267,7 +269,7 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
 
 def test_table7_shows_how_long_vectors_are():
     results = Made()
-    made = tables.table7(TableInputs(results, BOTH, {}, {}, []))
+    made = tables.table7(Inputs(results, BOTH, {}, {}, []))
     [shown] = made.comparisons
     titles = [(one.title, one.paper) for one in shown.groups]
     assert titles[:2] == [("emformer_base", "paper Emf-B"), ("other:x=1", "paper mean of 6")]
@@ -288,7 +290,7 @@ def test_grids_of_gains_subtract_ours_and_show_what_is_missing():
     results = Made()
     refused = TooLarge(learner="sqda", dim=3, error="needs 9 GB")
     results.refused["other:x=1", Run("avg", "SQDA")] = refused
-    made = TABLES["table2"].reproduce("table2", TableInputs(results, BOTH, {}, {}, []))
+    made = TABLES["table2"].reproduce("table2", Inputs(results, BOTH, {}, {}, []))
     accuracy, gains = made.comparisons
     assert not any(group.signed for group in accuracy.groups)
     assert all(group.signed for group in gains.groups)

@@ -92,7 +92,7 @@ class Comparison:
 
 
 @dataclass
-class ReproducedTable:
+class Reproduced:
     """One of the paper's tables, run here, with notes a reader needs to compare.
 
     `drawings` are fragments of HTML. `PaperTable.reproduce` sets `name` and `title`.
@@ -111,7 +111,7 @@ class ReproducedTable:
 
 
 @dataclass
-class TableInputs:
+class Inputs:
     """What tables are made from: results on one data set, and the backbones that were run."""
 
     results: PaperResults
@@ -153,7 +153,7 @@ class AccuracyGrid:
     figures: Figures
     less: Mapping[str, Run] = field(default_factory=dict)
 
-    def compare(self, inputs: TableInputs) -> Comparison:
+    def compare(self, inputs: Inputs) -> Comparison:
         """Put our accuracies beside the paper's; with several backbones, add their mean."""
         signed, several = bool(self.less), len(inputs.backbones) > 1
         titles = [(one.spec, paper_label(one)) for one in inputs.backbones]
@@ -181,10 +181,10 @@ class PaperTable:
     """One of the paper's tables: its title, how it is made, and the runs it needs."""
 
     title: str
-    make: Callable[[TableInputs], ReproducedTable]
+    make: Callable[[Inputs], Reproduced]
     runs: Sequence[Run] = ()
 
-    def reproduce(self, name: str, inputs: TableInputs) -> ReproducedTable:
+    def reproduce(self, name: str, inputs: Inputs) -> Reproduced:
         """Make the table from finished runs; note the runs that were refused, and why."""
         made = self.make(inputs)
         refused = [
