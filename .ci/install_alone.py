@@ -21,7 +21,7 @@ Found = set[tuple[str, frozenset[str]]]
 
 
 def collect(requirements: Iterable[str], extras: Iterable[str], found: Found) -> None:
-    """Add to `found` what is required, by name and extras, and what that requires."""
+    """Add requirements to `found`, by name and extras, and their own requirements."""
     for one in map(Requirement, requirements):
         asked = one.marker is None or any(one.marker.evaluate({"extra": name}) for name in extras)
         key = (canonicalize_name(one.name), frozenset(one.extras))
@@ -31,7 +31,7 @@ def collect(requirements: Iterable[str], extras: Iterable[str], found: Found) ->
 
 
 def link(name: str, site: Path) -> None:
-    """Link the files of a package; scripts, which lie elsewhere, are not needed."""
+    """Link the files of a package; its scripts are elsewhere and not needed."""
     for file in metadata.files(name) or []:
         source, target = Path(file.locate()), site / file
         if ".." not in file.parts and source.exists() and not target.exists():
@@ -40,7 +40,7 @@ def link(name: str, site: Path) -> None:
 
 
 def main(wheel: str, folder: str) -> None:
-    """Make the environment."""
+    """Create the environment."""
     venv.create(folder, clear=True, symlinks=os.name != "nt")
     base = {"base": folder, "platbase": folder}
     python = Path(sysconfig.get_path("scripts", "venv", base), "python")

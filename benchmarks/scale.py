@@ -23,13 +23,14 @@ from rich.table import Table
 
 from tapword import registry
 from tapword.audio import files as audio
-from tapword.learners.packed import one_thread
 from tapword.research import cache as features
 from tapword.research import cluster as engine
 from tapword.spotter import presets
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
+from tapword.support.threads import one_thread
 
 TASK, WORDS = 2048, 10
 SIZES, DIMS = ("small", "medium"), (672, 1248)
@@ -105,7 +106,7 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
         keep_noise: bool,
         skip_bad: bool,
     ) -> tuple[engine.Outcome, engine.State]:
-        return engine.Outcome([word for _, word in clips], [], [], [], {}), ready
+        return engine.Outcome([word for _, word in clips], [], [], [], Vocabulary()), ready
 
     engine.learn = answer
 

@@ -28,7 +28,7 @@ def count(times: dict[str, float]) -> list[dict]:
     for size, here_ms in times.items():
         try:
             spotter = Spotter(size=size)
-            work = sum(map(networks.multiply_adds, spotter.backbones))
+            work = sum(map(networks.multiply_adds, spotter.encoder.backbones))
         except (InputError, ImportError):
             continue
         # Fraction of the peak rate that is reached; assumed to be the same on boards.
@@ -37,7 +37,7 @@ def count(times: dict[str, float]) -> list[dict]:
             {
                 "size": size,
                 "multiply_adds": work,
-                "weight_bytes": sum(map(networks.weight_bytes, spotter.backbones)),
+                "weight_bytes": sum(map(networks.weight_bytes, spotter.encoder.backbones)),
                 "peak_bytes": networks.peak_bytes(size),
                 "here_ms": here_ms,
                 "share": share,

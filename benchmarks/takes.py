@@ -6,7 +6,6 @@ FOLDER is Speech Commands, or has a folder of clips named SPEAKER_nohash_N.wav f
 """
 
 import argparse
-import copy
 from collections import defaultdict
 from pathlib import Path
 
@@ -46,8 +45,7 @@ def main() -> None:
             "another voice": takes[rng.choice(strangers)][word][0],
             "another word": takes[voice][others[-1]][0],
         }
-        taught = copy.copy(empty)
-        taught.learner = copy.deepcopy(empty.learner)
+        taught = empty.copy()
         beside = [takes[voice][name][0] for name in others[:-1]]
         taught.learn_many([first, *beside], [word, *others[:-1]])
         for kind, path in asked.items():

@@ -223,7 +223,7 @@ def windows(spotter: Spotter, path: str | Path) -> Encoded:
     """Encode the windows that a detector scores first, without noise."""
     segmenter, clips, parts = Segmenter(), [], []
     for block in files.blocks(path):
-        segmenter.hear(block)
+        segmenter.push(block)
         clips += [window.clip for window in segmenter.windows() if window.loud]
         if len(clips) >= CLIPS_AT_ONCE:
             parts.append(spotter.encoder.encode(clips))

@@ -35,7 +35,7 @@ from thresholds import RARE, windows
 from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.research.datasets.base import Dataset
-from tapword.spotter.cohort import measured, shift
+from tapword.spotter.cohort import normalize
 from tapword.spotter.encoder import Encoded
 
 # Words a model, models of each kind, clips a word to teach.
@@ -61,10 +61,8 @@ class Sounds(NamedTuple):
         sensitivities: Mapping[str | None, float] | None = None,
     ) -> np.ndarray:
         """Recognised words, (n,); "" for none."""
-        X, learner = self.vectors[rows], measured(spotter.learner)
-        assert learner is not None
-        scores = learner.scores(X)
-        scores += shift(learner, X, scores, self.level[rows])[:, None]
+        X, learner = self.vectors[rows], spotter.learner
+        scores, _ = normalize(learner, X, *learner.all_scores(X), self.level[rows])
         thresholds = spotter.thresholds(sensitivities=sensitivities)
         scores[scores < list(thresholds.values())] = -np.inf
         scores[self.noise[rows]] = -np.inf
@@ -315,7 +313,7 @@ def as_sounds(spotter: Spotter, encoded: Encoded) -> Sounds:
     """Score vectors by the cohort, once for all models."""
     cohort = spotter.encoder.cohort
     assert cohort is not None
-    level = cohort.level(encoded.vectors, encoded.seconds)
+    level = cohort.score(encoded.vectors, encoded.seconds)
     return Sounds(encoded.vectors, level, spotter.encoder.is_noise(encoded.vectors))
 
 

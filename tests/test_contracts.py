@@ -168,8 +168,8 @@ def pooling_deterministic(cls):
 
 
 def pooling_one_frame(cls):
-    pooled = cls().fixed(9).pool(frames(t=1))
-    assert pooled.shape == (4, cls().fixed(9).dim(D)) and np.isfinite(pooled).all()
+    pooled = cls().with_length(9).pool(frames(t=1))
+    assert pooled.shape == (4, cls().with_length(9).dim(D)) and np.isfinite(pooled).all()
 
 
 def pooling_constant_frames(cls):
@@ -179,19 +179,19 @@ def pooling_constant_frames(cls):
 
 def pooling_dim(cls):
     for b, t in ((1, 9), (3, 9), (2, 4)):
-        pooled = cls().fixed(9).pool(frames(b, t))
-        assert pooled.shape == (b, cls().fixed(9).dim(D))
+        pooled = cls().with_length(9).pool(frames(b, t))
+        assert pooled.shape == (b, cls().with_length(9).dim(D))
         assert pooled.dtype == np.float32
 
 
 def pooling_takes_a_length_where_it_needs_one(cls):
     part = cls()
-    assert (part.fixed(9) is part) == (not part.needs_length)
-    assert part.fixed(9).fixed(4).dim(D) == part.fixed(9).dim(D)
+    assert (part.with_length(9) is part) == (not part.needs_length)
+    assert part.with_length(9).with_length(4).dim(D) == part.with_length(9).dim(D)
 
 
 def pooling_batch_equals_alone(cls):
-    pooling, batch = cls().fixed(9), frames()
+    pooling, batch = cls().with_length(9), frames()
     for pool in (pooling.pool, pooling.pool_for_learning):
         for t in (9, 3, 1):
             together = pool(batch[:, :t])
@@ -613,7 +613,7 @@ def test_a_learner_that_declares_no_rejection_refuses_it():
     spotter.learn(tone(300), "300")
     with pytest.raises(InputError, match="not a word"):
         spotter.reject(tone(900))
-    assert spotter.negatives == {}
+    assert spotter.vocabulary.negatives == {}
 
 
 CASES = (

@@ -1,4 +1,4 @@
-"""What the documentation tells people to write works as it stands."""
+"""Examples, links and names in the documentation."""
 
 import re
 import shlex
@@ -50,16 +50,16 @@ def test_the_readmes_example(tmp_path, monkeypatch, capsys):
 
 
 def shown(text):
-    """Lines that are shown, without frames and without the digits of what was measured.
+    """Return the set of printed lines, without frames and without measured digits.
 
-    They come in no order: what a command started prints when it comes to it.
+    Lines have no order: a started command prints at any time.
     """
     plain = re.sub(r"[^\x00-\x7f]+", " ", re.sub(r"\d[\d,]*[.,]\d+", "0", text))
     return {" ".join(line.split()) for line in plain.splitlines() if line.strip()}
 
 
 def test_a_newcomers_pages_show_what_happens(tmp_path, monkeypatch, capfd):
-    """Commands and Python, one page after the other, in the folder of a checkout."""
+    """Run commands and Python, page by page, in the folder of a checkout."""
     (tmp_path / "src").symlink_to(ROOT / "src")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
@@ -95,7 +95,7 @@ def tell(arguments, monkeypatch):
 
 
 @pytest.mark.parametrize("check", test_contracts.checks("pooling"))
-def test_the_pooling_one_is_told_to_add_keeps_the_contract(check):
+def test_the_pooling_of_the_guide_keeps_the_contract(check):
     text = (ROOT / "docs" / "adding_parts.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names = {"__name__": "median"}
@@ -155,12 +155,12 @@ def test_the_check_of_a_language_in_the_guide(tmp_path):
 
 
 def prose(page):
-    """Text of a page without its blocks of code."""
+    """Return the text of a page without its code blocks."""
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=FENCED)
 
 
 def anchors(page):
-    """What GitHub and the site call the headings of a page."""
+    """Return the anchors of a page's headings, on GitHub and on the site."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -175,7 +175,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_site_has_every_page_once():
-    """Those at the root are called in small letters there; the README makes way for the index."""
+    """Pages at the root are in lower case there; the index replaces the README."""
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     named = re.findall(r": ([\w/]+\.md)$", nav, re.MULTILINE)
     pages = [path.relative_to(ROOT).as_posix().removeprefix("docs/") for path in PAGES]
@@ -202,7 +202,7 @@ def test_a_page_has_one_name():
 
 
 def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_moves():
-    """Parts that are seen for a while alone are invisible until they are animated."""
+    """Temporary parts are invisible until they are animated."""
     path = ROOT / "docs" / "pictures" / "demo.svg"
     assert path.stat().st_size < 100_000
     picture = ElementTree.parse(path)

@@ -1,4 +1,4 @@
-"""The notebook in examples/: its cells run in order, as far as the libraries they need are here."""
+"""Run the cells of the notebook in examples/, if the libraries they need are installed."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def cells():
 
 @pytest.fixture(scope="module")
 def plain(cells):
-    """What the cells leave behind that need no other library."""
+    """Run the cells that need no other library, and return their names."""
     return run(cells, [], {})
 
 

@@ -59,7 +59,7 @@ import json, sys
 from tapword import cli
 from tapword.listening import calibration
 
-calibration.LEAST_S = 2
+calibration.MIN_SOUND_S = 2
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["tapword", *arguments]
     try:

@@ -61,7 +61,9 @@ def test_a_renamed_part_is_read_by_its_former_names_and_stored_by_them():
     stored = {"name": "looks", "arguments": {"places": [0.2], "reaches": [0.3], "second": None}}
     assert registry.store(part) == stored
     assert registry.restore("poolings", stored).arguments() == part.arguments()
-    assert registry.describe("poolings", stored) == "attentive:centers=0.2,widths=0.3,second=none"
+    assert (
+        registry.describe("poolings", stored) == "attentive:centers=0.2,widths=0.3,frame_rate=none"
+    )
     assert registry.describe("poolings", {"name": "gone", "arguments": {"n": 2}}) == "gone:n=2"
 
 

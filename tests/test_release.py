@@ -1,4 +1,4 @@
-"""What is published: a wheel and a source distribution, their contents and what is said of them."""
+"""The published wheel and source distribution: contents and metadata."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ def build(source, target, *options):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Both files, the wheel made from the source distribution, as published."""
+    """Build both files, the wheel from the source distribution, as published."""
     folder = tmp_path_factory.mktemp("built")
     build(ROOT, folder)
     wheel, source = sorted(folder.iterdir())
@@ -45,7 +45,7 @@ def metadata(built):
 
 
 def tracked(folder):
-    """Files of a folder as they lie in the checkout, without what Python leaves behind."""
+    """Return the files of a folder in the checkout, without Python's caches."""
     paths = (path for path in (ROOT / folder).rglob("*") if path.is_file())
     return {path.relative_to(ROOT).as_posix() for path in paths if "__pycache__" not in path.parts}
 
@@ -106,7 +106,7 @@ def test_the_metadata_is_valid_and_leads_somewhere(metadata):
 
 
 def test_the_description_has_no_link_to_a_file_beside_it(metadata):
-    """A page on PyPI shows it, where nothing lies beside it."""
+    """PyPI shows it on a page without other files."""
     message = message_from_bytes(metadata)
     assert message["Description-Content-Type"] == "text/markdown"
     text = message.get_payload(decode=True).decode()

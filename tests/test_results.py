@@ -1,4 +1,4 @@
-"""`docs/results/` is what `make results` writes, and a small run of it works from end to end."""
+"""`docs/results/` is the output of `make results`; a small run works from end to end."""
 
 import json
 import re
@@ -16,7 +16,7 @@ DOCS = ROOT / "docs" / "results"
 
 @pytest.fixture
 def results(monkeypatch):
-    """Give the modules of results/, which is a folder of programs and no package."""
+    """Import the modules of results/, a folder of programs and not a package."""
     monkeypatch.syspath_prepend(str(ROOT / "results"))
     import page
     import run
@@ -29,7 +29,7 @@ def results(monkeypatch):
 
 @pytest.fixture
 def words(tmp_path):
-    """A data set of two words, told apart by pitch."""
+    """Create a data set of two words that differ in pitch."""
     for word, pitch in (("low", 300), ("high", 900)):
         for number in range(6):
             path = tmp_path / "data" / word / f"{number}.wav"
@@ -39,7 +39,7 @@ def words(tmp_path):
 
 
 def test_pages_are_what_was_measured(results):
-    """Whatever is typed into a page by hand, or measured without writing it, is found here."""
+    """Detect numbers typed by hand, and measurements that were not written."""
     _, page, subjects = results
     for name, subject in subjects.SUBJECTS.items():
         kept = json.loads((DOCS / f"{name}.json").read_text("utf-8"))

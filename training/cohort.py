@@ -7,7 +7,7 @@ are what training/whitening.py takes, SPEECH_COMMANDS a folder of that data set,
 clips are used. English words of speechocean762 are looked for in the calls, by five tokens each,
 in each call without those windows of the cohort that are from it: printed is how far beyond its
 tail's place a word's scores reach at several rates of alarms, and the line through these
-(`thresholds.REACH`), for several shares of the cohort (`cohort.SHARE`); and how many
+(`thresholds.OFFSET_SLOPE`), for several weights of the cohort (`cohort.WEIGHT`); and how many
 training clips of Speech Commands are missed, of words taught by five others, at thresholds of one
 alarm in ten hours by that line.
 """
@@ -30,7 +30,7 @@ RATES = 1.0, 0.3, 0.1, 0.03
 SAMPLES, LETTERS = 5, 5
 # Words that score highest in the calls are said in them: this share of all.
 SAID = 0.03
-SHARES = 0.0, 0.25, 0.5, 0.75, 1.0
+WEIGHTS = 0.0, 0.25, 0.5, 0.75, 1.0
 # Clips of Speech Commands that are taught, and asked.
 TAUGHT, ASKED = 5, 20
 
@@ -50,21 +50,22 @@ def main() -> None:
     heard = [encode(spotter, windows(call)) for call in calls]
     heard = [one[~spotter.encoder.is_noise(one)] for one in heard]
     said = encode_words(spotter, options.speechocean)
-    assert spotter.cohort is not None
-    cohort = spotter.cohort.words
+    assert spotter.scorer.cohort is not None
+    cohort = spotter.scorer.cohort.words
     print(f"{len(said)} words in {hours:.2f} hours, {sum(map(len, heard))} windows")
     clips = encode_clips(spotter, options.speech_commands)
-    for share in SHARES:
-        changed = Windows(cohort.vectors, share=share)
+    for weight in WEIGHTS:
+        changed = Windows(cohort.vectors, weight=weight)
         base, slope = fit(changed, strangers(cohort.vectors, heard), said, hours)
         missed = []
         for found in clips.values():
             direction = directions({"": found[:TAUGHT]})
             [tail] = map(Tail.of, changed.scores(direction).T)
-            threshold = tail.place + base + slope * np.log(10)
+            threshold = tail.tail_mean + base + slope * np.log(10)
             missed.append(np.mean(scores_of(changed, direction, found[TAUGHT:]) < threshold))
         print(
-            f"share {share:g}: REACH {base:.3f}, {slope:.4f}; {100 * np.mean(missed):.1f}% missed"
+            f"weight {weight:g}: OFFSET_SLOPE {base:.3f}, {slope:.4f}; "
+            f"{100 * np.mean(missed):.1f}% missed"
         )
 
 
@@ -86,9 +87,9 @@ def fit(
     """Line through how far scores of words that nobody says reach, over -ln of the rate."""
     means, scores, beyond = directions(said), [], []
     for others, call in heard:
-        part = Windows(cohort.vectors[others], cohort.sight, cohort.share)
+        part = Windows(cohort.vectors[others], cohort.projection, cohort.weight)
         scores.append(scores_of(part, means, call))
-        places = np.array([Tail.of(column).place for column in part.scores(means).T])
+        places = np.array([Tail.of(column).tail_mean for column in part.scores(means).T])
         beyond.append(scores[-1] - places)
     highest = np.concatenate(scores).max(axis=0)
     rare = highest.argsort()[: round((1 - SAID) * len(said))]
@@ -102,7 +103,7 @@ def fit(
 
 def scores_of(cohort: Windows, means: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Scores (n, K) of vectors (n, D) for words' directions (K, D)."""
-    return unit(X) @ means.T - cohort.level(X)[:, None]
+    return unit(X) @ means.T - cohort.cohort_score(X)[:, None]
 
 
 def directions(said: dict[str, np.ndarray]) -> np.ndarray:

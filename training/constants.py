@@ -7,7 +7,7 @@ training/whitening.py. For the preset small, it prints the cosines to white nois
 recordings, of words and of words in noise at 10 dB (`encoder.NOISE_COSINE` is between them), and
 the accuracy with a few clips a word for several factors on the diagonal of the whitening's
 covariance (`whitening.DIAGONAL`). For medium and large, it prints how much higher right words score
-by all backbones than by the first (`encoder.REST_SCORE`).
+by all backbones than by the first (`scorer.REST_SCORE`).
 """
 
 import argparse
@@ -122,7 +122,7 @@ def rest_scores(size: str, clips: dict[str, list[np.ndarray]]) -> None:
     for direction, word in zip(spotter.learner.directions(), words, strict=True):
         X = spotter.encode(clips[word][SAMPLES:]).vectors
         own = unit(X[:, :numbers]) @ unit(direction[None, :numbers])[0]
-        level = whole.words.level(X) - first.words.level(X[:, :numbers])
+        level = whole.words.cohort_score(X) - first.words.cohort_score(X[:, :numbers])
         more += list(unit(X) @ direction - own - level)
     quantiles = ", ".join(f"{np.quantile(more, q):.2f}" for q in (0.5, 0.9, 0.99, 1.0))
     print(f"{size}: higher by, at 50, 90, 99, 100%: {quantiles} ({len(more)} clips)")

@@ -4,11 +4,11 @@
 
 SPEECHOCEAN and CALLS are what training/whitening.py takes, SPEECH_COMMANDS a folder of that data
 set. Printed for all of the windows and for several numbers of directions: bytes; the line of
-`thresholds.REACH`, fitted to the calls as training/cohort.py does; what training/ear/choices.py
-prints; and at the thresholds that follow, half an alarm an hour wanted, the share of clips of five
-words that is missed and alarms an hour in the calls. By training clips and the calls; with --test,
-by test clips and these calls, at the thresholds of before. `reduced.DIRECTIONS` was chosen by the
-former.
+`thresholds.OFFSET_SLOPE`, fitted to the calls as training/cohort.py does; what
+training/ear/choices.py prints; and at the thresholds that follow, half an alarm an hour wanted, the
+share of clips of five words that is missed and alarms an hour in the calls. By training clips and
+the calls; with --test, by test clips and these calls, at the thresholds of before.
+`reduced.DIRECTIONS` was chosen by the former.
 """
 
 import argparse
@@ -52,18 +52,18 @@ def main() -> None:
     apart = strangers(whole, heard["training"][0])
     clips = {name: clips_of(spotter, options.speech_commands, trials[name][0]) for name in heard}
     for count in (None, *COUNTS):
-        one = whitening if count is None else whitening.narrowed(count, (1.0, 1.0))
+        one = whitening if count is None else whitening.project(count, (1.0, 1.0))
         assert one.cohort is not None and one.phrases is not None
-        cohort = Windows(one.cohort, one.sight, one.share)
-        sight = 0 if one.sight is None else one.sight.size
-        size = one.cohort.size + one.phrases.size + sight
+        cohort = Windows(one.cohort, one.projection, one.cohort_weight)
+        projection = 0 if one.projection is None else one.projection.size
+        size = one.cohort.size + one.phrases.size + projection
         print(f"{count or 'all'} directions: {size:,} bytes")
-        reach = fit(cohort, apart, said, heard["training"][1])
-        print(f"REACH {reach[0]:.3f}, {reach[1]:.4f}")
+        offset_slope = fit(cohort, apart, said, heard["training"][1])
+        print(f"OFFSET_SLOPE {offset_slope[0]:.3f}, {offset_slope[1]:.4f}")
         for name, (calls, hours) in heard.items():
             call = np.concatenate(calls if name == "test" else [own for _, own in apart])
             told = measure(clips[name], cohort, unit(call))
-            missed, alarms = at_thresholds(clips[name], cohort, reach, call, hours)
+            missed, alarms = at_thresholds(clips[name], cohort, offset_slope, call, hours)
             print(
                 f"{name}: {told}; at thresholds {missed:.1f}% missed, {alarms:.2f} alarms an hour"
             )
@@ -91,7 +91,7 @@ def clips_of(spotter: Spotter, folder: str, split: str) -> dict[str, np.ndarray]
 def at_thresholds(
     clips: dict[str, np.ndarray],
     cohort: Windows,
-    reach: tuple[float, float],
+    offset_slope: tuple[float, float],
     call: np.ndarray,
     hours: float,
 ) -> tuple[float, float]:
@@ -100,7 +100,7 @@ def at_thresholds(
     for seed in range(DRAWS):
         words = list(np.random.default_rng(seed).choice(RARE, KNOWN, replace=False))
         directions = means(clips, words, 5, seed)
-        tails = [Tail.of(column, reach) for column in cohort.scores(directions).T]
+        tails = [Tail.of(column, *offset_slope) for column in cohort.scores(directions).T]
         least = np.array([tail.threshold(FALSE_ALARMS_PER_HOUR / KNOWN) for tail in tails])
         for row, word in enumerate(words):
             scores = scores_of(cohort, directions, clips[word][TAUGHT:])

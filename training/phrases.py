@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("call")
     options = parser.parse_args()
     spotter = Spotter(size=options.size, augment=False)
-    cohort = spotter.cohort
+    cohort = spotter.scorer.cohort
     assert cohort is not None
     means, spans = [], []
     for clips in repeated(Path(options.speechocean), LEAST):
@@ -50,7 +50,7 @@ def main() -> None:
             means.append(encode(spotter, clips[:MOST]).mean(axis=0))
             spans.append(length.span(len(clips[:MOST])))
     directions = unit(np.stack(means))
-    place = np.array([Tail.of(column).place for column in cohort.phrases.scores(directions).T])
+    place = np.array([Tail.of(column).tail_mean for column in cohort.phrases.scores(directions).T])
     found = highest(spotter, options.call, 60 * options.minutes, directions, spans)
     hours = options.minutes / 60
     rare = found.max(axis=0).argsort()[: round((1 - SAID) * len(spans))]
@@ -76,15 +76,15 @@ def highest(
     spans: list[tuple[float, float]],
 ) -> np.ndarray:
     """Highest score of each phrase in the stretches that end in each step of sound: (steps, K)."""
-    cohort = spotter.cohort
+    cohort = spotter.scorer.cohort
     assert cohort is not None
     phrases, segmenter = Phrases(spotter, 0), Segmenter()
     sound = np.concatenate(list(files.blocks(call)))[: round(seconds * SAMPLE_RATE)]
     rows = []
     for start in range(0, len(sound) - phrases.step, phrases.step):
         piece = sound[start : start + phrases.step]
-        segmenter.hear(piece)
-        phrases.hear(piece)
+        segmenter.push(piece)
+        phrases.push(piece)
         list(segmenter.windows())
         if segmenter.quiet(CLIP_S):
             continue
@@ -94,7 +94,7 @@ def highest(
             length_s, (_, vectors) = phrases.seconds(length), phrases.vectors([length])
             if vectors is None:
                 continue
-            level = cohort.level(vectors, np.full(len(vectors), length_s))
+            level = cohort.score(vectors, np.full(len(vectors), length_s))
             scores = (unit(vectors) @ directions.T - level[:, None]).max(axis=0)
             fits = [low <= length_s <= high for low, high in spans]
             best = np.where(fits, np.maximum(best, scores), best)

@@ -75,13 +75,13 @@ def main() -> None:
             done.add(name)
             spotter = Spotter(name, pooling, "ncm", align=preset.align)
             [part] = spotter.encoder.parts
-            own = spotter.backbones[0].name
+            own = spotter.encoder.backbones[0].name
             about = (
                 vector_kind(*part, align=preset.align) | {"source": SOURCE} | SHARES.get(own, {})
             )
             make = Whitening.scale if own in SCALED else Whitening.fit
             made = make(encode(spotter, clips), words, group_lengths(*part), about)
-            made.keep_cohort(encode(spotter, cohort), encode(spotter, longer))
+            made.set_cohort(encode(spotter, cohort), encode(spotter, longer))
             path = ASSETS / "whitening" / f"{own}.safetensors"
             made.save(path)
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {made.within}", flush=True)
@@ -91,7 +91,7 @@ def windows(path: str) -> list[np.ndarray]:
     """Windows of a recording that a detector would score."""
     segmenter, found = Segmenter(), []
     for block in files.blocks(path):
-        segmenter.hear(block)
+        segmenter.push(block)
         found += [window.clip for window in segmenter.windows() if window.loud]
     return found
 
@@ -100,7 +100,7 @@ def segments(path: str, rng: np.random.Generator) -> list[np.ndarray]:
     """Segments of a recording around its loud parts, of any length that a phrase may have."""
     segmenter, found = Segmenter(), []
     sound = np.concatenate(list(files.blocks(path)))
-    segmenter.hear(sound)
+    segmenter.push(sound)
     for one in segmenter.windows():
         if one.loud:
             length_s = float(np.exp(rng.uniform(np.log(SHORTEST_PHRASE_S), np.log(MAX_S))))

@@ -64,8 +64,8 @@ static void tell(int found, const tapword_event *events)
         fprintf(stderr, "%s\n", tapword_error(found));
     }
     for (i = 0; i < found; i++) {
-        printf("%.2f-%.2f %s %.3f\n", events[i].start, events[i].end,
-               model.names[events[i].word], (double)events[i].score);
+        printf("%.2f-%.2f %s %.3f\n", events[i].start, events[i].end, model.names[events[i].word],
+               (double)events[i].score);
         fflush(stdout);
     }
 }
@@ -104,7 +104,8 @@ int main(void)
     /* What was read of samples already, then the rest. */
     n = (size_t)first;
     do {
-        tell(tapword_listener_push(&model, &listener, samples, take(bytes, n, samples), events, 8), events);
+        tell(tapword_listener_push(&model, &listener, samples, take(bytes, n, samples), events, 8),
+             events);
         n = read_on(bytes, sizeof bytes);
     } while (n > 0);
     tell(tapword_listener_flush(&model, &listener, events, 8), events);

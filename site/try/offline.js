@@ -1,10 +1,10 @@
-// Keeps the page for times without a network. VERSION and FILES are written above by the build.
+// Caches the page for use without a network. web/build.py writes VERSION and FILES above.
 
 const NAME = `tapword-${VERSION}`;
 const worker = /** @type {any} */ (self);
 
 worker.addEventListener('install', event => {
-  // Past the browser's own cache, which may hold files of another version.
+  // Bypass the browser's cache, which may have files of another version.
   const wanted = FILES.map(name => new Request(name, {cache: 'reload'}));
   event.waitUntil(caches.open(NAME).then(cache => cache.addAll(wanted)).then(() => worker.skipWaiting()));
 });
@@ -16,7 +16,7 @@ worker.addEventListener('activate', event => {
     .then(() => worker.clients.claim()));
 });
 
-// The page's own files, all of one version; whatever else lies on the same server is not ours.
+// Only the page's own files, all of one version.
 worker.addEventListener('fetch', event => {
   event.respondWith(caches.open(NAME)
     .then(cache => cache.match(event.request.mode === 'navigate' ? './index.html' : event.request, {ignoreSearch: true}))

@@ -1,4 +1,4 @@
-"""The one family of errors: catch `TapwordError` to catch them all."""
+"""Errors of tapword; catch `TapwordError` to catch them all."""
 
 import json
 import shlex
@@ -46,11 +46,11 @@ class MissingExtra(TapwordError, ImportError):
 
 
 def how_to_install(extra: str) -> str:
-    """Command that installs an extra from where tapword itself came: a folder, a file, an index.
+    """Command that installs an extra from the source of tapword itself: folder, file or index.
 
-    pip notes the first two beside what it installs (`direct_url.json`).
+    pip records the first two in `direct_url.json`.
     """
-    # Here, since `import tapword` would take a third longer.
+    # Imported here: `import tapword` would take a third longer.
     from importlib import metadata
     from urllib.parse import urlsplit
     from urllib.request import url2pathname

@@ -1,4 +1,4 @@
-"""Any learner as a scikit-learn estimator, for pipelines, cross-validation and comparison."""
+"""Learners as scikit-learn estimators, for pipelines, cross-validation and comparison."""
 
 from typing import Any
 
@@ -13,21 +13,21 @@ from tapword.spotter.presets import UNWHITENED
 
 
 class WordClassifier(ClassifierMixin, BaseEstimator):
-    """A learner behind `fit`, `partial_fit`, `predict`, `predict_proba` and `score`.
+    """A learner with `fit`, `partial_fit`, `predict`, `predict_proba` and `score`.
 
     Parameters
     ----------
     learner
-        Name with arguments: `"slda"`, `"cbcl:max_centroids=100"`. By default that of the presets
-        for vectors that nothing whitens.
+        Name with arguments: `"slda"`, `"cbcl:max_centroids=100"`. The default is the presets'
+        learner for vectors that are not whitened.
 
     Attributes
     ----------
     classes_
-        Labels seen so far, sorted, shape (K,). Unlike scikit-learn's own estimators, any call of
-        `partial_fit` may bring new labels; its argument `classes` is not needed, and only checked.
+        Labels seen so far, sorted, shape (K,). Unlike in scikit-learn's own estimators, any call of
+        `partial_fit` may bring new labels; its argument `classes` is only checked.
     learner_
-        The learner itself.
+        The learner.
 
     Examples
     --------
@@ -40,14 +40,14 @@ class WordClassifier(ClassifierMixin, BaseEstimator):
         self.learner = learner
 
     def fit(self, X: Any, y: Any) -> "WordClassifier":
-        """Learn X (n, D), y (n,) in order, from nothing."""
+        """Learn X (n, D), y (n,) in order, from scratch."""
         for name in ("learner_", "classes_", "_labels"):
             if hasattr(self, name):
                 delattr(self, name)
         return self.partial_fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "WordClassifier":
-        """Learn X (n, D), y (n,) in order on top of what is known; labels may be new."""
+        """Learn X (n, D), y (n,) in order, in addition to earlier samples; labels may be new."""
         first = not hasattr(self, "learner_")
         X, y = validate_data(self, X, y, dtype=[np.float32, np.float64], reset=first)
         check_classification_targets(y)
@@ -58,7 +58,7 @@ class WordClassifier(ClassifierMixin, BaseEstimator):
         if first:
             self.learner_: Learner = registry.build("learners", self.learner)
             self._labels = y[:0]
-        # A word's name is its label's place in the order of arrival.
+        # A word's name is the index of its label in the order of arrival.
         labels, appearance = np.unique(y, return_index=True)
         arrived = labels[np.argsort(appearance)]
         self._labels = np.concatenate([self._labels, arrived[~np.isin(arrived, self._labels)]])
@@ -69,17 +69,17 @@ class WordClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Score X (n, D): (n, K), or (n,) for two classes as scikit-learn has it."""
+        """Score X (n, D): (n, K), or (n,) for two classes, as in scikit-learn."""
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """Best label of each row of X (n, D): (n,)."""
+        """Best label for each row of X (n, D): (n,)."""
         scores = self._scores(X)
         return self.classes_[scores.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Shares (n, K) that sum to 1, columns as `classes_`."""
+        """Probabilities (n, K), columns as in `classes_`."""
         scores = self._scores(X)
         return self.learner_.probabilities(scores)
 

@@ -208,7 +208,7 @@ def _shipped(kind: str) -> dict[str, type[Part]]:
 
 @functools.cache
 def _entry_points(kind: str) -> tuple[Any, ...]:
-    # Here, since `import tapword` would take a third longer.
+    # Imported here: `import tapword` would take a third longer.
     from importlib import metadata
 
     return tuple(metadata.entry_points(group=f"tapword.{kind}"))

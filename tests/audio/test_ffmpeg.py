@@ -101,7 +101,7 @@ def test_sound_without_end_is_cut_off(here, stand_in):
 
 def test_an_ffmpeg_that_hangs_is_ended(here, stand_in, monkeypatch):
     stand_in("time.sleep(60)")
-    monkeypatch.setattr(ffmpeg, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(ffmpeg, "TIMEOUT_S", 0.2)
     start = time.monotonic()
     with pytest.raises(InputError, match="could not be decoded"):
         files.read("clip.m4a")

@@ -170,7 +170,7 @@ def test_a_spotter_with_a_torch_backbone_is_saved_and_loaded(full_size, tmp_path
     spotter.learn_many([tone(200), tone(1500)], ["low", "high"])
     spotter.save(tmp_path / "model.tapword")
     loaded = Spotter.load(tmp_path / "model.tapword")
-    assert loaded.backbones[0].spec == "wav2vec2_base:weights=random"
+    assert loaded.encoder.backbones[0].spec == "wav2vec2_base:weights=random"
     assert loaded.predict(tone(1500)).word == "high"
 
 

@@ -91,14 +91,14 @@ def test_a_word_stays_inside_its_argument(note, tmp_path, word):
     ("command", "message"),
     [
         ("echo 'lamp", "is not a command: No closing quotation"),
-        ("  ", "must be a command, got nothing"),
-        ("echo {words}", "knows {word}, {score}, {start}, {end}, got {words}"),
+        ("  ", "needs a command"),
+        ("echo {words}", "replaces {word}, {score}, {start}, {end}, got {words}"),
         ("echo ${HOME}", "got {HOME}"),
-        ("{word} on", "must name its program"),
-        ("no-such-program {word}", "no program 'no-such-program' was found"),
-        ("sh -c 'echo {word}'", "must not become code"),
-        ("sudo /bin/bash -ec 'echo {word}' bash", "must not become code"),
-        ("python3.12 -c 'print({score})'", "must not become code"),
+        ("{word} on", "must name a program"),
+        ("no-such-program {word}", "program 'no-such-program' was not found"),
+        ("sh -c 'echo {word}'", "must not be run as code"),
+        ("sudo /bin/bash -ec 'echo {word}' bash", "must not be run as code"),
+        ("python3.12 -c 'print({score})'", "must not be run as code"),
     ],
 )
 def test_what_cannot_be_a_command_is_refused_at_once(command, message):
@@ -122,7 +122,7 @@ def test_what_cannot_be_a_command_is_refused_at_once(command, message):
     ],
 )
 def test_a_word_never_becomes_code(command):
-    with pytest.raises(InputError, match="must not become code"):
+    with pytest.raises(InputError, match="must not be run as code"):
         Action(command, True)
 
 
@@ -176,7 +176,7 @@ def test_what_takes_long_at_the_end_is_said(tmp_path, hold, monkeypatch, capsys)
     monkeypatch.setattr(module.err, "print", lambda text: (print(text), (tmp_path / "go").touch()))
     with Action(hold, may_wait=True) as action:
         action(heard("lamp"))
-    assert capsys.readouterr().out == "waiting for 1 command; Ctrl-C ends what still runs\n"
+    assert capsys.readouterr().out == "waiting for 1 command; press Ctrl-C to stop\n"
     with Action("true", may_wait=True) as action:
         monkeypatch.setattr(module, "SOON_S", 30)
         action(heard("lamp"))

@@ -131,7 +131,7 @@ def test_thresholds_can_be_given(model, sound, run):
         code, _, error = run("listen", model, "room.wav", "--threshold", wrong)
         assert code == 2 and "must be WORD=SCORE" in error
     code, _, error = run("listen", model, "room.wav", "--threshold", "lump=1")
-    assert code == 2 and "no word 'lump' is taught; known: lamp, music" in error
+    assert code == 2 and "'lump' is not in this model. It knows: lamp, music" in error
     code, _, error = run("listen", model, "room.wav", "--false-alarms-per-hour", 0)
     assert code == 2 and "must be above 0" in error
 
@@ -151,7 +151,7 @@ def test_near_misses_are_shown(model, sound, run):
     code, output, error = run(*given)
     assert code == 0 and "heard" in error and "1 event (music 1)" in error
     first, second = output.splitlines()
-    assert first.endswith(f"lamp  {lamp.score:.2f}  nearly; threshold {over:.2f}")
+    assert first.endswith(f"lamp  {lamp.score:.2f}  near miss; threshold {over:.2f}")
     assert "nearly" not in second
     # A word that was rejected would have been heard.
     with Spotter.edit(model) as spotter:
@@ -161,7 +161,7 @@ def test_near_misses_are_shown(model, sound, run):
         ("lamp", True),
         ("music", None),
     ]
-    assert "rejected, nearer to what is not this word" in run(*given[:4])[1].splitlines()[0]
+    assert "rejected as a negative" in run(*given[:4])[1].splitlines()[0]
 
 
 def test_a_sensitivity_for_one_run(model, sound, run):
@@ -181,11 +181,11 @@ def test_a_sensitivity_for_one_run(model, sound, run):
     for wrong, said in [
         ("2", "must be a number from 0 to 1, or WORD=NUMBER"),
         ("lamp=x", "must be a number from 0 to 1, or WORD=NUMBER"),
-        ("lump=0.5", "no word 'lump' is taught"),
+        ("lump=0.5", "'lump' is not in this model"),
     ]:
         code, _, error = run(*easy, "--sensitivity", wrong)
         assert code == 2 and said in error
-    assert Spotter.load(model).sensitivities == {}
+    assert Spotter.load(model).vocabulary.sensitivities == {}
 
 
 def test_the_refractory_time_is_an_option(model, sound, run):
@@ -202,10 +202,10 @@ def test_sensitivities_are_shown_and_kept(model, run):
         word: {"sensitivity": 0.5, "threshold": pytest.approx(usual[word])} for word in usual
     }
     code, output, _ = run("sensitivity", model, 0.7, "--word", "lamp")
-    assert code == 0 and "lamp: sensitivity 0.50 -> 0.70, hears more" in output
+    assert code == 0 and "lamp: sensitivity 0.50 -> 0.70, fewer misses" in output
     assert "music" not in output
     after = Spotter.load(model)
-    assert after.sensitivities == {"lamp": 0.7}
+    assert after.vocabulary.sensitivities == {"lamp": 0.7}
     assert (
         after.thresholds()["lamp"] < usual["lamp"] and after.thresholds()["music"] == usual["music"]
     )
@@ -216,11 +216,11 @@ def test_sensitivities_are_shown_and_kept(model, run):
     assert (facts["sensitivity"], facts["sensitivities"]) == (0.5, {"lamp": 0.7})
     # For all words: also that which had its own.
     code, output, _ = run("sensitivity", model, 0.3)
-    assert "lamp: sensitivity 0.70 -> 0.30, hears less" in output
-    assert "music: sensitivity 0.50 -> 0.30, hears less" in output
+    assert "lamp: sensitivity 0.70 -> 0.30, fewer false alarms" in output
+    assert "music: sensitivity 0.50 -> 0.30, fewer false alarms" in output
     after = Spotter.load(model)
-    assert (after.sensitivity, after.sensitivities) == (0.3, {})
-    assert "as it was" in run("sensitivity", model, 0.3)[1]
+    assert (after.vocabulary.sensitivity, after.vocabulary.sensitivities) == (0.3, {})
+    assert "unchanged" in run("sensitivity", model, 0.3)[1]
 
 
 def test_sensitivities_that_cannot_be_set(model, run):
@@ -230,11 +230,11 @@ def test_sensitivities_that_cannot_be_set(model, run):
     spotter.save("plain.tap")
     for arguments, said in [
         ([model, 1.5], "a number from 0 to 1"),
-        ([model, 0.5, "--word", "lump"], "no word 'lump' is taught; known: lamp, music"),
-        ([model, "--word", "lump"], "no word 'lump' is taught; known: lamp, music"),
+        ([model, 0.5, "--word", "lump"], "'lump' is not in this model. It knows: lamp, music"),
+        ([model, "--word", "lump"], "'lump' is not in this model. It knows: lamp, music"),
         (["none.tap"], "none.tap does not exist"),
-        (["plain.tap"], "not known for these parts"),
-        (["plain.tap", 0.6], "not known for these parts"),
+        (["plain.tap"], "Thresholds are unavailable"),
+        (["plain.tap", 0.6], "Thresholds are unavailable"),
     ]:
         code, output, error = run("sensitivity", *arguments)
         assert (code, output) == (2, "") and said in error and error.count("\n") == 1
@@ -244,11 +244,11 @@ def test_sensitivities_that_cannot_be_set(model, run):
 def test_what_cannot_be_listened_to_is_one_line(model, run):
     Spotter("logmel").save("empty.tap")
     for arguments, message in [
-        ([model], "give either a sound file, - for a pipe, or --mic"),
-        ([model, "room.wav", "--mic"], "give either a sound file, - for a pipe, or --mic"),
+        ([model], "give a sound file, - for a pipe, or --mic"),
+        ([model, "room.wav", "--mic"], "give a sound file, - for a pipe, or --mic"),
         ([model, "room.wav"], "room.wav does not exist"),
-        ([model, "-", "--device", "usb"], "--device goes with --mic"),
-        ([model, "room.wav", "--rate", 8000], "--rate goes with -"),
+        ([model, "-", "--device", "usb"], "--device needs --mic"),
+        ([model, "room.wav", "--rate", 8000], "--rate needs -"),
         ([model, "-", "--rate", 10], "--rate"),
         (["none.tap", "-"], "no model file: none.tap does not exist"),
         (["empty.tap", "-"], "empty.tap has no words yet"),
@@ -266,7 +266,7 @@ def test_reject(model, run):
     assert code == 0
     row = [cell.strip() for cell in output.splitlines()[-2].strip("│").split("│")]
     assert row[1:] == ["lamp", "lamp", "-"]
-    assert Spotter.load(model).negatives == {"lamp": 1}
+    assert Spotter.load(model).vocabulary.negatives == {"lamp": 1}
     assert json.loads(run("predict", model, path, "--json")[1])[0]["word"] is None
     [nearest] = json.loads(run("predict", model, path, "--json", "--closed")[1])
     assert nearest["word"] == "lamp"
@@ -277,7 +277,7 @@ def test_reject(model, run):
 @pytest.fixture
 def short(monkeypatch):
     """Let a few seconds of sound be enough."""
-    monkeypatch.setattr(calibration, "LEAST_S", 2)
+    monkeypatch.setattr(calibration, "MIN_SOUND_S", 2)
 
 
 @pytest.mark.usefixtures("short")
@@ -289,34 +289,35 @@ def test_calibrate_lowers_sensitivities_for_false_alarms(model, sound, run, monk
     monkeypatch.setattr(tapword.cli.listen, "progress_steps", lambda: shown)
     code, output, _ = run("calibrate", model, "without.wav")
     after = Spotter.load(model)
-    assert code == 0 and set(after.sensitivities) == {"lamp", "music"}
+    assert code == 0 and set(after.vocabulary.sensitivities) == {"lamp", "music"}
     length_s = int(len(sound) / RATE + 2.0)
     assert steps == [("listening, s", length_s, length_s)]
     for word in ("lamp", "music"):
-        assert after.sensitivity_of(word) < 0.5
-        assert f"{word}: sensitivity 0.50 -> {after.sensitivity_of(word):.2f}, hears less" in output
+        value = after.vocabulary.sensitivity_of(word)
+        assert value < 0.5
+        assert f"{word}: sensitivity 0.50 -> {value:.2f}, fewer false" in output
     # Lamp itself scores higher than the scale goes.
-    assert "as far as it goes; 1 false alarm in" in output
-    assert "At 0.5 an hour no false alarm is allowed in" in output and "takes at least" in output
+    assert "the lowest; 1 false alarm in" in output
+    assert "At 0.5 an hour, no false alarm is allowed" in output and "needs at least" in output
     # It starts from what is shipped, not from what it set before.
     found = json.loads(run("calibrate", model, "without.wav", "--json")[1])
-    assert found["after"] == pytest.approx(after.sensitivities)
-    assert found["before"] == pytest.approx(after.sensitivities)
+    assert found["after"] == pytest.approx(after.vocabulary.sensitivities)
+    assert found["before"] == pytest.approx(after.vocabulary.sensitivities)
 
 
 @pytest.mark.usefixtures("short")
 def test_calibrate_says_where_the_scale_ends(model, sound, run, monkeypatch):
     soundfile.write("without.wav", sound, RATE)
-    monkeypatch.setattr(tapword.spotter.thresholds, "SENSITIVITY_REACH", 1.001)
+    monkeypatch.setattr(tapword.spotter.thresholds, "MAX_RATE_RATIO", 1.001)
     _, output, _ = run("calibrate", model, "without.wav")
-    assert "sensitivity 0.50 -> 0.00, hears less, as far as it goes; 1 false alarm in" in output
+    assert "sensitivity 0.50 -> 0.00, fewer false alarms, the lowest; 1 false alarm in" in output
 
 
 def test_calibrate_refuses_silence(model, run):
     soundfile.write("quiet.wav", silence(5.0), RATE)
     before = model.read_bytes()
     code, _, error = run("calibrate", model, "quiet.wav")
-    assert code == 2 and "only 0 s of the recordings hold sound that stands out" in error
+    assert code == 2 and "Only 0 s contain sound" in error
     assert model.read_bytes() == before
     code, _, error = run("calibrate", model)
     assert code == 2 and "Missing argument" in error
@@ -341,6 +342,6 @@ def test_parts_without_known_thresholds_say_so(run, tmp_path, monkeypatch):
     soundfile.write("low.wav", padded(tone(300)), RATE)
     for command in (["listen", "plain.tap", "low.wav"], ["calibrate", "plain.tap", "low.wav"]):
         code, _, error = run(*command)
-        assert code == 2 and "not known for these parts" in error
+        assert code == 2 and "Thresholds are unavailable" in error
     given = ["--threshold", "low=-1e9", "--json"]
     assert words(run("listen", "plain.tap", "low.wav", *given)[1]) == ["low"]

@@ -11,7 +11,7 @@ from tapword.assets import CLIPS
 from tapword.audio import files
 from tapword.audio.endpoint import Endpointer
 from tapword.audio.files import SAMPLE_RATE
-from tapword.cli import record
+from tapword.cli import record, teach
 
 RATE = SAMPLE_RATE
 NEW = ["--backbone", "logmel", "--pooling", "tap:R=2", "--learner", "ncm"]
@@ -54,14 +54,14 @@ def test_learn_by_microphone(fake, here, run):
 def test_a_bad_take_is_said_again(fake, here, run):
     fake(np.concatenate([spoken("lamp", 1, gain=0.02), spoken("lamp", 2)]))
     code, output, _ = run("learn", "home.tap", "lamp", "--mic", "--takes", 2, *NEW)
-    assert code == 0 and "take 1 of 2 not used, too quiet: speak up" in output
+    assert code == 0 and "take 1 of 2 not used: too quiet: speak up" in output
     assert tapword.load("home.tap").words == {"lamp": 2}
 
 
 def test_a_take_with_a_gap_is_said_again(fake, here, run):
     fake(spoken("lamp", 3), lose=(30,))
     code, output, _ = run("learn", "home.tap", "lamp", "--mic", "--takes", 2, *NEW)
-    assert code == 0 and "take 1 of 2 not used, some sound was lost" in output
+    assert code == 0 and "take 1 of 2 not used: some sound was lost" in output
 
 
 def test_nobody_speaks(fake, here, run):
@@ -128,3 +128,25 @@ def test_closeness_is_said(fake, here, run):
     code, _, error = run("learn", "home.tap", "light", "--mic")
     assert code == 0 and 'warning: "light" sounds like "lamp"' in error
     assert tapword.load("home.tap").words["light"] == 5
+
+
+def test_a_take_that_sounds_like_another_word_is_doubted(fake, here, run, monkeypatch):
+    spotter = tapword.Spotter()
+    clips = sorted((CLIPS / "lamp").glob("*.ogg"))[1::3][:5]
+    spotter.learn_many(clips, ["lamp"] * 5)
+    spotter.save("home.tap")
+    fake(spoken("lamp", 2))
+    code, _, error = run("learn", "home.tap", "light", "--mic", "--takes", 2)
+    assert code == 0 and 'warning: sounds like "lamp", not "light": take 1\n' in error
+    assert tapword.load("home.tap").words == {"lamp": 5, "light": 2}
+    # At a terminal, the speaker decides.
+    run("forget", "home.tap", "light")
+    asked = []
+    monkeypatch.setattr(teach.typer, "confirm", lambda text, **_: asked.append(text))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(teach.err, "_force_terminal", True)
+    fake(spoken("lamp", 5))
+    code, _, error = run("learn", "home.tap", "light", "--mic", "--takes", 2)
+    assert code == 2 and "5 takes in a row could not be used" in error
+    assert asked == ['sounds like "lamp", not "light": take 1. Teach it?'] * 5
+    assert tapword.load("home.tap").words == {"lamp": 5}

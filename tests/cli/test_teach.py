@@ -45,14 +45,14 @@ def test_clips_of_noise_alone_are_left_out_and_said_in_one_line(folder, run):
     code, output, errors = run("learn", "home.tap", "lamp", "hiss*.wav", lamp)
     assert code == 0 and "learned 1 clip\n" in output and "1 word, 1 sample," in output
     assert errors.splitlines() == [
-        "warning: left out 5 clips of noise alone: hiss0.wav, hiss1.wav, hiss2.wav and 2 more; "
-        "--keep-noise teaches such clips"
+        "warning: left out 5 clips with only noise: hiss0.wav, hiss1.wav, hiss2.wav and 2 more; "
+        "--keep-noise teaches them"
     ]
     code, _, errors = run("learn", "home.tap", "lamp", "hiss*.wav")
     assert code == 2 and "nothing was taught" in errors
     assert tapword.load("home.tap").words == {"lamp": 1}
     code, output, errors = run("learn", "home.tap", "lamp", "hiss*.wav", "--keep-noise")
-    assert code == 0 and "learned 5 clips" in output and "taught 5 clips of noise alone" in errors
+    assert code == 0 and "learned 5 clips" in output and "taught 5 clips with only noise" in errors
     assert tapword.load("home.tap").words == {"lamp": 6}
 
 
@@ -217,7 +217,7 @@ def test_words_are_shown_as_they_are(folder, run, word):
     code, output, _ = run("forget", "[m].tap", f"{word}2")
     assert code == 0 and f"forgot '{word}2', 1 word left" in output
     code, _, error = run("forget", "[m].tap", word)
-    assert code == 2 and f"no word '{word}' is taught" in error
+    assert code == 2 and f"'{word}' is not in this model" in error
 
 
 def test_words_are_checked_before_a_clip_is_heard(folder, run):
@@ -347,12 +347,12 @@ def test_names_that_are_not_text_are_shown(folder, run, model):
     [
         (["predict", "gone.tap", "clips/low/0.wav"], "gone.tap does not exist"),
         (["forget", "gone.tap", "low"], "gone.tap does not exist"),
-        (["forget", "home.tap", "medium"], "no word 'medium' is taught; known: high, low"),
-        (["rename", "home.tap", "low", "high"], "'high' is already taught"),
+        (["forget", "home.tap", "medium"], "'medium' is not in this model. It knows: high, low"),
+        (["rename", "home.tap", "low", "high"], "there is already a word 'high'"),
         (["predict", "home.tap", "gone.wav"], "gone.wav does not exist"),
         (["predict", "home.tap", "home.tap"], "is not audio"),
-        (["learn", "home.tap", "low", "nothing/*.wav"], "no sound files there"),
-        (["learn", "home.tap", "low", "empty"], "no sound files there"),
+        (["learn", "home.tap", "low", "nothing/*.wav"], "no sound files found in"),
+        (["learn", "home.tap", "low", "empty"], "no sound files found in"),
         (["learn", "home.tap", "low", "clips/low", "--pooling", "avg"], "only for a new model"),
         (["learn", "new.tap", "low", "clips/low", "--pooling", "men"], "no pooling named 'men'"),
         (["learn", "no/new.tap", "low", "clips/low", *NEW], "does not exist"),

@@ -78,7 +78,8 @@ static void listen(const float *audio, size_t n, size_t chunk, size_t room)
     size_t start;
     for (start = 0; start < n; start += chunk) {
         size_t size = n - start < chunk ? n - start : chunk;
-        give_events(tapword_listener_push(&model, &listener, audio + start, size, events, room), events);
+        give_events(tapword_listener_push(&model, &listener, audio + start, size, events, room),
+                    events);
     }
 }
 #endif
@@ -321,12 +322,11 @@ int main(void)
             break;
 #endif
         case 'E': /* what an error means */
-            {
-                const char *text = tapword_error((int)take_count());
-                give_number((long)strlen(text));
-                give(text, strlen(text));
-            }
-            break;
+        {
+            const char *text = tapword_error((int)take_count());
+            give_number((long)strlen(text));
+            give(text, strlen(text));
+        } break;
         case 'T': /* thresholds and lengths */
             give(model.thresholds, model.words * sizeof model.thresholds[0]);
             give(model.lengths, model.words * sizeof model.lengths[0]);

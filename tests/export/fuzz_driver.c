@@ -73,8 +73,8 @@ static float *draw_numbers(size_t n)
 /* Sound that comes and goes, of a few tones; silence, or noise. */
 static float *draw_audio(size_t *n)
 {
-    static const size_t lengths[] = {0,     1,     159,   160,   161,          639,
-                                     15999, 16000, 16001, 48000, MOST_SAMPLES - 3, MOST_SAMPLES};
+    static const size_t lengths[] = {
+        0, 1, 159, 160, 161, 639, 15999, 16000, 16001, 48000, MOST_SAMPLES - 3, MOST_SAMPLES};
     float loud = draw(5) ? 0.2f : draw(2) ? 0.0f : 20.0f, *x;
     double pitch = 0.01 + 0.0005 * draw(200), beat = 0.0001 + 0.00005 * draw(20);
     size_t i;
@@ -93,7 +93,7 @@ static float *draw_audio(size_t *n)
 static const char *draw_word(void)
 {
     static char word[TAPWORD_NAME_BYTES + 4];
-    static const char *const known[] = {"lamp", "music", "door", "K\xc3\xbc" "che", "a", "b"};
+    static const char *const known[] = {"lamp", "music", "door", "K\303\274che", "a", "b"};
     size_t n, i;
     if (draw(4) > 0) {
         strcpy(word, draw(4) ? "" : TAPWORD_NEGATIVE);
@@ -137,8 +137,18 @@ static void check_number(int number)
 /* Damage a state of the model: a byte, or one of the numbers that say what follows, or a name. */
 static void damage(uint8_t *bytes, size_t n)
 {
-    static const uint32_t odd[] = {0, 1, 2, 3, 4, 5, TAPWORD_NAME_BYTES - 1, TAPWORD_NAME_BYTES,
-                                   255, 1000, 0x3f800000, 0x7f800000, 0x7fc00000, UINT32_MAX};
+    static const uint32_t odd[] = {0,
+                                   1,
+                                   2,
+                                   5,
+                                   TAPWORD_NAME_BYTES - 1,
+                                   TAPWORD_NAME_BYTES,
+                                   255,
+                                   1000,
+                                   0x3f800000,
+                                   0x7f800000,
+                                   0x7fc00000,
+                                   UINT32_MAX};
     size_t place = TAPWORD_STATE_HEAD, k = model.words > 0 ? draw(model.words) : 0, i;
     for (i = 0; i < k; i++) {
         place += TAPWORD_STATE_ROW + strlen(model.names[i]) + 4 * (size_t)TAPWORD_DIM;
@@ -148,7 +158,8 @@ static void damage(uint8_t *bytes, size_t n)
         bytes[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
         break;
     case 1:
-        tapword_put(bytes + 4 * draw(TAPWORD_STATE_HEAD / 4), odd[draw(sizeof odd / sizeof odd[0])]);
+        tapword_put(bytes + 4 * draw(TAPWORD_STATE_HEAD / 4),
+                    odd[draw(sizeof odd / sizeof odd[0])]);
         break;
     case 2:
         if (model.words > 0) {
@@ -159,7 +170,8 @@ static void damage(uint8_t *bytes, size_t n)
     default:
         if (model.words > 0) {
             size_t letter = draw((uint32_t)strlen(model.names[k]));
-            bytes[place + TAPWORD_STATE_ROW + letter] = (uint8_t)(draw(2) ? 'a' + draw(2) : draw(256));
+            bytes[place + TAPWORD_STATE_ROW + letter] =
+                (uint8_t)(draw(2) ? 'a' + draw(2) : draw(256));
         }
     }
 }
@@ -341,7 +353,7 @@ int main(int argc, char **argv)
             break;
         case 3:
             check_error(tapword_set_sensitivity(&model, draw(2) ? draw_word() : NULL,
-                                                 draw(2) ? (float)draw(3) / 2 : draw_number()));
+                                                draw(2) ? (float)draw(3) / 2 : draw_number()));
             break;
         case 4:
             check_number(tapword_find(&model, draw_word()));

@@ -1,6 +1,5 @@
 """The ear in bytes, running speech seen in few directions, and weights in a file of their own."""
 
-import copy
 import subprocess
 import zlib
 
@@ -10,8 +9,9 @@ import pytest
 from tapword import Spotter
 from tapword.errors import InputError
 from tapword.export.c import header as c_header
-from tapword.export.c.reduced import DIRECTIONS, narrowed
+from tapword.export.c.reduced import DIRECTIONS, project
 from tapword.export.onnx import file as onnx_file
+from tapword.spotter.spotter import require_same_parts
 from tapword.spotter.whitening import shipped
 from tests.export.test_export import (
     DIAGONAL,
@@ -47,7 +47,7 @@ static int32_t own_dot(const int8_t *x, const int8_t *weights, size_t n)
 @pytest.fixture(scope="module")
 def small() -> Spotter:
     """Give a model as a small device holds it."""
-    return narrowed(taught(WORDS, **DIAGONAL))
+    return project(taught(WORDS, **DIAGONAL))
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_a_device_sees_running_speech_as_the_model_does(small, tmp_path):
     for clip, x, scores in zip(clips, encoded.vectors, small.score_encoded(encoded), strict=True):
         heard_as(device, clip, x)
         scored_as(device, scores, small)
-    model = narrowed(small_copy(small))
+    model = project(small.copy())
     model.learn_many(taught_there, ["timer"] * 3)
     for _ in taught_there:
         assert device.number() == len(WORDS)
@@ -127,45 +127,41 @@ def test_a_device_sees_running_speech_as_the_model_does(small, tmp_path):
     np.testing.assert_allclose(given, list(model.thresholds().values()), atol=1e-5)
 
 
-def small_copy(spotter: Spotter) -> Spotter:
-    made = copy.copy(spotter)
-    made.learner = copy.deepcopy(spotter.learner)
-    return made
-
-
 def test_a_narrowed_model_knows_the_same():
     spotter = taught(WORDS)
     spotter.set_sensitivity(0.3, "door")
     spotter.learn(phrase(*LIGHT), "kitchen light up")
-    made = narrowed(spotter)
-    assert made.words == spotter.words and made.lengths == spotter.lengths
-    assert made.sensitivities == spotter.sensitivities
-    assert made.cohort.words.vectors.shape == (1000, DIRECTIONS)
-    assert spotter.cohort.words.vectors.shape == (1000, 672), "it stays as it is"
-    made.require_same_parts(spotter)
+    made = project(spotter)
+    assert made.words == spotter.words and made.vocabulary.lengths == spotter.vocabulary.lengths
+    assert made.vocabulary.sensitivities == spotter.vocabulary.sensitivities
+    assert made.scorer.cohort.words.vectors.shape == (1000, DIRECTIONS)
+    assert spotter.scorer.cohort.words.vectors.shape == (1000, 672), "it stays as it is"
+    require_same_parts(made, spotter)
     for word in WORDS:
         clip = clips_of(word, 9, 10)[0]
         assert made.predict(clip).word == word
     assert made.predict(clips_of("timer", 9, 10)[0]).word is None
-    # What was narrowed already, and what has no such cohort, is given back.
-    assert narrowed(made) is made
+    # What was projected already, and what has no such cohort, is given back.
+    assert project(made) is made
     plain = taught(("lamp",), **LOGMEL, learner="ncm")
-    assert narrowed(plain) is plain
+    assert project(plain) is plain
     with pytest.raises(InputError, match="holds all of the cohort"):
         onnx_file.build(made)
-    with pytest.raises(InputError, match="no windows of running speech to narrow"):
-        made.encoder.whitenings[0].narrowed(8, (0.1, 0.1))
+    with pytest.raises(InputError, match="no windows of running speech to project"):
+        made.encoder.whitenings[0].project(8, (0.1, 0.1))
 
 
 def test_a_narrowed_whitening_is_saved_and_read(tmp_path):
-    made = shipped("tapword_ear").narrowed(8, (-0.1, 0.2))
+    made = shipped("tapword_ear").project(8, (-0.1, 0.2))
     made.save(tmp_path / "one")
     found = type(made).load(tmp_path / "one")
-    assert found.reach == (-0.1, 0.2) and found.sha256 == made.sha256
-    for name in ("cohort", "phrases", "sight"):
+    assert found.offset_slope == (-0.1, 0.2) and found.sha256 == made.sha256
+    for name in ("cohort", "phrases", "projection"):
         np.testing.assert_array_equal(getattr(found, name), getattr(made, name))
-    with pytest.raises(InputError, match="directions do not fit"):
-        type(made)(made.about, made.mean, made.maps, made.within, sight=made.sight[:, :-1])
+    with pytest.raises(InputError, match="projection does not fit"):
+        type(made)(
+            made.about, made.mean, made.maps, made.within, projection=made.projection[:, :-1]
+        )
 
 
 def test_weights_lie_in_a_file_of_their_own(device, small, tmp_path, monkeypatch):

@@ -222,8 +222,17 @@ def test_the_graph_hears_as_the_ear(samples):
     "name",
     (
         *("avg", "avgmax", "max", "mix:alpha=0.3", "tap", "tap:R=1", "tap:R=2", "tsdp", "tstp"),
-        *("attentive:centers=0.2,widths=0.3", "attentive:centers=0.1+0.7,widths=0.2+0.4,second=8"),
-        *("middle", "middle:n=20", "middle:n=7", "middle:n=7,second=8", "middle:n=20,second=8"),
+        *(
+            "attentive:centers=0.2,widths=0.3",
+            "attentive:centers=0.1+0.7,widths=0.2+0.4,frame_rate=8",
+        ),
+        *(
+            "middle",
+            "middle:n=20",
+            "middle:n=7",
+            "middle:n=7,frame_rate=8",
+            "middle:n=20,frame_rate=8",
+        ),
     ),
 )
 @pytest.mark.parametrize("t", [1, 8, 13])
@@ -344,7 +353,7 @@ def test_eight_bits_are_smaller_and_nearly_as_good(small):
     model = onnx_file.build(small)
     content = quantize(model, [clip for word in WORDS for clip in clips_of(word, 3, 5)])
     # Windows of running speech are in 8 bits already, a byte for each number.
-    windows = small.cohort.words.vectors.size + small.cohort.phrases.vectors.size
+    windows = small.scorer.cohort.words.vectors.size + small.scorer.cohort.phrases.vectors.size
     assert len(content) - windows < 0.5 * (model.ByteSize() - windows)
     words = [word for word in WORDS for _ in range(3)]
     clips = [clip for word in WORDS for clip in clips_of(word, 10, 13)]
@@ -523,7 +532,7 @@ def test_the_header_cuts_clips_as_the_encoder_does(device):
 
 
 def test_the_header_hears_a_stream_as_the_ear(device, phrases):
-    stream = phrases.backbones[0].stream()
+    stream = phrases.encoder.backbones[0].stream()
     sound = np.resize(phrase(*LIGHT, *MUSIC), 60 * 640)
     [wanted], _ = stream.push(sound)
     device.order("e", *counted(sound))
@@ -558,7 +567,7 @@ def test_no_sound_makes_the_header_leave_its_memory(tmp_path, monkeypatch):
 def test_the_header_surrounds_a_network_outside(tmp_path):
     spotter = taught(**EMBEDDING)
     device = Device(spotter, tmp_path)
-    [backbone], dim = spotter.backbones, spotter.learner.dim
+    [backbone], dim = spotter.encoder.backbones, spotter.learner.dim
     clips = [np.pad(clips_of("lamp", 9, 10)[0], (21_000, 777)), phrase(*LIGHT, take=9)]
     vectors = spotter.encode(clips).vectors
     for clip in clips:
@@ -621,7 +630,7 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     ask()
     device.order("l", vectors[0], "one too many")
     device.order("l", vectors[0], "")
-    device.order("l", vectors[0], "x" * 64)
+    device.order("l", vectors[0], "x" * 65)
     device.order("l", np.full_like(vectors[0], np.nan), "lamp")
     for broken in (np.nan, np.inf, 1e20):
         device.order("s", np.uint32(16_000), np.full_like(vectors[0], broken))
@@ -683,7 +692,7 @@ def test_clips_are_measured_by_windows_of_their_length(tmp_path, aligned, longer
     whitening = Whitening.fit(X, words, group_lengths(backbone, pooling), about)
     windows = [X[rng.integers(len(X), size=150)] + rng.standard_normal((150, X.shape[1]))] * 2
     windows[1] = windows[1] + 3
-    whitening.keep_cohort(*windows if longer else windows[:1])
+    whitening.set_cohort(*windows if longer else windows[:1])
     spotter = Spotter(
         backbone=backbone,
         pooling=pooling,
@@ -737,8 +746,8 @@ def test_the_device_rejects_as_the_model(tmp_path):
     assert {None, *words} == said
 
     def names() -> list[str]:
-        room = device.take(device.number() * 64, "u1").tobytes()
-        return [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
+        room = device.take(device.number() * 67, "u1").tobytes()
+        return [room[at : at + 67].split(b"\0")[0].decode() for at in range(0, len(room), 67)]
 
     assert names() == list(map(states.name, rows))
     assert device.number() == 0
@@ -748,17 +757,20 @@ def test_the_device_rejects_as_the_model(tmp_path):
 @pytest.mark.parametrize(
     "pooling",
     [
-        *("avg", "max", "middle:n=7", "middle:n=301", "middle:n=7,second=90"),
+        *("avg", "max", "middle:n=7", "middle:n=301", "middle:n=7,frame_rate=90"),
         *("tap:R=5", "tsdp", "tstp"),
-        *("attentive:centers=0.1+0.7,widths=0.2+0.4", "attentive:centers=0.6,widths=0.2,second=90"),
-        "attentive:centers=0.6,widths=0.2,second=98",
+        *(
+            "attentive:centers=0.1+0.7,widths=0.2+0.4",
+            "attentive:centers=0.6,widths=0.2,frame_rate=90",
+        ),
+        "attentive:centers=0.6,widths=0.2,frame_rate=98",
     ],
 )
 def test_the_header_pools_as_the_pooling_does(tmp_path, pooling):
     spotter = taught(backbone="logmel", pooling=pooling, learner="ncm")
     device = Device(spotter, tmp_path)
     [clip] = clips_of("door", 4, 5)
-    [block] = spotter.backbones[0].frames(fill(clip, 1.0))
+    [block] = spotter.encoder.backbones[0].frames(fill(clip, 1.0))
     block[:, 3] = -2.2
     block[:, 4] = 1000
     block[::2, 4] = np.nextafter(block[::2, 4], np.float32(np.inf))  # constant but for rounding
@@ -781,7 +793,7 @@ def test_the_frames_file_is_the_backbone_from_log_mel_on():
         onnx_file.build_frames(spotter).SerializeToString(), providers=["CPUExecutionProvider"]
     )
     given = session.run(None, {"mel": log_mel(np.pad(clip, 8_000))})
-    for block, wanted in zip(given, spotter.backbones[0].frames(clip), strict=True):
+    for block, wanted in zip(given, spotter.encoder.backbones[0].frames(clip), strict=True):
         np.testing.assert_allclose(block, wanted, atol=1e-3)
 
 

@@ -71,7 +71,8 @@ def knows_the_same(device: Device, spotter: Spotter) -> None:
     for row, threshold, length in zip(rows, thresholds, lengths, strict=True):
         if not row.negative:
             assert threshold == pytest.approx(spotter.thresholds()[row.word], abs=1e-5)
-            assert length == pytest.approx(np.array(spotter.length_of(row.word)), abs=1e-6)
+            wanted_length = np.array(spotter.vocabulary.length_of(row.word))
+            assert length == pytest.approx(wanted_length, abs=1e-6)
 
 
 def answered_alike(device: Device, spotter: Spotter, clips: list[np.ndarray]) -> None:
@@ -109,7 +110,7 @@ def test_a_device_taught_from_nothing_is_a_model_taught_so(device):
         device.order("p", *counted(clip))
     device.run()
     taught_alike(device, spotter)
-    assert spotter.length_of("lights").is_phrase
+    assert spotter.vocabulary.length_of("lights").is_phrase
     answered_alike(device, spotter, clips)
     # Near a word or not, it is noise.
     assert spotter.predict(clips[4]).word is None
@@ -141,7 +142,7 @@ def test_negatives_forgetting_and_sensitivities_are_those_of_the_model(device):
     for clip in others:
         device.order("r", *counted(clip))
     # Negatives are of a word that is there; a name is characters that can be shown.
-    for word in ("¬door", "¬", "", "a\n", " a", "a ", "\x7f", "¬¬lamp", "x" * 64):
+    for word in ("¬door", "¬", "", "a\n", " a", "a ", "\x7f", "¬¬lamp", "x" * 65):
         device.order("t", *counted(others[0]), word)
     for value, word in ((0.3, "lights"), (1.5, ""), (np.nan, ""), (0.5, "door")):
         device.order("y", np.float32(value), word)
@@ -158,7 +159,7 @@ def test_negatives_forgetting_and_sensitivities_are_those_of_the_model(device):
         nearest = spotter.reject(clip)
         spotter.learner.state()
         assert device.number() == [row.word for row in spotter.learner.rows].index(nearest)
-    assert spotter.negatives["lamp"] >= 1
+    assert spotter.vocabulary.negatives["lamp"] >= 1
     assert [device.number() for _ in range(9)] == [UNKNOWN] + 8 * [BAD_WORD]
     spotter.set_sensitivity(0.3, "lights")
     assert [device.number() for _ in range(4)] == [0, BAD_NUMBER, BAD_NUMBER, UNKNOWN]
@@ -205,10 +206,11 @@ def same(one: Spotter, other: Spotter, limit: float = 1e-7) -> None:
     assert one.learner.spec == other.learner.spec
     for key, array in other.learner.state().items():
         np.testing.assert_allclose(one.learner.state()[key], array, rtol=limit, atol=limit)
-    assert one.sensitivity == other.sensitivity and one.sensitivities == other.sensitivities
-    assert one.lengths.keys() == other.lengths.keys()
-    for word, length in other.lengths.items():
-        assert one.lengths[word] == pytest.approx(length, abs=1e-6)
+    ours, theirs = one.vocabulary, other.vocabulary
+    assert ours.sensitivity == theirs.sensitivity and ours.sensitivities == theirs.sensitivities
+    assert ours.lengths.keys() == theirs.lengths.keys()
+    for word, length in theirs.lengths.items():
+        assert ours.lengths[word] == pytest.approx(length, abs=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +318,7 @@ def damaged(content: bytes) -> list[tuple[bytes, int]]:
         (put(content, HEAD + 8, "<f", -1.0), BAD_STATE),
         (put(content, HEAD + 12, "<f", 1e9), BAD_STATE),
         (put(content, HEAD + 16, "<I", 2**32 - 1), BAD_STATE),
-        (put(content, HEAD + 16, "<I", 64), BAD_WORD),
+        (put(content, HEAD + 16, "<I", 67), BAD_WORD),
         (put(content, lamp, "<B", 0xFF), BAD_STATE),
         (put(content, lamp + 1, "<B", 0), BAD_STATE),
         (put(content, lamp + 4, "<f", np.inf), BAD_STATE),

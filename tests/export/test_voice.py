@@ -57,7 +57,7 @@ def test_the_end_pointer_finds_what_python_finds(device):
     sounds = recordings()
     for sound in sounds:
         device.order("X", *counted(sound))
-    for bad in (np.full(9_000, np.nan), np.full(9_000, -np.inf), np.zeros(160_001)):
+    for bad in (np.full(9_000, np.nan), np.full(9_000, -np.inf), np.zeros(176_001)):
         device.order("X", *counted(bad))
     device.run()
     codes = set()

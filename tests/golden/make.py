@@ -50,8 +50,8 @@ def main(folder: Path) -> None:
         expected[name] = {
             "rows": ["¬" * row.negative + row.word for row in spotter.learner.rows],
             "words": spotter.words,
-            "rejected": spotter.negatives,
-            "sensitivities": spotter.sensitivities,
+            "rejected": spotter.vocabulary.negatives,
+            "sensitivities": spotter.vocabulary.sensitivities,
             "files": [path.relative_to(CLIPS).as_posix() for path in asked],
             "scores": scores.tolist(),
             "nearest": [x.word for x in spotter.predict_encoded(encoded, closed=True)],

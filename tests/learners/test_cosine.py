@@ -155,7 +155,7 @@ def columns_of_sorted(learner):
 @priors
 def test_forms_are_not_mixed(prior):
     for one, other in itertools.permutations(FORMS, 2):
-        with pytest.raises(InputError, match="they must be alike"):
+        with pytest.raises(InputError, match="arguments differ"):
             make(prior, one).merge(make(prior, other))
 
 

@@ -59,7 +59,7 @@ def test_no_mean_of_a_forgotten_word_stays_in_memory():
     for value in (97.0, 98.0, 99.0):
         learner.learn_one(np.full(3, value, np.float32), f"word{value}")
     learner.forget("word98.0")
-    held = [learner.statistics.centres.base, learner.statistics.centres, learner.statistics._room]
+    held = [learner.statistics.centres.base, learner.statistics.centres, learner.statistics._buffer]
     assert not any((array == 98.0).any() for array in held if array is not None)
 
 

@@ -280,7 +280,7 @@ def test_variances_are_those_of_all_samples(rng):
 def test_one_thread_holds_for_the_blas_that_learners_load_later():
     code = (
         "import sys, threadpoolctl\n"
-        "from tapword.learners.packed import one_thread\n"
+        "from tapword.support.threads import one_thread\n"
         "assert 'scipy' not in sys.modules\n"
         "with one_thread():\n"
         "    import scipy.linalg\n"

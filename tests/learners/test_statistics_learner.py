@@ -5,7 +5,7 @@ import pytest
 
 from tapword import registry
 from tapword.errors import InputError
-from tapword.learners.packed import Blocks, packed_size
+from tapword.learners.packed import PackedBlocks, packed_size
 from tapword.learners.slda import Slda
 from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import FORMS
@@ -59,7 +59,7 @@ def names(labels):
 @pytest.mark.parametrize("size", SIZES)
 def test_blocks_hold_what_a_dense_matrix_has_there(rng, size):
     rows = rng.normal(size=(20, DIM)).astype(np.float32)
-    blocks = Blocks(DIM, min(size, DIM))
+    blocks = PackedBlocks(DIM, min(size, DIM))
     packed = blocks.gram(rows)
     assert packed.shape == (blocks.numbers,) and packed.dtype == np.float32
     dense = masked(rows.astype(float).T @ rows, size)
@@ -69,7 +69,7 @@ def test_blocks_hold_what_a_dense_matrix_has_there(rng, size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_blocks_add_an_outer_product_in_place(rng, size):
-    blocks = Blocks(DIM, min(size, DIM))
+    blocks = PackedBlocks(DIM, min(size, DIM))
     packed = blocks.gram(rng.normal(size=(20, DIM)).astype(np.float32))
     before, e = unpacked(blocks, packed), rng.normal(size=DIM).astype(np.float32)
     blocks.add_outer(packed, e, 0.25)
@@ -79,7 +79,7 @@ def test_blocks_add_an_outer_product_in_place(rng, size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_blocks_solve(rng, size):
-    blocks = Blocks(DIM, min(size, DIM))
+    blocks = PackedBlocks(DIM, min(size, DIM))
     packed = blocks.gram(rng.normal(size=(40, DIM)).astype(np.float32)).astype(np.float64)
     rhs = rng.normal(size=(3, DIM))
     wanted = np.linalg.solve(unpacked(blocks, packed), rhs.T).T
@@ -89,7 +89,7 @@ def test_blocks_solve(rng, size):
 @pytest.mark.parametrize("dim", [1, 2, 5, 96, 97, 200])
 @pytest.mark.parametrize("size", [1, 2, 96])
 def test_blocks_count_their_numbers(dim, size):
-    blocks = Blocks(dim, min(size, dim))
+    blocks = PackedBlocks(dim, min(size, dim))
     assert blocks.parts()[-1][1].stop == blocks.numbers
     assert sum(packed_size(rows.stop - rows.start) for rows, _ in blocks.parts()) == blocks.numbers
     assert len(set(blocks.diagonal())) == dim and blocks.diagonal().max() < blocks.numbers
@@ -199,7 +199,7 @@ def test_the_stated_bytes_are_those_held(rng, spec, covariance):
 
 
 def kilobytes(dim, words, block):
-    return (4 * Blocks(dim, min(block, dim)).numbers + 8 + words * (4 * dim + 8)) / 1000
+    return (4 * PackedBlocks(dim, min(block, dim)).numbers + 8 + words * (4 * dim + 8)) / 1000
 
 
 @pytest.mark.parametrize("spec", ["slda:covariance=full", "cosine:covariance=full"])

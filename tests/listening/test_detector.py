@@ -13,6 +13,7 @@ from tapword.listening.decider import Candidate, Decider, replay
 from tapword.listening.segmenter import SEARCH, Segmenter
 from tapword.spotter import presets
 from tapword.spotter.encoder import group_lengths
+from tapword.spotter.scorer import Scorer
 from tapword.spotter.thresholds import Scores
 from tapword.spotter.whitening import Whitening, vector_kind
 from tests.conftest import tone
@@ -23,7 +24,7 @@ OTHERS = ["blinds", "garage", "heater", "timer"]
 NEVER, ALWAYS = dict.fromkeys(WORDS, np.inf), dict.fromkeys(WORDS, -np.inf)
 # These tests do not hang on the shipped thresholds.
 USUAL = dict.fromkeys(WORDS, 0.46)
-NOWHERE_CROWDED = dataclasses.replace(SEARCH, alone_db=math.inf)
+NO_NEIGHBOURS = dataclasses.replace(SEARCH, neighbour_db=math.inf)
 
 
 def hear(detector, sound, size=None):
@@ -179,7 +180,7 @@ def test_thresholds_of_a_detector(spotter):
     assert Detector(spotter).thresholds == spotter.thresholds(0.5)
     given = Detector(spotter, thresholds={"lamp": 0.9}, false_alarms_per_hour=5).thresholds
     assert given == spotter.thresholds(5) | {"lamp": 0.9}
-    with pytest.raises(InputError, match="no word 'lump' is taught; known: coffee, lamp"):
+    with pytest.raises(InputError, match="'lump' is not in this model"):
         Detector(spotter, thresholds={"lump": 0.9})
     with pytest.raises(InputError, match="false_alarms_per_hour must be above 0"):
         Detector(spotter, false_alarms_per_hour=0)
@@ -190,7 +191,7 @@ def test_thresholds_of_a_detector(spotter):
 def test_given_thresholds_are_enough_where_none_are_known():
     spotter = Spotter(backbone="logmel", pooling="avg", learner="ncm")
     spotter.learn(tone(300), "low")
-    with pytest.raises(InputError, match="not known for these parts"):
+    with pytest.raises(InputError, match="Thresholds are unavailable"):
         Detector(spotter)
     detector = Detector(spotter, thresholds={"low": -1e9})
     assert [event.word for event in hear(detector, padded(tone(300)))] == ["low"]
@@ -223,7 +224,7 @@ def test_a_rejected_sound_is_not_heard_again():
     sound, usual = padded(clip("stop", ASKED[0])), {"stop": 0.46}
     assert [event.word for event in hear(Detector(spotter, thresholds=usual), sound)] == ["stop"]
     assert spotter.reject(clip("stop", ASKED[0])) == "stop"
-    assert spotter.negatives == {"stop": 1}
+    assert spotter.vocabulary.negatives == {"stop": 1}
     assert hear(Detector(spotter, thresholds=usual), sound) == []
 
 
@@ -239,9 +240,9 @@ def pair():
         own, vectors = np.split(vectors, [sum(groups)], axis=1)
         about = vector_kind(backbone, pooling, True) | {"source": "these tests"}
         whitenings.append(Whitening.fit(own, words, groups, about))
-        whitenings[-1].keep_cohort(own)
+        whitenings[-1].set_cohort(own)
     made = Spotter(
-        parts.backbones,
+        parts.encoder.backbones,
         parts.encoder.poolings,
         presets.preset("small").learner,
         align=True,
@@ -260,7 +261,8 @@ def test_what_the_first_backbone_rules_out_could_not_have_fired(pair):
     ruled_out = 0
     for sound in sounds:
         window = align(sound, 1.0)
-        exact, quick = pair.score_window(window), pair.score_window(window, thresholds)
+        exact = pair.scorer.score_window(window)
+        quick = pair.scorer.score_window(window, thresholds)
         if exact != quick:
             ruled_out += 1
             assert max(exact.words.values()) < 0.4
@@ -273,7 +275,7 @@ def test_what_the_first_backbone_rules_out_could_not_have_fired(pair):
 
 def test_noise_has_no_scores_whoever_is_asked(pair):
     for thresholds in (None, dict.fromkeys(WORDS, 0.0)):
-        assert pair.score_window(noise(1.0, 0.05, seed=3), thresholds) is None
+        assert pair.scorer.score_window(noise(1.0, 0.05, seed=3), thresholds) is None
 
 
 def crowd(word, voice, others):
@@ -297,7 +299,7 @@ def test_a_clip_alone_is_scored_once_and_one_in_a_crowd_around(spotter):
 
     assert count(padded(speech("lamp", ASKED[1])), 0.9) == 1
     among = crowd("lamp", ASKED[1], ("garage", "garage"))
-    assert count(among, 0.6) >= count(among, 0.6, NOWHERE_CROWDED) + 3
+    assert count(among, 0.6) >= count(among, 0.6, NO_NEIGHBOURS) + 3
 
 
 def test_words_between_others_are_looked_for(spotter):
@@ -312,7 +314,7 @@ def test_words_between_others_are_looked_for(spotter):
                 found += word in [event.word for event in hear(detector, sound)]
         return found
 
-    assert count(SEARCH) >= count(NOWHERE_CROWDED) + 4
+    assert count(SEARCH) >= count(NO_NEIGHBOURS) + 4
 
 
 def test_noise_is_no_word_even_of_one_taught_from_noise():
@@ -407,23 +409,21 @@ def test_a_detector_says_what_it_listens_for(spotter):
     shown = repr(Detector(spotter, thresholds=USUAL))
     assert shown == (
         "<Detector of coffee from 0.460, lamp from 0.460, music from 0.460, stop from 0.460, "
-        "window from 0.460, pause 0.4 s>"
+        "window from 0.460, refractory 0.4 s>"
     )
 
 
-def test_what_goes_wrong_once_does_not_repeat_itself(scene):
+def test_what_goes_wrong_once_does_not_repeat_itself(scene, monkeypatch):
     """An error while a window is scored is raised once, and the stream goes on behind it."""
+    score_window, errors = Scorer.score_window, [MemoryError()]
 
-    class Fragile(Spotter):
-        broken = True
+    def fragile(self, clip, thresholds=None):
+        if errors:
+            raise errors.pop()
+        return score_window(self, clip, thresholds)
 
-        def score_window(self, clip, thresholds=None):
-            if self.broken:
-                self.broken = False
-                raise MemoryError
-            return super().score_window(clip, thresholds)
-
-    spotter = Fragile()
+    monkeypatch.setattr(Scorer, "score_window", fragile)
+    spotter = Spotter()
     for word in WORDS:
         spotter.learn_many([clip(word, voice) for voice in TAUGHT[:5]], [word] * 5)
     detector = Detector(spotter, thresholds=USUAL)

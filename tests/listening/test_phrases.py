@@ -127,7 +127,7 @@ def test_of_stretches_of_one_utterance_the_best_is_the_event():
     decide = Decider()
     row = [stretch(1.0, 2.0, 0.5), stretch(1.1, 2.3, 0.7), stretch(1.2, 2.4, 0.6)]
     assert [decide(one, {"a": 0.4}) for one in row] == [None, None, Event("a", 1.1, 2.3, 0.7)]
-    assert decide(stretch(1.3, 2.5, 0.9), {"a": 0.4}) is None and decide.settle() is None
+    assert decide(stretch(1.3, 2.5, 0.9), {"a": 0.4}) is None and decide.finalize() is None
     # Another utterance.
     assert decide(stretch(2.6, 3.8, 0.5, over=True), {"a": 0.4}) == Event("a", 2.6, 3.8, 0.5)
 
@@ -135,17 +135,17 @@ def test_of_stretches_of_one_utterance_the_best_is_the_event():
 def test_a_word_waits_for_a_phrase_that_may_hold_it():
     overlaps = Overlaps()
     word, other = Event("b", 1.1, 1.5, 0.9), Event("c", 3.0, 3.4, 0.9)
-    overlaps.take(word, phrase=False)
-    assert overlaps.given(2.0, 1.5) == []
+    overlaps.add(word, phrase=False)
+    assert overlaps.pop_ready(2.0, 1.5) == []
     # A phrase may begin with the word's last sound.
-    assert overlaps.given(2.9, 1.5) == [] and overlaps.given(3.0, 1.5) == [word]
-    overlaps.take(other, phrase=False)
+    assert overlaps.pop_ready(2.9, 1.5) == [] and overlaps.pop_ready(3.0, 1.5) == [word]
+    overlaps.add(other, phrase=False)
     phrase = Event("a", 2.9, 4.2, 0.5)
-    overlaps.take(phrase, phrase=True)
-    overlaps.take(word := Event("b", 4.1, 4.5, 0.9), phrase=False)
+    overlaps.add(phrase, phrase=True)
+    overlaps.add(word := Event("b", 4.1, 4.5, 0.9), phrase=False)
     # More of the phrase was heard since.
-    overlaps.cover(phrase._replace(end_s=4.4))
-    assert overlaps.given() == [phrase] and word not in overlaps.given()
+    overlaps.suppress(phrase._replace(end_s=4.4))
+    assert overlaps.pop_ready() == [phrase] and word not in overlaps.pop_ready()
 
 
 def test_a_word_that_shares_sound_with_a_phrase_is_part_of_it():
@@ -161,9 +161,9 @@ def test_a_word_that_shares_sound_with_a_phrase_is_part_of_it():
         (1.4, 1.5, True),
     ):
         overlaps = Overlaps()
-        overlaps.take(word := Event("b", start_s, end_s, 0.9), phrase=False)
-        overlaps.take(phrase, phrase=True)
-        assert (word not in overlaps.given()) == part, word
+        overlaps.add(word := Event("b", start_s, end_s, 0.9), phrase=False)
+        overlaps.add(phrase, phrase=True)
+        assert (word not in overlaps.pop_ready()) == part, word
 
 
 @pytest.mark.parametrize("voice", ASKED[:3])
@@ -220,5 +220,6 @@ def test_what_was_heard_before_sound_was_lost_is_given(spotter):
 def test_parts_that_cannot_be_heard_in_pieces_hear_words_alone():
     made = Spotter(backbone="logmel", pooling="avg", learner="ncm", align=True)
     made.learn(np.concatenate([silence(0.5), said(PHRASE, ASKED[0]), silence(0.5)]), "long")
-    assert made.lengths and made.longest_s() == 1.0 and made.short_words() == ["long"]
+    assert made.vocabulary.lengths and made.scorer.longest_s == 1.0
+    assert made.scorer.short_words == ["long"]
     assert Detector(made, thresholds={"long": 1e9})(noise(3.0)) == []

@@ -15,7 +15,7 @@ from tests.sounds import noise, silence
 def find(segmenter, sound, size=1280):
     found = []
     for start in range(0, len(sound), size):
-        segmenter.hear(sound[start : start + size])
+        segmenter.push(sound[start : start + size])
         found += segmenter.windows()
     return found
 
@@ -74,21 +74,21 @@ def test_noise_after_digital_silence_is_soon_known():
 def test_windows_beside_one_come_where_there_is_other_sound():
     segmenter = Segmenter()
     words = [tone(300, 0.3), silence(0.2), tone(900, 0.3), silence(0.2), tone(500, 0.3)]
-    segmenter.hear(np.concatenate([silence(1.0), *words, silence(2.0)]))
+    segmenter.push(np.concatenate([silence(1.0), *words, silence(2.0)]))
     windows = []
     for window in segmenter.windows():
         windows.append(window)
-        if not window.beside:
-            segmenter.look_beside(window)
-    beside = [window for window in windows if window.beside]
+        if not window.is_offset:
+            segmenter.request_offsets(window)
+    beside = [window for window in windows if window.is_offset]
     assert beside and {window.centre for window in beside} <= {w.centre for w in windows}
     alone = Segmenter()
-    alone.hear(np.concatenate([silence(1.0), tone(300, 0.3), silence(2.0)]))
+    alone.push(np.concatenate([silence(1.0), tone(300, 0.3), silence(2.0)]))
     found = []
     for window in alone.windows():
         found.append(window)
-        alone.look_beside(window)
-    assert [window.beside for window in found if window.loud] == [False]
+        alone.request_offsets(window)
+    assert [window.is_offset for window in found if window.loud] == [False]
 
 
 def test_times_count_lost_sound(scene):
@@ -114,10 +114,10 @@ def test_memory_stays_bounded():
         minute[start : start + 8_000] += tone(300, 0.5)
     for _ in range(5):
         for start in range(0, len(minute), 12_000):
-            segmenter.hear(minute[start : start + 12_000])
+            segmenter.push(minute[start : start + 12_000])
             for window in segmenter.windows():
-                if not window.beside:
-                    segmenter.look_beside(window)
+                if not window.is_offset:
+                    segmenter.request_offsets(window)
         held.append(len(pickle.dumps(segmenter)))
     assert max(held) < 1_000_000 and held[-1] <= held[0] * 1.1
 
@@ -125,16 +125,16 @@ def test_memory_stays_bounded():
 @pytest.mark.parametrize("ms", [-160, 160])
 def test_windows_on_one_side_alone_may_be_looked_at(ms):
     """As many steps are kept before a centre as behind it, however the stream is cut."""
-    segmenter, found = Segmenter(Search(beside_ms=(ms,))), []
+    segmenter, found = Segmenter(Search(offsets_ms=(ms,))), []
     words = [tone(300, 0.3), silence(0.2), tone(900, 0.3), silence(0.2), tone(500, 0.3)]
     sound = np.concatenate([silence(3.0), *words, silence(2.0)])
     for start in range(0, len(sound), 1_280):
-        segmenter.hear(sound[start : start + 1_280])
+        segmenter.push(sound[start : start + 1_280])
         for window in segmenter.windows():
-            if window.beside:
+            if window.is_offset:
                 found.append(window)
             else:
-                segmenter.look_beside(window)
+                segmenter.request_offsets(window)
     assert found
     for window in found:
         start = window.centre + ms * 16 - 8_000

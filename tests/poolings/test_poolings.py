@@ -117,7 +117,7 @@ def made_up(scale: float = 1, t: int = 30) -> np.ndarray:
 
 
 def check(spec: str, frames: np.ndarray) -> None:
-    part = pooling(spec).fixed(frames.shape[1])
+    part = pooling(spec).with_length(frames.shape[1])
     wanted = np.stack([REFERENCE[spec](clip.astype(np.float64)) for clip in frames])
     got = part.pool(frames)
     assert got.shape == (len(frames), part.dim(frames.shape[2]))
@@ -279,10 +279,10 @@ def test_open_length_is_filled_in_once(name):
     part = pooling(name)
     with pytest.raises(InputError, match=f"{name}:n_frames=49"):
         part.dim(3)
-    filled = part.fixed(16)
-    assert (part.n_frames, filled.n_frames, filled.fixed(7).n_frames) == (None, 16, 16)
+    filled = part.with_length(16)
+    assert (part.n_frames, filled.n_frames, filled.with_length(7).n_frames) == (None, 16, 16)
     with pytest.raises(InputError, match="from 1 to 100000, got 0"):
-        part.fixed(0)
+        part.with_length(0)
 
 
 def test_maxw_needs_no_length():
@@ -407,16 +407,18 @@ THREE = "blocks:poolings=tap:R=2+tap:R=2+middle"
 
 def test_blocks_pool_each_block_by_its_own(rng):
     blocks = [rng.standard_normal((t, d)).astype(np.float32) for t, d in ((30, 4), (30, 4), (9, 5))]
-    parts = pooling(THREE).each(3)
+    parts = pooling(THREE).per_block(3)
     got = np.concatenate([part.pool(block) for part, block in zip(parts, blocks, strict=True)])
     wanted = [moments(blocks[0], 2), moments(blocks[1], 2), in_the_middle(blocks[2], 6)]
     np.testing.assert_allclose(got, np.concatenate(wanted), rtol=1e-4, atol=1e-5)
 
 
 def test_one_name_stands_for_all_blocks():
-    assert [part.spec for part in pooling("blocks:poolings=tap:R=3").each(4)] == ["tap:R=3"] * 4
+    assert [part.spec for part in pooling("blocks:poolings=tap:R=3").per_block(4)] == [
+        "tap:R=3"
+    ] * 4
     plain = pooling("avg")
-    assert list(plain.each(3)) == [plain] * 3
+    assert list(plain.per_block(3)) == [plain] * 3
 
 
 def test_blocks_say_that_a_vector_is_learned_from():
@@ -428,7 +430,7 @@ def test_blocks_say_that_a_vector_is_learned_from():
 
 
 def test_blocks_hold_up_to_16_poolings_and_none_of_their_own_kind():
-    assert len(registry.build("poolings", "blocks", poolings=["avg"] * 16).each(16)) == 16
+    assert len(registry.build("poolings", "blocks", poolings=["avg"] * 16).per_block(16)) == 16
     with pytest.raises(InputError, match="1 to 16 names of poolings"):
         registry.build("poolings", "blocks", poolings=["avg"] * 17)
     for inner in ("blocks", "blocks:poolings=avg"):
@@ -439,7 +441,7 @@ def test_blocks_hold_up_to_16_poolings_and_none_of_their_own_kind():
 def test_every_block_needs_its_pooling():
     for n in (1, 2, 4):
         with pytest.raises(InputError, match=f"got 3 poolings for {n} blocks: give one for all"):
-            pooling(THREE).each(n)
+            pooling(THREE).per_block(n)
     with pytest.raises(InputError, match="got 3 poolings for 1 blocks"):
         pooling(THREE).pool(made_up())
     with pytest.raises(InputError, match="1 to 16 names of poolings"):
@@ -486,8 +488,8 @@ def test_no_overflow(spec, scale):
         ("maxw:l=-1", "-1"),
         ("middle:n=0", "0"),
         ("middle:n=100001", "100001"),
-        ("middle:second=0", "0"),
-        ("middle:second=100001", "100001"),
+        ("middle:frame_rate=0", "0"),
+        ("middle:frame_rate=100001", "100001"),
         ("attentive:centers=0.5+nan,widths=1+1", r"\(0.5, nan\)"),
         ("attentive:centers=0.5,widths=0", r"\(0.0,\)"),
         ("attentive:centers=0.5,widths=1000", r"\(1000.0,\)"),
@@ -510,7 +512,7 @@ def test_part_of_a_number_is_refused():
 
 
 def test_attentive_takes_the_middle_of_a_second_for_a_word_and_all_but_the_margins_of_a_phrase():
-    part = pooling("attentive:centers=0.5,widths=1").stretched(20)
+    part = pooling("attentive:centers=0.5,widths=1").with_frame_rate(20)
     for t, first, last in ((20, 3.5, 16.5), (10, 0, 10), (40, 2, 38)):
         frames = np.zeros((t, 2), dtype=np.float32)
         # What a frame adds to the mean is how much of it lies in the word.
@@ -527,18 +529,18 @@ def test_heads_of_a_second_are_centered_in_the_word():
     """Shares are of the word from its first to its last frame, not of the clip around it."""
     frames = np.column_stack([np.arange(20.0), np.zeros(20)]).astype(np.float32)
     for place in (0.0, 0.25, 1.0):
-        part = pooling(f"attentive:centers={place},widths=0.1").stretched(20)
+        part = pooling(f"attentive:centers={place},widths=0.1").with_frame_rate(20)
         share = (np.arange(20) + 0.5 - 3.5) / 13
         weights = np.exp(-np.square((share - place) / 0.1) / 2)
         np.testing.assert_allclose(
             part.pool(frames)[2], weights @ frames[:, 0] / weights.sum(), 1e-5
         )
         assert part.pool(frames).dtype == np.float32
-    assert part.stretched(7) is part
+    assert part.with_frame_rate(7) is part
 
 
 def test_heads_of_a_phrase_are_spread_evenly_without_logits():
-    part = pooling("attentive:centers=0+0.1,widths=0.3+0.2").stretched(20)
+    part = pooling("attentive:centers=0+0.1,widths=0.3+0.2").with_frame_rate(20)
     frames = np.column_stack([np.arange(40.0), np.eye(40)[:, [30, 5]]]).astype(np.float32)
     share = (np.arange(40) + 0.5 - 2) / 36
     wanted = []
@@ -551,13 +553,13 @@ def test_heads_of_a_phrase_are_spread_evenly_without_logits():
 
 def test_middle_frames_of_a_clip_longer_than_a_second_are_spread():
     frames = np.arange(10.0)[:, None]
-    part = pooling("middle:n=3").stretched(9)
+    part = pooling("middle:n=3").with_frame_rate(9)
     # Middles of the thirds of ten frames.
     np.testing.assert_array_equal(part.pool(frames), [1, 5, 8])
     np.testing.assert_array_equal(part.pool(frames[:9]), [3, 4, 5])
     np.testing.assert_array_equal(pooling("middle:n=3").pool(frames), [3, 4, 5])
-    assert part.stretched(20) is part and part.second == 9
-    np.testing.assert_array_equal(pooling("middle:n=2,second=1").pool(frames[:2]), [0, 1])
+    assert part.with_frame_rate(20) is part and part.frame_rate == 9
+    np.testing.assert_array_equal(pooling("middle:n=2,frame_rate=1").pool(frames[:2]), [0, 1])
 
 
 def test_attentive_refuses_frames_without_logits():

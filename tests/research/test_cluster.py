@@ -20,6 +20,7 @@ import soundfile
 import tapword
 from tapword import registry
 from tapword.assets import CLIPS
+from tapword.audio import files
 from tapword.errors import InputError, MissingExtra, TapwordError
 from tapword.research.cache import Cache
 from tapword.research.cluster import (
@@ -310,10 +311,34 @@ def test_noise_in_a_folder_is_left_out_alike(cluster, tmp_path, monkeypatch, run
     soundfile.write(lamp / "hiss.wav", hiss, 16_000)
     said = {e: without_ray(run("learn", f"{e}.tap", "clips", "--engine", e)) for e in ENGINES}
     assert said["ray"][1].replace("ray.tap", "local.tap") == said["local"][1]
-    assert said["ray"][2] == said["local"][2] and "left out 1 clip of noise alone" in said["ray"][2]
+    assert (
+        said["ray"][2] == said["local"][2] and "left out 1 clip with only noise" in said["ray"][2]
+    )
     assert_same(tapword.load("local.tap"), tapword.load("ray.tap"))
     run("learn", "ray.tap", "clips", "--engine", "ray", "--keep-noise")
     assert tapword.load("ray.tap").words == {"lamp": 3}
+
+
+def test_a_lesson_is_checked_alike(cluster, tmp_path, monkeypatch, run):
+    """A clip under a wrong name, and one with two words."""
+    monkeypatch.chdir(tmp_path)
+    takes = {word: sorted((CLIPS / word).glob("*.ogg"))[:6] for word in ("lamp", "music")}
+    for word, paths in takes.items():
+        Path("clips", word).mkdir(parents=True)
+        for path in paths:
+            shutil.copy(path, Path("clips", word))
+    shutil.copy(takes["lamp"][0], "clips/music/wrong.ogg")
+    lamp, music = (files.read(paths[1]) for paths in takes.values())
+    both = np.concatenate([lamp, np.zeros(11_200, np.float32), music])
+    soundfile.write("clips/music/both.wav", both, 16_000)
+    said = {e: without_ray(run("learn", f"{e}.tap", "clips", "--engine", e)) for e in ENGINES}
+    assert said["ray"][2] == said["local"][2]
+    for warning in (
+        'sounds like "lamp", not "music": clips/music/wrong.ogg',
+        "contains more than one word; the loudest is taught: clips/music/both.wav",
+        'the same recording is taught as "lamp" and as "music"',
+    ):
+        assert f"warning: {warning}" in said["ray"][2]
 
 
 def test_learning_a_folder_adds_to_a_model_that_exists(cluster, folder, run):
@@ -370,7 +395,7 @@ def test_engines_by_name():
         assert nothing is None
     with pytest.raises(InputError, match="known: local, ray"), open_engine("spark", None):
         pass
-    with pytest.raises(InputError, match="goes with --engine ray"), open_engine("local", "x:1"):
+    with pytest.raises(InputError, match="needs --engine ray"), open_engine("local", "x:1"):
         pass
 
 

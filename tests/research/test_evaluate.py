@@ -102,7 +102,7 @@ def test_whitening_and_alignment_are_in_the_records(tones, tmp_path):
     same = evaluate(others, *parts, ["ncm"], align=True, whitening=[made], **common)
     assert same.config.whitening_of_same_data is True
     json.dumps(as_json(whitened), allow_nan=False)
-    with pytest.raises(InputError, match="no whitening at hand for logmel"):
+    with pytest.raises(InputError, match="no whitening for logmel"):
         evaluate(taught, *parts, ["cosine:prior=shipped"], **common)
 
 

@@ -50,7 +50,7 @@ class Running(NamedTuple):
     server: Any
 
     @property
-    def lines(self):
+    def sockets(self):
         return self.server.config.app.state.sockets
 
 
@@ -73,9 +73,9 @@ def running(model, **options):
         listening.close()
 
 
-def learn(client, word, pitch=300):
-    sound = spoken(tone(pitch, 0.5))
-    return client.post("/api/learn", content=sound, params={"word": word})
+def learn(client, word, pitch=300, sound=None, **params):
+    sound = spoken(tone(pitch, 0.5)) if sound is None else sound
+    return client.post("/api/learn", content=sound, params={"word": word} | params)
 
 
 def words_of(state: dict) -> dict[str, int]:

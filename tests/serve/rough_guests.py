@@ -173,7 +173,7 @@ def web_record(place, dice):
         command = dice.choice(
             (
                 b'{"type": "cancel"}',
-                b'{"type": "keep", "id": 1, "word": "lamp", "careful": false}',
+                b'{"type": "keep", "id": 1, "word": "lamp", "anyway": true}',
                 b"",
             )
         )

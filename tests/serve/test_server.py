@@ -22,7 +22,7 @@ pytest.importorskip("httpx2", reason="needs httpx2, which the test client is mad
 
 import httpx2 as httpx
 
-from tapword.serve.studio import certificate, server
+from tapword.serve.studio import certificate, launch
 from tapword.serve.studio.limits import ServerLimits
 
 # Strangers, and those who have the token and take their time.
@@ -64,7 +64,7 @@ def page_id(studio):
     return httpx.Client(base_url=studio.origin, headers=studio.bearer)
 
 
-def test_strangers_never_take_the_places_of_those_with_the_token(model, lines):
+def test_unauthenticated_connections_never_take_the_places_of_those_with_the_token(model, lines):
     limits = ServerLimits(unauthenticated=20)
     with running(model, limits=limits) as studio, page_id(studio) as page:
         idle = lines(studio.port, count=100)
@@ -83,7 +83,7 @@ def test_whoever_is_refused_is_not_waited_for(model, lines):
         beginning = b"POST /api/learn?word=x HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"
         for line in lines(studio.port, beginning, count=199):
             answer = read_all(line)
-            assert b" 403 " in answer and b"the link that its command printed" in answer
+            assert b" 403 " in answer and b"the link that the command printed" in answer
         assert not studio.server.unauthenticated
         assert page.get("/api/state").status_code == 200
 
@@ -95,7 +95,7 @@ def test_more_pages_than_there_are_places(model, lines):
         assert second.recv(100).startswith(b"HTTP/1.1 200 ")
         assert read_all(third).startswith(b"HTTP/1.1 503 ")
         first.close()
-        while len(studio.server.known) > 1:
+        while len(studio.server.authenticated) > 1:
             time.sleep(0.01)
         [again] = lines(studio.port, head_of(studio))
         assert again.recv(100).startswith(b"HTTP/1.1 200 ")
@@ -140,16 +140,16 @@ def test_unread_downloads_are_not_held_and_end(model, path, lines):
     with running(model, limits=limits) as studio, page_id(studio) as page:
         before = memory_mb()
         lines(studio.port, 5 * head_of(studio, "GET /api/model"), count=8)
-        while page.get("/api/state").status_code == 200 and len(studio.server.known) < 9:
+        while page.get("/api/state").status_code == 200 and len(studio.server.authenticated) < 9:
             pass
         time.sleep(0.5)
         # Held whole they would be half a gigabyte; what the system buffers is not counted.
         assert memory_mb() - before < 50
         give_up = time.monotonic() + 10
-        while len(studio.server.known) > 1 and time.monotonic() < give_up:
+        while len(studio.server.authenticated) > 1 and time.monotonic() < give_up:
             page.get("/api/state")
             time.sleep(0.05)
-        assert len(studio.server.known) == 1
+        assert len(studio.server.authenticated) == 1
 
 
 def memory_mb() -> float:
@@ -179,7 +179,7 @@ def test_floods_end_the_line(model, lines, flood):
         with pytest.raises(ConnectionError):
             for _ in range(1_000):
                 line.sendall(flood)
-        while studio.server.known:
+        while studio.server.authenticated:
             time.sleep(0.01)
 
 
@@ -217,15 +217,15 @@ def test_a_handshake_has_a_deadline(model, lines):
 
 
 def test_a_port_in_use():
-    with server.bind("127.0.0.1", 0) as taken:
+    with launch.bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=f"cannot use port {port}.*--port 0"):
-            server.bind("127.0.0.1", port)
+            launch.bind("127.0.0.1", port)
     for port in (-1, 65_536):
-        with pytest.raises(InputError, match=r"must lie in 0\.\.65535"):
-            server.bind("127.0.0.1", port)
+        with pytest.raises(InputError, match=r"must be in 0\.\.65535"):
+            launch.bind("127.0.0.1", port)
     with pytest.raises(InputError, match="no address named"):
-        server.bind("no.such.host.invalid", 0)
+        launch.bind("no.such.host.invalid", 0)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")

@@ -216,7 +216,7 @@ def test_who_sends_as_sound_plays_never_hurries(model):
 @pytest.mark.parametrize("what", ["tiny chunks", "empty chunks", "questions"])
 def test_who_chatters_is_sent_away(model, what, caplog):
     fed(model, FLOODS[what], ClientLimits())
-    assert "too many events with hardly any sound: 5 a second, 20 at once at most" in caplog.text
+    assert "too many events with hardly any audio: at most 5 a second, 20 at once" in caplog.text
 
 
 def test_what_waits_takes_the_same_memory_whatever_its_format(model):
@@ -227,19 +227,19 @@ def test_what_waits_takes_the_same_memory_whatever_its_format(model):
 
 def test_whose_sound_is_due_first_is_next():
     async def run():
-        turns, order = DeadlineExecutor(1), []
+        executor, order = DeadlineExecutor(1), []
         free = threading.Event()
-        jobs = [asyncio.create_task(turns.work(0.0, free.wait))]
+        jobs = [asyncio.create_task(executor.submit(0.0, free.wait))]
         await asyncio.sleep(0)
         for ahead_s in (500.0, 20.0, 0.1):
-            jobs.append(asyncio.create_task(turns.work(ahead_s, order.append, ahead_s)))
-        gone = asyncio.create_task(turns.work(0.0, order.append, "gone"))
+            jobs.append(asyncio.create_task(executor.submit(ahead_s, order.append, ahead_s)))
+        gone = asyncio.create_task(executor.submit(0.0, order.append, "gone"))
         await asyncio.sleep(0)
         gone.cancel()
         free.set()
         await asyncio.gather(*jobs)
-        await turns.work(0.0, order.append, "free again")
-        turns.close()
+        await executor.submit(0.0, order.append, "free again")
+        executor.close()
         return order
 
     assert asyncio.run(run()) == [0.1, 20.0, 500.0, "free again"]
@@ -249,7 +249,7 @@ def test_names_without_end_are_one_line(model, caplog):
     names = [f"name {number}" for number in range(100)]
     fed(model, rough_guests.event("detect", data={"names": names}), ClientLimits())
     [line] = [record.getMessage() for record in caplog.records if "not taught" in record.msg]
-    assert "'name 0', 'name 1', 'name 2' and 97 more, not taught here" in line
+    assert "'name 0', 'name 1', 'name 2' and 97 more, not taught" in line
     caplog.clear()
     fed(model, rough_guests.event("detect", data={"names": names}), ClientLimits(names=99))
     assert "at most 99 names, got 100" in caplog.text
@@ -279,7 +279,7 @@ def test_the_log_holds_so_many_lines_a_minute():
         for number in range(10):
             handler.handle(logging.makeLogRecord({"name": "clients", "msg": f"{minute}.{number}"}))
     handler.handle(logging.makeLogRecord({"name": "other", "msg": "the model"}))
-    left_out = "; the next lines about clients are left out for a minute"
+    left_out = "; further lines about clients are left out for a minute"
     assert out.getvalue().splitlines() == [
         *("0.0", "0.1", f"0.2{left_out}"),
         *("1.0", "1.1", f"1.2{left_out}"),

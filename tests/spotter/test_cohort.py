@@ -6,7 +6,7 @@ import pytest
 from tapword import Spotter
 from tapword.assets import CLIPS
 from tapword.errors import InputError
-from tapword.spotter.cohort import NEAREST, SHARE, Windows
+from tapword.spotter.cohort import NEAREST, WEIGHT, Windows
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.whitening import Whitening, shipped
 from tests.conftest import tone
@@ -22,28 +22,28 @@ def test_a_level_is_a_share_of_the_mean_of_the_three_nearest(rng):
     cosines = [
         sorted(x @ v / np.linalg.norm(x) / np.linalg.norm(v) for v in vectors)[-NEAREST:] for x in X
     ]
-    wanted = SHARE * np.mean(cosines, axis=1)
-    np.testing.assert_allclose(Windows(vectors).level(X), wanted, rtol=1e-5)
-    np.testing.assert_allclose(Windows(3 * vectors).level(7 * X), wanted, rtol=1e-5)
-    half = Windows(vectors, share=SHARE / 2)
-    np.testing.assert_allclose(half.level(X), wanted / 2, rtol=1e-5)
-    np.testing.assert_allclose(half.levels, Windows(vectors).levels / 2, rtol=1e-5)
+    wanted = WEIGHT * np.mean(cosines, axis=1)
+    np.testing.assert_allclose(Windows(vectors).cohort_score(X), wanted, rtol=1e-5)
+    np.testing.assert_allclose(Windows(3 * vectors).cohort_score(7 * X), wanted, rtol=1e-5)
+    half = Windows(vectors, weight=WEIGHT / 2)
+    np.testing.assert_allclose(half.cohort_score(X), wanted / 2, rtol=1e-5)
+    np.testing.assert_allclose(half.own_scores, Windows(vectors).own_scores / 2, rtol=1e-5)
 
 
 def test_a_whitening_says_how_much_is_taken_off():
-    shares = {name: Spotter(name).cohort for name in ("tapword_ear", "speech_embedding")}
-    assert {name: (one.words.share, one.phrases.share) for name, one in shares.items()} == {
-        "tapword_ear": (SHARE, SHARE),
+    shares = {name: Spotter(name).scorer.cohort for name in ("tapword_ear", "speech_embedding")}
+    assert {name: (one.words.weight, one.phrases.weight) for name, one in shares.items()} == {
+        "tapword_ear": (WEIGHT, WEIGHT),
         "speech_embedding": (0.5, 0.5),
     }
-    assert shares["speech_embedding"].first(10).words.share == 0.5
+    assert shares["speech_embedding"].first(10).words.weight == 0.5
 
 
 def test_a_window_is_no_neighbour_of_itself(rng):
     vectors = rng.normal(size=(50, 8))
     windows = Windows(vectors)
     others = Windows(np.delete(vectors, 7, axis=0))
-    assert windows.levels[7] == pytest.approx(others.level(vectors[7:8])[0], rel=1e-5)
+    assert windows.own_scores[7] == pytest.approx(others.cohort_score(vectors[7:8])[0], rel=1e-5)
 
 
 def test_a_score_is_the_cosine_less_what_running_speech_has_of_it():
@@ -56,7 +56,7 @@ def test_a_score_is_the_cosine_less_what_running_speech_has_of_it():
         word: spotter.encode(clips(word)[:3], learning=True).vectors.mean(axis=0)
         for word in spotter.words
     }
-    level = spotter.cohort.level(asked.vectors, asked.seconds)
+    level = spotter.scorer.cohort.score(asked.vectors, asked.seconds)
     own = spotter.learner.scores(asked.vectors)
     for row, scores in enumerate(spotter.score_encoded(asked)):
         wanted = unit[row] @ taught["lamp"] / np.linalg.norm(taught["lamp"]) - level[row]
@@ -75,14 +75,15 @@ def test_a_score_depends_neither_on_other_words_nor_on_how_often_a_sample_came()
     few = [scores.words["lamp"] for scores in one.score_encoded(asked)]
     many = [scores.words["lamp"] for scores in other.score_encoded(asked)]
     np.testing.assert_allclose(few, many, atol=1e-5)
-    assert one.tails()["lamp"].place == pytest.approx(other.tails()["lamp"].place, abs=1e-5)
+    first, second = (spotter.scorer.tails()["lamp"].tail_mean for spotter in (one, other))
+    assert first == pytest.approx(second, abs=1e-5)
 
 
 def test_other_learners_leave_the_background_out():
     spotter = Spotter(learner="slda:prior=shipped")
     spotter.learn(tone(300), "low")
-    assert spotter.cohort is None and not spotter.has_thresholds
-    with pytest.raises(InputError, match="not known for these parts"):
+    assert spotter.scorer.cohort is None and not spotter.has_thresholds
+    with pytest.raises(InputError, match="Thresholds are unavailable"):
         spotter.thresholds()
 
 
@@ -94,7 +95,7 @@ def test_a_background_goes_with_its_whitening(tmp_path, rng):
     np.testing.assert_array_equal(again.cohort, found.cohort)
     assert again.sha256 == found.sha256
     X = rng.normal(size=(20, len(found.mean))).astype(np.float32)
-    again.keep_cohort(X)
+    again.set_cohort(X)
     kept = again.cohort / np.linalg.norm(again.cohort, axis=1, keepdims=True)
     whitened = again(X) / np.linalg.norm(again(X), axis=1, keepdims=True)
     assert np.einsum("nd,nd->n", kept, whitened).min() > 0.999

@@ -32,8 +32,8 @@ def test_a_file_knows_what_it_knew(number, name):
     spotter = loaded(folder / f"{name}.tap")
     rows = [Row(row.removeprefix("¬"), row.startswith("¬")) for row in wanted["rows"]]
     assert spotter.learner.rows == rows
-    assert spotter.words == wanted["words"] and spotter.negatives == wanted["rejected"]
-    assert spotter.sensitivities == wanted.get("sensitivities", {})
+    assert spotter.words == wanted["words"] and spotter.vocabulary.negatives == wanted["rejected"]
+    assert spotter.vocabulary.sensitivities == wanted.get("sensitivities", {})
     encoded = spotter.encode([CLIPS / file for file in wanted["files"]])
     words, negatives = spotter.learner.all_scores(encoded.vectors)
     scores, negative = np.array(wanted["scores"]), np.array([row.negative for row in rows])
@@ -55,9 +55,9 @@ def test_it_goes_on_in_the_format_of_today(tmp_path):
     spotter.save(tmp_path / "new.tap")
     again = loaded(tmp_path / "new.tap")
     assert again.learner.rows == spotter.learner.rows and again.words["stop"] == 1
-    assert again.negatives == {"lamp": 1, "door": 1}
+    assert again.vocabulary.negatives == {"lamp": 1, "door": 1}
 
 
 def test_a_file_of_another_whitening_says_what_to_do():
-    with pytest.raises(ModelFileError, match=r"another whitening .* teach anew"):
+    with pytest.raises(ModelFileError, match=r"another whitening.* teach it again"):
         Spotter.load(GOLDEN / "small.tap")

@@ -374,9 +374,9 @@ def test_tables_that_lie_are_refused(path, tensors):
         ('{"format": 1, "words": {"\\ud800": 1}}', "printable characters"),
         ('{"format": 1, "words": {"\\u001b[2J": 1}}', "printable characters"),
         ('{"format": 1, "words": {"low": 1e400}}', "no list of words"),
-        ('{"format": 1, "words": {}, "generation": "x"}', "which writing"),
-        ('{"format": 1, "words": {}, "generation": Infinity}', "which writing"),
-        ('{"format": 1, "words": {}, "revision": []}', "which writing"),
+        ('{"format": 1, "words": {}, "generation": "x"}', "no generation or revision"),
+        ('{"format": 1, "words": {}, "generation": Infinity}', "no generation or revision"),
+        ('{"format": 1, "words": {}, "revision": []}', "no generation or revision"),
         (
             '{"format": 1, "revision": "a", "words": {}, "backbones": ["logmel"]}',
             "parts that cannot be made",
@@ -489,5 +489,5 @@ def test_foreign_arrays_are_refused_before_memory_is_taken(path):
 def test_parts_that_do_not_fit_what_was_taught_are_refused(path):
     poolings = [hostile.part("tap", R=20)]
     path.write_bytes(hostile.forged(store.read(path), poolings=poolings))
-    with pytest.raises(ModelFileError, match="vectors of 32 numbers, its parts give 640"):
+    with pytest.raises(ModelFileError, match="vectors of 32 numbers, its parts have 640"):
         Spotter.load(path)

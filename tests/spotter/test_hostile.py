@@ -257,7 +257,7 @@ def forget_and_teach_again(spotter):
         lambda spotter: spotter.forget("lamp"),
         lambda spotter: spotter.rename("lamp", "light"),
         forget_and_teach_again,
-        lambda spotter: spotter.replace_by(Spotter("logmel", "avg", "ncm")),
+        lambda spotter: spotter.replace_with(Spotter("logmel", "avg", "ncm")),
     ],
     ids=["forgotten", "renamed", "taught again", "replaced"],
 )

@@ -80,30 +80,31 @@ def test_more_than_three_seconds_without_a_pause_are_refused_and_nothing_is_lear
     for call in (lambda: made.learn(sound, "long"), lambda: made.predict(sound)):
         with pytest.raises(InputError, match=r"3\.\d+ s of sound without a pause"):
             call()
-    assert not made.words and not made.lengths
+    assert not made.words and not made.vocabulary.lengths
 
 
 def test_lengths_are_kept_merged_renamed_forgotten_and_unlearned(spotter, tmp_path):
-    assert set(spotter.lengths) >= set(PHRASES) and "lamp" not in spotter.lengths
+    lengths = spotter.vocabulary.lengths
+    assert set(lengths) >= set(PHRASES) and "lamp" not in lengths
     spotter.save(tmp_path / "home.tap")
     loaded = Spotter.load(tmp_path / "home.tap")
-    assert loaded.lengths == spotter.lengths
+    assert loaded.vocabulary.lengths == lengths
     assert loaded.thresholds() == pytest.approx(spotter.thresholds(), abs=1e-6)
     halves = Spotter(), Spotter()
     teach(halves[0], PHRASES[0], voices=TAUGHT[:2])
     teach(halves[1], PHRASES[0], voices=TAUGHT[2:])
     halves[0].merge(halves[1])
-    assert halves[0].lengths[PHRASES[0]] == pytest.approx(spotter.lengths[PHRASES[0]])
+    assert halves[0].vocabulary.lengths[PHRASES[0]] == pytest.approx(lengths[PHRASES[0]])
     vectors = halves[0].encode([phrase(PHRASES[0], TAUGHT[0])], learning=True)
-    before = halves[0].lengths[PHRASES[0]]
+    before = halves[0].vocabulary.lengths[PHRASES[0]]
     halves[0].learn_encoded(vectors, [PHRASES[0]])
-    assert halves[0].lengths[PHRASES[0]] != before
+    assert halves[0].vocabulary.lengths[PHRASES[0]] != before
     halves[0].unlearn_encoded(vectors, [PHRASES[0]])
-    assert halves[0].lengths[PHRASES[0]] == pytest.approx(before)
+    assert halves[0].vocabulary.lengths[PHRASES[0]] == pytest.approx(before)
     loaded.rename(PHRASES[0], "first")
-    assert loaded.lengths["first"] == spotter.lengths[PHRASES[0]]
+    assert loaded.vocabulary.lengths["first"] == lengths[PHRASES[0]]
     loaded.forget("first")
-    assert "first" not in loaded.lengths and PHRASES[1] in loaded.lengths
+    assert "first" not in loaded.vocabulary.lengths and PHRASES[1] in loaded.vocabulary.lengths
 
 
 @pytest.mark.parametrize(
@@ -129,25 +130,24 @@ def test_lengths_of_a_file_must_make_sense(tmp_path, lengths):
 
 
 def test_teaching_a_copy_leaves_the_lengths_alone(spotter):
-    import copy
 
-    made = copy.copy(spotter)
-    made.learner = copy.deepcopy(spotter.learner)
-    before = dict(spotter.lengths)
+    made = spotter.copy()
+    before = spotter.vocabulary.lengths
     teach(made, "music lamp window")
     made.forget(PHRASES[0])
-    assert spotter.lengths == before and "music lamp window" in made.lengths
+    assert spotter.vocabulary.lengths == before and "music lamp window" in made.vocabulary.lengths
 
 
 def test_a_phrase_is_measured_against_phrases(spotter):
-    cohort = spotter.cohort
+    cohort = spotter.scorer.cohort
     assert len(cohort.words.vectors) == 1000 and len(cohort.phrases.vectors) == 600
-    tails = spotter.tails()
-    assert spotter.length_of(PHRASES[0]).is_phrase and spotter.length_of("lamp") == Length()
+    tails = spotter.scorer.tails()
+    vocabulary = spotter.vocabulary
+    assert vocabulary.length_of(PHRASES[0]).is_phrase and vocabulary.length_of("lamp") == Length()
     learner = spotter.learner
     row = [one.word for one in learner.rows].index(PHRASES[0])
     scores = cohort.phrases.scores(learner.directions()[[row]])[:, 0]
-    assert tails[PHRASES[0]].place == pytest.approx(np.sort(scores)[::-1][3:12].mean())
+    assert tails[PHRASES[0]].tail_mean == pytest.approx(np.sort(scores)[::-1][3:12].mean())
 
 
 @pytest.mark.skipif(not shutil.which("espeak-ng"), reason="espeak-ng is not installed")

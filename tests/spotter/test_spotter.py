@@ -65,12 +65,12 @@ def test_vectors_are_unlearned_and_a_word_given_back(rng, tmp_path):
     assert spotter.words == {"low": 4, "mid": 4, "high": 4}
     assert spotter.predict(asked, closed=True).score == pytest.approx(before.score, abs=1e-4)
     spotter.set_sensitivity(0.7, "low")
-    part = spotter.part("low")
+    part = spotter.extract_word("low")
     spotter.forget("low")
-    assert part.words == {"low": 4} and spotter.sensitivities == {}
+    assert part.words == {"low": 4} and spotter.vocabulary.sensitivities == {}
     spotter.merge(part)
     assert spotter.words == {"mid": 4, "high": 4, "low": 4}
-    assert spotter.sensitivities == {"low": 0.7}
+    assert spotter.vocabulary.sensitivities == {"low": 0.7}
     assert spotter.predict(asked, closed=True).score == pytest.approx(before.score, abs=1e-4)
     # The last sample takes the word along, and the file's backup holds nothing of it.
     path = tmp_path / "home.tap"
@@ -80,7 +80,7 @@ def test_vectors_are_unlearned_and_a_word_given_back(rng, tmp_path):
         spotter.save(path)
     spotter.unlearn_encoded(extra, ["new"])
     spotter.save(path)
-    assert "new" not in Spotter.load(path).words and "new" not in spotter.sensitivities
+    assert "new" not in Spotter.load(path).words and "new" not in spotter.vocabulary.sensitivities
     assert not path.with_name("home.tap.bak").exists()
 
 
@@ -90,11 +90,11 @@ def test_forget_and_rename(rng):
     spotter.rename("low", "deep")
     assert list(spotter.words) == ["deep", "mid", "high"]
     assert spotter.predict(tone(300)).word == "deep"
-    with pytest.raises(InputError, match="already taught"):
+    with pytest.raises(InputError, match="there is already a word"):
         spotter.rename("deep", "mid")
     spotter.forget("deep")
     assert spotter.predict(tone(300)).word in ("mid", "high")
-    with pytest.raises(InputError, match="no word 'deep' is taught; known: mid, high"):
+    with pytest.raises(InputError, match="'deep' is not in this model"):
         spotter.forget("deep")
     spotter.learn(tone(300), "deep")
     assert spotter.words == {"mid": 4, "high": 4, "deep": 1}
@@ -153,7 +153,7 @@ def test_presets_are_parts_chosen_for_you():
         Spotter(size="tiny")
     with pytest.raises(InputError, match="either size='small' or parts"):
         Spotter(size="small", pooling="avg")
-    with pytest.raises(InputError, match="no whitening at hand"):
+    with pytest.raises(InputError, match="no whitening for"):
         Spotter(size="small", align=False)
 
 

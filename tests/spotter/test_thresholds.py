@@ -9,7 +9,7 @@ from tapword.audio import files
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
 from tapword.spotter.thresholds import (
-    REACH,
+    OFFSET_SLOPE,
     SENSITIVITY,
     Scores,
     Tail,
@@ -76,12 +76,12 @@ def test_thresholds_follow_what_is_learned(spotter):
 @pytest.mark.parametrize("learner", ["slda:prior=shipped", "ridge", "ncm"])
 def test_thresholds_are_for_the_learner_they_were_measured_with(learner):
     small = Spotter()
-    parts = small.backbones, small.encoder.poolings
+    parts = small.encoder.backbones, small.encoder.poolings
     other = Spotter(*parts, learner, align=True, whitening="shipped")
     other.learn(tone(300), "low")
-    with pytest.raises(InputError, match="not known for these parts"):
+    with pytest.raises(InputError, match="Thresholds are unavailable"):
         other.thresholds()
-    with pytest.raises(InputError, match="not known for these parts"):
+    with pytest.raises(InputError, match="Thresholds are unavailable"):
         Detector(other)
     assert Detector(other, thresholds={"low": 0.5}).thresholds == {"low": 0.5}
 
@@ -128,7 +128,7 @@ def test_a_rejected_sound_is_not_taken_for_any_word_again():
     assert spotter.reject(sound) == second
     assert spotter.predict(sound, thresholds=everything).word is None
     assert spotter.words == {"low": 1, "high": 1}
-    assert spotter.negatives == {"low": 1, "high": 1}
+    assert spotter.vocabulary.negatives == {"low": 1, "high": 1}
     assert spotter.predict(tone(300), thresholds=everything).word == "low"
 
 
@@ -137,11 +137,11 @@ def test_rejected_sounds_follow_their_word(tmp_path, rng):
     spotter.learn(tone(300), "low")
     spotter.reject(tone(500))
     spotter.rename("low", "deep")
-    assert spotter.negatives == {"deep": 1}
+    assert spotter.vocabulary.negatives == {"deep": 1}
     spotter.save(tmp_path / "model.tap")
-    assert Spotter.load(tmp_path / "model.tap").negatives == {"deep": 1}
+    assert Spotter.load(tmp_path / "model.tap").vocabulary.negatives == {"deep": 1}
     spotter.forget("deep")
-    assert spotter.words == spotter.negatives == {} and spotter.learner.rows == []
+    assert spotter.words == spotter.vocabulary.negatives == {} and spotter.learner.rows == []
     assert spotter.reject(tone(300)) is None
 
 
@@ -159,7 +159,7 @@ def test_each_tenth_of_sensitivity_allows_more_false_alarms(spotter):
     # It holds at any rate.
     assert spotter.thresholds(0.1)["low"] < spotter.thresholds(0.1, {None: 0.5})["low"]
     spotter.set_sensitivity(0.2)
-    assert spotter.sensitivity == 0.2 and spotter.sensitivities == {}
+    assert spotter.vocabulary.sensitivity == 0.2 and spotter.vocabulary.sensitivities == {}
     assert all(spotter.thresholds()[word] > middle[word] for word in middle)
     assert [rate_factor(value) for value in (0, 0.5, 1)] == pytest.approx([0.01, 1, 100])
 
@@ -176,7 +176,7 @@ def test_sensitivities_for_one_listener_alone(spotter):
         wanted |= {"high": spotter.thresholds(0.5, {None: high})["high"]}
         assert spotter.thresholds(0.5, given) == wanted
         assert Detector(spotter, sensitivities=given).thresholds == wanted
-    assert spotter.sensitivities == {"low": 0.9}
+    assert spotter.vocabulary.sensitivities == {"low": 0.9}
     given = Detector(spotter, sensitivities={None: 1.0}, thresholds={"low": 0.9}).thresholds
     assert given == spotter.thresholds(0.5, {None: 1.0}) | {"low": 0.9}
 
@@ -187,20 +187,20 @@ def test_a_sensitivity_goes_from_0_to_1(spotter, value):
         spotter.set_sensitivity(value, "low")
     with pytest.raises(InputError, match="a number from 0 to 1"):
         Detector(spotter, sensitivities={"low": value})
-    assert spotter.sensitivities == {}
+    assert spotter.vocabulary.sensitivities == {}
 
 
 def test_a_sensitivity_is_of_a_taught_word_and_of_known_scores(spotter):
-    with pytest.raises(InputError, match="no word 'lo' is taught; known: low, high"):
+    with pytest.raises(InputError, match="'lo' is not in this model"):
         spotter.set_sensitivity(0.6, "lo")
-    with pytest.raises(InputError, match="no word 'lo' is taught"):
+    with pytest.raises(InputError, match="'lo' is not in this model"):
         Detector(spotter, sensitivities={"lo": 0.6})
     other = Spotter("logmel", "avg", "ncm")
     other.learn(tone(300), "low")
     for word in (None, "low"):
-        with pytest.raises(InputError, match="not known for these parts"):
+        with pytest.raises(InputError, match="Thresholds are unavailable"):
             other.set_sensitivity(0.6, word)
-        with pytest.raises(InputError, match="not known for these parts"):
+        with pytest.raises(InputError, match="Thresholds are unavailable"):
             Detector(other, thresholds={"low": 0.5}, sensitivities={word: 0.6})
 
 
@@ -210,14 +210,14 @@ def test_sensitivities_go_with_the_words(spotter, tmp_path):
     spotter.set_sensitivity(0.8, "low")
     spotter.save(path)
     loaded = Spotter.load(path)
-    assert (loaded.sensitivity, loaded.sensitivities) == (0.4, {"low": 0.8})
+    assert (loaded.vocabulary.sensitivity, loaded.vocabulary.sensitivities) == (0.4, {"low": 0.8})
     assert loaded.thresholds() == pytest.approx(spotter.thresholds())
     spotter.rename("low", "deep")
-    assert spotter.sensitivities == {"deep": 0.8}
+    assert spotter.vocabulary.sensitivities == {"deep": 0.8}
     spotter.forget("deep")
-    assert spotter.sensitivities == {}
-    spotter.replace_by(loaded)
-    assert (spotter.sensitivity, spotter.sensitivities) == (0.4, {"low": 0.8})
+    assert spotter.vocabulary.sensitivities == {}
+    spotter.replace_with(loaded)
+    assert (spotter.vocabulary.sensitivity, spotter.vocabulary.sensitivities) == (0.4, {"low": 0.8})
 
 
 def test_of_two_sensitivities_the_lower_one_is_merged(spotter):
@@ -229,8 +229,8 @@ def test_of_two_sensitivities_the_lower_one_is_merged(spotter):
     other.set_sensitivity(0.9, "low")
     spotter.set_sensitivity(0.7, "low")
     spotter.merge(other)
-    assert spotter.sensitivity == 0.5
-    assert spotter.sensitivities == {"low": 0.7, "high": 0.3, "beep": 0.3}
+    assert spotter.vocabulary.sensitivity == 0.5
+    assert spotter.vocabulary.sensitivities == {"low": 0.7, "high": 0.3, "beep": 0.3}
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_file_without_sensitivities_has_the_usual_one(spotter, tmp_path):
     # Earlier versions kept thresholds of their own scores.
     path.write_bytes(store.pack(header | {"calibrated": {"low": 10**400}}, arrays))
     loaded = Spotter.load(path)
-    assert (loaded.sensitivity, loaded.sensitivities) == (SENSITIVITY, {})
+    assert (loaded.vocabulary.sensitivity, loaded.vocabulary.sensitivities) == (SENSITIVITY, {})
 
 
 def test_a_whitening_for_a_file_without_one_is_refused(spotter, tmp_path):
@@ -354,12 +354,12 @@ def test_how_widely_scores_scatter_below_the_tail_says_nothing(rng):
 
 def test_a_whitening_may_say_how_far_scores_reach():
     scores = np.random.default_rng(0).normal(-0.3, 0.1, 1000)
-    near, far = Tail.of(scores, (0.5, 0.1)), Tail.of(scores, (1.0, 0.3))
-    assert near.threshold(1.0) == pytest.approx(near.place + 0.5)
+    near, far = Tail.of(scores, 0.5, 0.1), Tail.of(scores, 1.0, 0.3)
+    assert near.threshold(1.0) == pytest.approx(near.tail_mean + 0.5)
     assert far.threshold(0.1) > near.threshold(0.1)
     for tail in (near, far):
         assert tail.false_alarms_per_hour(tail.threshold(0.2)) == pytest.approx(0.2)
-    few = shipped("tapword_ear").narrowed(8, (0.3, 0.1))
+    few = shipped("tapword_ear").project(8, (0.3, 0.1))
     ear = Spotter("tapword_ear", "attentive", "cosine:prior=shipped", align=True, whitening=[few])
     ear.learn(tone(300), "low")
-    assert ear.tails()["low"].reach == (0.3, 0.1) != REACH
+    assert ear.scorer.tails()["low"][1:] == (0.3, 0.1) != OFFSET_SLOPE

@@ -105,7 +105,7 @@ def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
     good, model = path.read_bytes(), store.read(path)
     path.write_bytes(hostile.forged(model, sensitivities={"lamp": 10**400}))
     assert not watched.look() and watched.look()
-    assert "which goes from 0 to 1" in watched.problem and watched.spotter.words == {"lamp": 1}
+    assert "must be from 0 to 1" in watched.problem and watched.spotter.words == {"lamp": 1}
     path.write_bytes(good)
     assert watched.look() and watched.problem is None
 
@@ -126,9 +126,9 @@ def test_backbones_that_were_given_are_used_for_every_file(path, tmp_path):
     given = [f"speech_embedding:weights={weights}"]
     teach(path, "lamp", backbone="speech_embedding", pooling="avg", learner="ncm")
     watched = WatchedModel(path, backbones=given)
-    assert watched.spotter.backbones[0].weights == str(weights)
+    assert watched.spotter.encoder.backbones[0].weights == str(weights)
     teach(path, "music")
-    assert watched.look() and watched.spotter.backbones[0].weights == str(weights)
+    assert watched.look() and watched.spotter.encoder.backbones[0].weights == str(weights)
 
 
 def test_a_file_nobody_may_read_any_more_and_again(path):
@@ -166,7 +166,7 @@ def test_a_model_of_other_backbones_takes_its_place(path, tmp_path):
     with watched.edit() as spotter:
         spotter.learn(tone(900), "radio")
     assert watched.spotter.words == {"music": 1, "radio": 1}
-    assert watched.spotter.backbones[0].pad_s == 0.1
+    assert watched.spotter.encoder.backbones[0].pad_s == 0.1
 
 
 def test_two_who_watch_see_what_each_of_them_changes(path):

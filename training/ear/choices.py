@@ -66,7 +66,7 @@ def main(speech_commands: str, speechocean: str, call: str) -> None:
 
 def vectors(clips: list[np.ndarray], silence: int) -> np.ndarray:
     """Vectors (n, D) of prepared clips that begin after so much silence."""
-    ear, pooling, parts = TapwordEar(), Attentive(second=25), []
+    ear, pooling, parts = TapwordEar(), Attentive(frame_rate=25), []
     for start in range(0, len(clips), CLIPS_AT_ONCE):
         some = [np.pad(clip, (silence, 0)) for clip in clips[start : start + CLIPS_AT_ONCE]]
         parts += [pooling.pool(frames[silence // HOP :]) for [frames] in ear.frames_many(some)]
@@ -87,7 +87,7 @@ def measure(clips: dict[str, np.ndarray], cohort: Windows, call: np.ndarray) -> 
         )
         for n in SHOTS
     ]
-    level, call_level = cohort.level(asked), cohort.level(call)
+    level, call_level = cohort.cohort_score(asked), cohort.cohort_score(call)
     refused, missed = [], []
     for seed in range(SETS):
         rng = np.random.default_rng(seed)

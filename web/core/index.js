@@ -4,8 +4,8 @@ import {Core, TapwordError} from './core.js';
 
 export {TapwordError};
 export const RATE = 16000;
-// Chunks of 80 ms that may wait for a machine that is busy; then sound is lost rather than late.
-const MOST_WAITING = 25;
+// Chunks of 80 ms that wait if the machine is busy; more are dropped.
+const MAX_WAITING = 25;
 // Files beside this one are named where they are used: bundlers look for just that.
 
 export class Tapword {
@@ -27,7 +27,7 @@ export class Tapword {
   }
 
   // Audio is samples at 16 kHz (Float32Array in [-1, 1], Int16Array) or an AudioBuffer of any rate.
-  async learn(audio, word) { await this.#call('learn', await samples(audio), word); }
+  async learn(audio, word, options = {}) { await this.#call('learn', await samples(audio), word, options); }
   async reject(audio) { return this.#call('reject', await samples(audio)); }
   async predict(audio, options = {}) { return this.#call('predict', await samples(audio), options); }
   async scores(audio) { return this.#call('scores', await samples(audio)); }
@@ -39,12 +39,19 @@ export class Tapword {
   save() { return this.#call('save'); }
   load(bytes) { return this.#call('load', bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)); }
 
-  // A stream chunk by chunk, for those who have its samples; `listen` does all of this.
+  // A stream chunk by chunk; `listen` does all of this.
   startStream() { return this.#call('startStream'); }
   gap(lost) { return this.#call('gap', lost); }
-  hear(chunk) { return this.#call('hear', chunk); }
-  heardScores() { return this.#call('heardScores'); }
-  endStream() { return this.#call('endStream'); }
+  push(chunk) { return this.#call('push', chunk); }
+  streamScores() { return this.#call('streamScores'); }
+  flush() { return this.#call('flush'); }
+
+  // Teaching by voice: a recording chunk by chunk, the word in it, and checks before it is taught.
+  startRecording() { return this.#call('startRecording'); }
+  pushRecording(chunk) { return this.#call('pushRecording', chunk); }
+  async examine(audio) { return this.#call('examine', await samples(audio)); }
+  async check(audio, word, kind = 'take') { return this.#call('check', await samples(audio), word, kind); }
+  accept(word) { return this.#call('accept', word); }
 
   // Listen to a MediaStream, or a node of an AudioContext, until `stop` of what this gives is called,
   // or this is called again: the core hears one stream.
@@ -59,13 +66,13 @@ export class Tapword {
     await this.startStream();
     const take = async chunk => {
       if (ended) return;
-      if (waiting >= MOST_WAITING) { lost += chunk.length; return; }
+      if (waiting >= MAX_WAITING) { lost += chunk.length; return; }
       waiting++;
       const missing = lost;
       lost = 0;
       try {
         // Both are asked for at once, so that no later chunk comes between them.
-        const [, events] = await Promise.all([missing && this.gap(missing), this.hear(chunk)]);
+        const [, events] = await Promise.all([missing && this.gap(missing), this.push(chunk)]);
         for (const event of events) if (!ended) onEvent(event);
       } catch (error) {
         if (!ended) onError(error);

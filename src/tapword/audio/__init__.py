@@ -1,1 +1,1 @@
-"""Sound in: files, microphones, clips cut and copied."""
+"""Audio input: files, microphones, and clips cut and augmented."""

@@ -1,35 +1,34 @@
-"""Where the sound of a clip lies, and clips cut around it or filled with silence."""
+"""Find the sound in a clip; cut clips around it or pad them with silence."""
 
 import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 
-# Clips are centred on their sound in steps of 10 ms, by what lies within half a second.
-HOP, REACH = 160, 50
-# The extent of a sound, set by trial on phrases of speechocean762 in silence and in noise of 20 and
-# 10 dB, and on wake words in real rooms (docs/phrases.md). Levels are taken over so many steps.
+# Clips are centred on their sound in steps of 10 ms (160 samples), by the half second on each side.
+HOP, HALF_WINDOW = 160, 50
+# Set by trial on phrases of speechocean762 in silence and at 20 and 10 dB SNR, and on wake words in
+# real rooms (docs/phrases.md). Levels are averaged over SMOOTH steps.
 SMOOTH = 7
-# What lies so far below the loudest level is silence; and what is no more than the second above the
-# quietest tenth, but not if that would be less than the third below the loudest: such a clip is
-# sound all over. Steps at the fourth or below hold nothing at all, as software puts it around
-# sound; they say nothing of how quiet the room was.
+# A step is silent if it is DEEPEST_DB below the loudest step, or at most ABOVE_DB over the quietest
+# tenth. The second limit stays at least LEAST_DB below the loudest step, so a clip of even level is
+# all sound. Steps at or below NOTHING_DB are digital silence and do not count as the quietest.
 DEEPEST_DB, ABOVE_DB, LEAST_DB, NOTHING_DB = 26.0, 5.0, 12.0, -97.0
 # A longer pause, in steps, ends the sound.
 PAUSE = 50
-# A clip that is cut around sound of more than a second has so many seconds more on either side.
+# Margin on either side of a clip that is cut around more than a second of sound.
 MARGIN_S = 0.1
 
 
 def fill(audio: np.ndarray, seconds: float) -> np.ndarray:
-    """Put silence behind a clip (n,) shorter than `seconds`; longer ones stay as they are."""
+    """Pad a clip (n,) at its end with silence to at least `seconds`."""
     missing = round(seconds * SAMPLE_RATE) - len(audio)
     return np.pad(audio, (0, missing)) if missing > 0 else audio
 
 
 def extent(audio: np.ndarray) -> tuple[int, int]:
-    """Find from where to where the loudest sound of a clip (n,) goes, in samples.
+    """Find the start and end of the loudest sound of a clip (n,), in samples.
 
-    Pauses of up to half a second are part of it. A clip that is quiet all over is one sound.
+    Pauses of up to half a second belong to it. A clip of even level is one sound.
 
     Examples
     --------
@@ -47,18 +46,17 @@ def extent(audio: np.ndarray) -> tuple[int, int]:
     return int(steps[first]) * HOP, min((int(steps[last]) + 1) * HOP, len(audio))
 
 
-def besides(audio: np.ndarray) -> tuple[float, float]:
-    """Say what a clip (n,) holds besides: seconds of other loud sound, and of the longest pause.
+def other_sound(audio: np.ndarray) -> tuple[float, float]:
+    """Measure sound outside a clip's `extent`, and the longest pause inside, in seconds.
 
-    Other sound lies outside of the clip's `extent` and comes within 12 dB of the loudest; the pause
-    lies inside.
+    Only sound within 12 dB of the loudest counts.
 
     Examples
     --------
     >>> clip = np.zeros(64_000, dtype=np.float32)
     >>> clip[10_000:20_000] = clip[24_000:30_000] = 0.5
     >>> clip[50_000:52_000] = 0.5
-    >>> [round(seconds, 2) for seconds in besides(clip)]
+    >>> [round(seconds, 2) for seconds in other_sound(clip)]
     [0.19, 0.19]
     """
     steps, level = sounding(audio)
@@ -70,7 +68,7 @@ def besides(audio: np.ndarray) -> tuple[float, float]:
 
 
 def sounding(audio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the steps of a clip (n,) that are not silent, (s,), and the level of each step, (t,)."""
+    """Find the steps of a clip (n,) with sound, (s,), and the level of each step, (t,)."""
     energy = energies(audio)
     around = np.cumsum(np.pad(energy, (SMOOTH // 2 + 1, SMOOTH // 2)))
     level = decibels((around[SMOOTH:] - around[:-SMOOTH]) / (SMOOTH * HOP))
@@ -87,9 +85,9 @@ def align(audio: np.ndarray, seconds: float) -> np.ndarray:
     Parameters
     ----------
     audio
-        Shape (n,). Where the window leaves the clip there is silence.
+        Shape (n,). Beyond its ends there is silence.
     seconds
-        Length of the window.
+        Length of the result.
 
     Returns
     -------
@@ -105,7 +103,7 @@ def align(audio: np.ndarray, seconds: float) -> np.ndarray:
     """
     loudness, offsets = centring(energies(audio))
     middle = int(np.argmax(loudness))
-    # The middle is where what lies around stops pulling to the right: walk there.
+    # The middle is where the offset of the energy's centre changes its sign: walk there.
     if offsets[middle] > 0:
         while offsets[middle] > 0:
             middle += 1
@@ -116,7 +114,7 @@ def align(audio: np.ndarray, seconds: float) -> np.ndarray:
 
 
 def decibels(power: np.ndarray | float) -> np.ndarray:
-    """Levels of mean powers, in dB of full scale; silence is -100."""
+    """Levels of mean powers in dBFS; silence is -100."""
     return 10 * np.log10(np.asarray(power) + 1e-10)
 
 
@@ -126,27 +124,27 @@ def energies(audio: np.ndarray) -> np.ndarray:
     return np.einsum("th,th->t", padded, padded, dtype=np.float64)
 
 
-def centring(energy: np.ndarray, reach: int = REACH) -> tuple[np.ndarray, np.ndarray]:
-    """Say of each point between 10 ms what lies within `reach` steps of it.
+def centring(energy: np.ndarray, half_window: int = HALF_WINDOW) -> tuple[np.ndarray, np.ndarray]:
+    """Energy around each point between steps, and where its centre is.
 
     Parameters
     ----------
     energy
         Shape (t,), as `energies` gives it.
-    reach
-        Steps on either side.
+    half_window
+        Number of steps on either side.
 
     Returns
     -------
     tuple of np.ndarray
-        Energy there, (t + 1,), and how many steps to the right of the point its centre lies,
-        (t + 1,); 0 in silence. A sound is centred where the second falls through 0.
+        Energy within the window, (t + 1,), and the offset of its centre from the point, in steps to
+        the right, (t + 1,); 0 in silence. A sound is centred where the offset falls through 0.
     """
     n = len(energy)
     sums = np.concatenate([[0.0], np.cumsum(energy)])
     moments = np.concatenate([[0.0], np.cumsum(energy * (np.arange(n) + 0.5))])
     points = np.arange(n + 1)
-    first, last = np.maximum(points - reach, 0), np.minimum(points + reach, n)
+    first, last = np.maximum(points - half_window, 0), np.minimum(points + half_window, n)
     around = sums[last] - sums[first]
     quiet = around <= 0
     centres = (moments[last] - moments[first]) / np.where(quiet, 1.0, around)
@@ -154,7 +152,7 @@ def centring(energy: np.ndarray, reach: int = REACH) -> tuple[np.ndarray, np.nda
 
 
 def cut(audio: np.ndarray, middle: int, n: int) -> np.ndarray:
-    """Take `n` samples around sample `middle`; silence where there are none."""
+    """Cut `n` samples around sample `middle`, with silence beyond the ends."""
     shift = n // 2 - middle
     result = np.zeros(n, dtype=np.float32)
     kept = audio[max(0, -shift) : max(0, n - shift)]

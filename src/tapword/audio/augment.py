@@ -1,4 +1,4 @@
-"""Augmented copies: a clip as it would be, said faster, slower, or in noise."""
+"""Augmented copies of a clip: faster, slower, and with noise."""
 
 import numpy as np
 import soxr
@@ -6,19 +6,19 @@ import soxr
 from tapword.audio.align import cut, energies
 from tapword.audio.files import SAMPLE_RATE
 
-# How many copies `augmented` gives.
+# Number of copies that `augmented` makes.
 N_COPIES = 3
-# Length of the first two over the clip's.
+# Length of the first two, relative to the clip.
 LENGTHS = 0.88, 1.12
-# Level of the noise below the loudest quarter of a second, steps of 10 ms.
+# Level of the noise relative to the loudest quarter of a second, 25 steps of 10 ms.
 NOISE_DB, LOUDEST = -10.0, 25
 NOISE_SEED = 0
 
 
 def augmented(clip: np.ndarray) -> list[np.ndarray]:
-    """Make augmented copies of a clip (n,), each as long as it and with the same middle.
+    """Make augmented copies of a clip (n,) with the same length and the same middle.
 
-    The noise is the same for every clip, so that a clip is always taught alike.
+    The noise is the same for every clip, so that teaching is deterministic.
 
     Examples
     --------

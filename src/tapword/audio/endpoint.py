@@ -1,4 +1,4 @@
-"""One spoken word in a recording: find it, judge it, and say live when it is over."""
+"""Find one spoken word in a recording, check it, and detect live when it ends."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -16,55 +16,56 @@ State = Literal["waiting", "speaking", "over", "nobody"]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What counts as speech, as a good take of a word, and as its end.
+class EndpointSettings:
+    """Rules for speech, for a good take, and for the end of a word.
 
-    The numbers were set by hand. `tests/audio/test_endpoint.py` holds them to 300 English and over
-    100 Arabic recordings at 20 dB over the noise, of which 95 % must be accepted and be found where
-    they lie, and to six kinds of noise, of which 95 % must be refused.
+    The numbers were set by hand. `tests/audio/test_endpoint.py` tests them on 300 English and over
+    100 Arabic recordings 20 dB above the noise: 95 % must be accepted, with the right start and
+    end. Of six kinds of noise, 95 % must be refused.
     """
 
-    # A frame of this length is measured every so often.
+    # Length of a frame, and the time from one frame to the next.
     frame_ms: int = 32
     hop_ms: int = 10
-    # Rumble and mains hum lie below this band, hiss above; voices have this pitch.
+    # Rumble and mains hum are below this band, hiss is above; the range of pitch of a voice.
     band_hz: tuple[int, int] = (150, 7_000)
     pitch_hz: tuple[int, int] = (70, 400)
-    # The background is what this share of a recording, its quietest, stays below. Speech rises so
-    # far over it, and lasts until it falls below the second.
+    # The background level is this quantile of the frames. Speech begins at the first level above
+    # it and ends at the second.
     background_share: float = 0.2
     onset_db: float = 9.0
     offset_db: float = 5.0
-    # In digital silence everything stands out: look no further below the loudest frame.
+    # In digital silence every sound is above the background: ignore frames this far below the
+    # loudest.
     range_db: float = 35.0
-    # Shorter sounds are clicks; shorter pauses belong to the word. Between voices pauses up to the
-    # third are part of a phrase, as for `align.extent`.
+    # Shorter sounds are clicks. Pauses up to the second are inside a word; between voiced sounds,
+    # pauses up to the third are inside a phrase, as in `align.extent`.
     click_ms: float = 60
     gap_ms: float = 250
     pause_ms: float = 500
-    # Every word has a vowel, of so much voicing for so long; water, clatter and keys have none.
+    # Every word has a vowel: at least this voicing for this long. Water, clatter and keys do not.
     voicing: float = 0.65
     voiced_ms: float = 50
-    # What is kept around a word; a word nearer than the second to the recording's edge is cut off.
+    # Margin around a word; a word nearer than the second to the edge of the recording is cut off.
     margin_ms: float = 200
     edge_ms: float = 30
-    # Shortest and longest speech that is one word or phrase; its lowest level, and over the
-    # background. Other speech in the take that is no more than this weaker was meant as well.
+    # Shortest and longest word or phrase. Other speech that is at most `second_db` weaker is a
+    # second word. Lowest level, and lowest level above the background.
     short_s: float = 0.1
     long_s: float = 3.0
     second_db: float = 10.0
     quiet_db: float = -50.0
     snr_db: float = 10.0
-    # Samples from here on are at the top of the scale; this share of them spoils a word.
+    # Samples from this value on are clipped; a word may have at most this fraction of them.
     clipped: float = 0.99
     clipped_share: float = 0.005
-    # How long to wait for speech, how much silence ends a word, and when recording ends at last.
+    # How long to wait for speech, how much silence ends a word, and the longest recording.
     wait_s: float = 5.0
     silence_s: float = 0.6
     most_s: float = 10.0
 
 
-SETTINGS = Settings()
+SETTINGS = EndpointSettings()
 FRAME = SETTINGS.frame_ms * SAMPLE_RATE // 1000
 HOP = SETTINGS.hop_ms * SAMPLE_RATE // 1000
 
@@ -77,14 +78,13 @@ class Take(NamedTuple):
     issue
         What is wrong with the take; None where it is good.
     audio
-        The speech with 0.2 s on each side where there is that much, (m,); empty where there is
-        no speech.
+        The speech with up to 0.2 s on each side, (m,); empty if there is no speech.
     start_s, end_s
-        Where the speech lies in the recording; both 0 where there is none.
+        Start and end of the speech in the recording; both 0 if there is none.
     level_db
         Level of the speech in dB of full scale.
     snr_db
-        How far that is over the background of the same recording.
+        Level of the speech above the background of the recording.
     """
 
     issue: Issue | None
@@ -96,12 +96,12 @@ class Take(NamedTuple):
 
     @property
     def has_speech(self) -> bool:
-        """Whether anybody spoke."""
+        """Whether there is speech."""
         return self.end_s > self.start_s
 
 
 def examine(audio: np.ndarray) -> Take:
-    """Find the one spoken word in a recording and say whether it is fit to learn from.
+    """Find the spoken word in a recording and check whether it is good enough to learn from.
 
     Parameters
     ----------
@@ -127,15 +127,15 @@ def examine(audio: np.ndarray) -> Take:
     spans = speech(levels, voicing)
     if not spans:
         return Take(Issue("no_speech", "refuse"), audio[:0], 0.0, 0.0, SILENCE_DB, 0.0)
-    # Of several, the word is the one with the most energy.
+    # The word is the segment with the most energy.
     energies = [_power(levels[slice(*span)]).sum() for span in spans]
     start, end = spans[int(np.argmax(energies))]
     twice = len(spans) > 1 and np.sort(energies)[-2] > max(energies) * _power(-SETTINGS.second_db)
     level_db = float(decibels(_power(levels[start:end]).mean()))
-    # The median: a door that falls shut before the word is not the background.
+    # The median ignores short sounds, such as a door, before the word.
     around = np.concatenate([levels[:start], levels[end:]])
     snr_db = level_db - float(np.median(around)) if len(around) else 0.0
-    # The window tapers a frame off: what it measures lies in its middle half.
+    # The window fades the ends of a frame, so its level is that of its middle half.
     first, last = start * HOP + FRAME // 4, (end - 1) * HOP + FRAME * 3 // 4
     margin = round(SETTINGS.margin_ms / 1000 * SAMPLE_RATE)
     clip = audio[max(0, first - margin) : last + margin]
@@ -146,7 +146,7 @@ def examine(audio: np.ndarray) -> Take:
 
 
 def _issue(take: Take, clipped: float, edge_s: float, twice: bool) -> Issue | None:
-    """Say what is wrong with a take.
+    """Find what is wrong with a take.
 
     `clipped` is its fraction of clipped samples, `edge_s` its distance to an edge; `twice` says
     that there was more speech.
@@ -167,21 +167,21 @@ def _issue(take: Take, clipped: float, edge_s: float, twice: bool) -> Issue | No
 
 
 class Endpointer:
-    """Listen to a recording as it is made and say when its word is over.
+    """Detect the end of a word while it is recorded.
 
     Parameters
     ----------
     wait_s
-        How long to wait for somebody to speak.
+        How long to wait for speech.
     most_s
-        How long a recording may last.
+        Longest recording.
 
     Attributes
     ----------
     state
-        How things stand, as `push` said it last.
+        What `push` returned last.
     audio
-        All that was heard, (n,) float32.
+        The recording so far, (n,) float32.
 
     Examples
     --------
@@ -202,17 +202,17 @@ class Endpointer:
 
     @property
     def level_db(self) -> float:
-        """Level of the loudest of the last 0.1 s, for a meter."""
+        """Highest level of the last 0.1 s, for a meter."""
         return float(self._levels[-100 // SETTINGS.hop_ms :].max(initial=SILENCE_DB))
 
     def push(self, chunk: np.ndarray) -> State:
-        """Take the next samples (n,) float32 at 16 kHz; say how things stand.
+        """Add samples (n,) float32 at 16 kHz and return the state.
 
         Returns
         -------
         str
-            "waiting" for speech; "speaking"; "over" where silence followed speech, or speech goes
-            on for longer than a word; "nobody" where `wait_s` passed without speech.
+            "waiting" for speech; "speaking"; "over" after silence follows speech, or if speech
+            lasts longer than a word; "nobody" after `wait_s` without speech.
         """
         self.audio = np.concatenate([self.audio, chunk])
         levels, voicing = frames(self.audio[len(self._levels) * HOP :])
@@ -231,20 +231,20 @@ class Endpointer:
         return "over" if over or now_s >= self.most_s else "speaking"
 
     def gap(self) -> None:
-        """Note that sound was lost: what is recorded now is no good take."""
+        """Note that sound was lost, which spoils the take."""
         self._lost = True
 
     def take(self) -> Take:
-        """Examine what was heard."""
+        """Examine the recording."""
         take = examine(self.audio)
         lost = Issue("sound_lost", "doubt" if take.has_speech else "refuse")
         return take._replace(issue=lost) if self._lost else take
 
 
 def frames(audio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Measure 32 ms of sound (n,) every 10 ms: levels (t,) in dB of full scale, and voicing (t,).
+    """Measure 32 ms of audio (n,) every 10 ms: levels (t,) in dB of full scale, and voicing (t,).
 
-    Voicing is 1 for a sound that repeats itself at the pitch of a voice, about 0 for noise.
+    Voicing is 1 for a sound that is periodic at the pitch of a voice, about 0 for noise.
     """
     if len(audio) < FRAME:
         return np.zeros(0), np.zeros(0)
@@ -255,7 +255,7 @@ def frames(audio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     pieces = np.lib.stride_tricks.sliding_window_view(audio, FRAME)[::HOP]
     power = np.abs(np.fft.rfft(pieces * window, 2 * FRAME)) ** 2 * band
     levels = decibels(power.sum(axis=1) / (FRAME * (window**2).sum()))
-    # Autocorrelation, less what the window alone takes from it at each lag.
+    # Autocorrelation, corrected for the window at each lag.
     deepest, highest = SETTINGS.pitch_hz
     lags = slice(SAMPLE_RATE // highest, SAMPLE_RATE // deepest)
     repeats = np.fft.irfft(power)
@@ -265,7 +265,7 @@ def frames(audio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def speech(levels: np.ndarray, voicing: np.ndarray) -> list[tuple[int, int]]:
-    """Frames [start, end) of each stretch of speech: clicks dropped, gaps in a word bridged."""
+    """Find the frames [start, end) of each segment of speech, without clicks, gaps bridged."""
     if not len(levels):
         return []
     background = np.quantile(levels, SETTINGS.background_share)

@@ -1,4 +1,4 @@
-"""Formats that libsndfile does not read, decoded by ffmpeg where that is installed."""
+"""Decode formats that libsndfile does not read with ffmpeg, if it is installed."""
 
 import os
 import re
@@ -15,20 +15,19 @@ from tapword.errors import InputError
 from tapword.support.atomic_files import PathLike
 
 SUFFIXES = (".m4a", ".aac", ".webm", ".wma")
-# A choice: a second of sound takes ffmpeg milliseconds, so one that is silent for so long hangs.
-PATIENCE_S = 30.0
+# A choice: ffmpeg decodes a second of sound in milliseconds, so after this time it hangs.
+TIMEOUT_S = 30.0
 
 
 class Format(NamedTuple):
-    """A kind of file: what people call it, ffmpeg's name for it, and how its files begin."""
+    """A file format: its common name, ffmpeg's name, and the first bytes of its files."""
 
     name: str
     demuxer: str
     beginning: re.Pattern[bytes]
 
 
-# ffmpeg is told which of them it is: it knows hundreds of formats that nobody needs to meet, some
-# of which name other files and addresses.
+# ffmpeg is told the format: it knows hundreds, and some refer to other files and addresses.
 FORMATS = (
     Format("M4A or MP4", "mov", re.compile(rb"....ftyp", re.DOTALL)),
     Format("AAC", "aac", re.compile(rb"\xff[\xf0\xf1\xf8\xf9]")),
@@ -38,21 +37,21 @@ FORMATS = (
 
 
 def recognise(start: bytes) -> Format | None:
-    """Format of a file by its first 12 bytes; None where it is none of these."""
+    """Format of a file by its first 12 bytes; None if it is none of these."""
     return next((kind for kind in FORMATS if kind.beginning.match(start)), None)
 
 
 class Decoder:
-    """A file as ffmpeg decodes it, to one channel; read like a `soundfile.SoundFile`.
+    """A file decoded by ffmpeg to one channel; read like a `soundfile.SoundFile`.
 
     Parameters
     ----------
     path
         The file.
     kind
-        What it is.
+        Its format.
     rate
-        Samples per second that are wanted.
+        Sample rate of the output.
     """
 
     channels = 1
@@ -65,7 +64,7 @@ class Decoder:
                 "the file to WAV or FLAC"
             )
         self.path, self.samplerate = path, rate
-        # With its protocol in front, no name is taken for an option or an address.
+        # With the protocol first, no file name can pass for an option or an address.
         source = b"file:" + os.fsencode(os.path.abspath(path))
         self._process = subprocess.Popen(
             [
@@ -93,9 +92,9 @@ class Decoder:
         self._process.stdout.close()
 
     def read(self, frames: int, dtype: str = "float32", always_2d: bool = True) -> np.ndarray:
-        """Decode the next samples, (n, 1) float32; fewer than `frames` at the end alone."""
+        """Decode the next samples, (n, 1) float32; fewer than `frames` only at the end."""
         assert self._process.stdout is not None
-        watch = threading.Timer(PATIENCE_S, self._process.kill)
+        watch = threading.Timer(TIMEOUT_S, self._process.kill)
         watch.start()
         try:
             data = self._process.stdout.read(4 * frames)

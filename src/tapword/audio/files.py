@@ -1,4 +1,4 @@
-"""Files and arrays in, 16 kHz mono float32 out: the only room that knows formats and rates."""
+"""Read files and arrays as 16 kHz mono float32; only this module knows formats and rates."""
 
 import contextlib
 import numbers
@@ -22,13 +22,13 @@ OWN_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
 SUFFIXES = OWN_SUFFIXES + ffmpeg.SUFFIXES
 
 _NONE = np.zeros(0, dtype=np.float32)
-# Resampling may overshoot 1 a little; anything far above it is integer samples not yet scaled.
+# Resampling may overshoot 1 a little; samples far above it are unscaled integers.
 PEAK_LIMIT = 8.0
 _RATES_HZ = 1_000, 768_000
 # Samples of all channels decoded at a time.
 _BLOCK = 1 << 20
-# What is read, by libsndfile's names and by how such files begin: those people have. The library
-# knows two dozen formats more, some of them without a header, whose code nobody needs to meet.
+# Accepted formats, by libsndfile's names and by their first bytes. It reads two dozen more, some
+# without a header; they are refused, because rarely used code has more bugs.
 _FORMATS = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "AIFF")
 _BEGINNINGS = re.compile(rb"RIFF....WAVE|fLaC|OggS|ID3|\xff[\xe0-\xff]|FORM....AIF[FC]", re.DOTALL)
 
@@ -39,10 +39,10 @@ def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
     Parameters
     ----------
     path
-        A WAV, FLAC, OGG/Opus, MP3 or AIFF file of any rate and channel count; where ffmpeg is
-        installed, also M4A, AAC, WebM or WMA.
+        A WAV, FLAC, OGG/Opus, MP3 or AIFF file of any rate and channel count; with ffmpeg, also
+        M4A, AAC, WebM or WMA.
     max_s
-        Longest clip that is accepted, in seconds.
+        Longest accepted clip, in seconds.
 
     Returns
     -------
@@ -51,31 +51,31 @@ def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
     """
     with _opened(path) as file:
         parts = list(_parts(file, path, max(1, _BLOCK // file.channels), max_s))
-    # Resampling may have added a sample to one of exactly the length that is allowed.
+    # Resampling may have added a sample to a clip of exactly the allowed length.
     return check(np.concatenate([_NONE, *parts]), name=str(path), max_s=max_s + MIN_S)
 
 
 def blocks(path: PathLike, seconds: float = 10.0) -> Iterator[np.ndarray]:
-    """Read a sound file of any length, a part at a time.
+    """Read a sound file of any length in blocks.
 
     Parameters
     ----------
     path
         As for `read`.
     seconds
-        Length of a block, the last one apart; a little more or less where the rate is not 16 kHz.
+        Length of each block but the last; approximate if the rate is not 16 kHz.
 
     Yields
     ------
     np.ndarray
-        Shape (n,), float32 at 16 kHz; one after the other they are the whole file.
+        Shape (n,), float32 at 16 kHz; together they are the whole file.
     """
     with _opened(path) as file:
         yield from _parts(file, path, max(1, round(seconds * file.samplerate)))
 
 
 def length_s(path: PathLike) -> float:
-    """Length of a sound file as its header has it; one that ffmpeg decodes is heard for it."""
+    """Length of a sound file by its header; a file that needs ffmpeg is decoded for it."""
     with _opened(path) as file:
         if isinstance(file, ffmpeg.Decoder):
             return sum(map(len, _parts(file, path, _BLOCK))) / SAMPLE_RATE
@@ -83,7 +83,7 @@ def length_s(path: PathLike) -> float:
 
 
 def load(audio: PathLike | np.ndarray, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
-    """Take a path or an array of samples at `sample_rate`; give back (n,) float32 at 16 kHz."""
+    """Turn a path, or samples at `sample_rate`, into (n,) float32 at 16 kHz."""
     if isinstance(audio, (str, os.PathLike)):
         return read(audio)
     return check(audio, sample_rate)
@@ -92,7 +92,7 @@ def load(audio: PathLike | np.ndarray, sample_rate: int = SAMPLE_RATE) -> np.nda
 def check(
     audio: np.ndarray, sample_rate: int = SAMPLE_RATE, name: str = "audio", max_s: float = MAX_S
 ) -> np.ndarray:
-    """Refuse samples that cannot be speech; bring the rest to 16 kHz float32.
+    """Refuse samples that cannot be speech; convert others to 16 kHz float32.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ def check(
     sample_rate
         Samples per second of `audio`.
     name
-        What the messages call it.
+        Name for messages.
     max_s
-        Longest clip that is accepted, in seconds.
+        Longest accepted clip, in seconds.
 
     Returns
     -------
     np.ndarray
-        Shape (m,), float32; never a view that would let the caller's array be changed.
+        Shape (m,), float32; never a view of `audio`.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def check(
 
 
 def check_peak(samples: np.ndarray, name: str = "audio") -> float:
-    """Largest magnitude of float samples (n,); refuse what is no sound in [-1, 1]."""
+    """Largest magnitude of float samples (n,); refuse samples that are not in [-1, 1]."""
     largest = float(np.abs(samples).max(initial=0.0))
     if not np.isfinite(largest):
         raise InputError(f"{name} contains NaN or infinite samples")
@@ -168,7 +168,7 @@ def as_float(samples: np.ndarray) -> np.ndarray:
 
 
 def find(path: PathLike) -> list[Path]:
-    """Sound files named by a path: the file itself, or every one below a folder, sorted."""
+    """List the sound files of a path: the file itself, or all below a folder, sorted."""
     path = Path(path)
     if not path.is_dir():
         return [path]
@@ -181,7 +181,7 @@ def find(path: PathLike) -> list[Path]:
 
 @contextlib.contextmanager
 def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
-    """Open a sound file; what goes wrong while it is open is said of the file."""
+    """Open a sound file; errors while it is open name the file."""
     path = Path(path)
     found = why_not_file(path)
     if found is not None:
@@ -201,8 +201,8 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
             return
         if not _BEGINNINGS.match(start):
             raise InputError(f"{refusal}: it does not begin like one")
-        # By its whole path: libsndfile takes "-" for standard input. soundfile would refuse a name
-        # that is not UTF-8; on Windows names are text.
+        # The absolute path, because libsndfile takes "-" for standard input. As bytes, because
+        # soundfile refuses a name that is not UTF-8; on Windows names are text.
         whole = os.path.abspath(path)
         with soundfile.SoundFile(whole if os.name == "nt" else os.fsencode(whole)) as file:
             if file.format not in _FORMATS:
@@ -216,7 +216,7 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
 
 
 def check_rate(rate: object, name: str) -> None:
-    """Refuse what is no rate of samples, in Hz."""
+    """Refuse a sample rate that is out of range, in Hz."""
     low, high = _RATES_HZ
     if not isinstance(rate, numbers.Real) or not low <= float(rate) <= high:
         raise InputError(f"{name} must be between {low} and {high} Hz, got {rate!r}")
@@ -225,14 +225,14 @@ def check_rate(rate: object, name: str) -> None:
 def _parts(
     file: soundfile.SoundFile | ffmpeg.Decoder, path: PathLike, size: int, max_s: float = np.inf
 ) -> Iterator[np.ndarray]:
-    """Read a file `size` frames at a time and bring them to 16 kHz, refusing more than `max_s`."""
+    """Read a file in blocks of `size` frames at 16 kHz; refuse more than `max_s`."""
     rate = file.samplerate
     resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1) if rate != SAMPLE_RATE else None
     frames, last = 0, False
     while not last:
         block = _mono(file, size)
         last = len(block) < size
-        # A header's length is never trusted: what counts is what comes.
+        # A header may state a wrong length, so frames are counted.
         frames += len(block)
         if frames > max_s * rate:
             raise InputError(f"{path} is longer than the limit of {max_s:g} s; cut it into clips")
@@ -244,9 +244,9 @@ def _parts(
 
 
 def _mono(file: soundfile.SoundFile | ffmpeg.Decoder, most: int) -> np.ndarray:
-    """Mean of the channels of at most `most` frames, (n,) float32, decoded a block at a time.
+    """Mean of the channels of at most `most` frames, (n,) float32, decoded in blocks.
 
-    One read would take the memory of all samples a header claims, of all its channels.
+    A single read would allocate memory for all samples that a header claims.
     """
     size = max(1, _BLOCK // file.channels)
     blocks = [_NONE]

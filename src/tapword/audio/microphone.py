@@ -1,4 +1,4 @@
-"""Sound from a microphone as 16 kHz chunks: the only room that knows sound devices."""
+"""Audio from a microphone in 16 kHz chunks; only this module knows sound devices."""
 
 import contextlib
 import importlib
@@ -12,9 +12,10 @@ import soxr
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError, MissingExtra
 
-# Sound that may wait for a busy reader, and silence after which a device counts as unplugged.
+# Audio that may wait for a busy reader, and how long a device may send nothing before it counts as
+# unplugged.
 QUEUE_S, SILENT_S = 10.0, 5.0
-# Sound in a chunk: what a word spotter is told at a time, as a rule.
+# Length of a chunk; usual for wake word detectors.
 CHUNK_S = 0.08
 
 
@@ -29,7 +30,7 @@ class Device(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Samples (n,) float32, and whether sound was lost just before them."""
+    """Samples (n,) float32, and whether audio was lost just before them."""
 
     samples: np.ndarray
     gap: bool
@@ -55,19 +56,19 @@ def open_stream(
     queue_s: float = QUEUE_S,
     silent_s: float = SILENT_S,
 ) -> Iterator[Iterator[Chunk]]:
-    """Record from a microphone for as long as the context lasts: `Chunk`s without end.
+    """Record from a microphone while the context lasts: an endless iterator of `Chunk`s.
 
     Parameters
     ----------
     device
         Number, name or part of the name of a device that `devices` lists; None for the default.
     rate
-        Of the samples to give; a device that does not know it is resampled.
+        Sample rate of the chunks; a device without it is resampled.
     chunk_s
-        About how much sound a chunk holds.
+        Approximate length of a chunk.
     queue_s, silent_s
-        How much may wait for a busy reader, who is told by `Chunk.gap` of what is lost beyond it;
-        and how long a device may send nothing before it counts as unplugged.
+        How much audio may wait for a busy reader (`Chunk.gap` marks a loss), and how long a device
+        may send nothing before it counts as unplugged.
     """
     sounddevice = _sounddevice()
     chosen = _choose(device)
@@ -75,11 +76,11 @@ def open_stream(
     waiting: queue.Queue[Chunk] = queue.Queue(max(1, round(queue_s / chunk_s)))
     lost = False
 
-    def hear(samples: np.ndarray, frames: int, time: Any, status: Any) -> None:
+    def callback(samples: np.ndarray, frames: int, time: Any, status: Any) -> None:
         nonlocal lost
         lost = lost or bool(status.input_overflow)
         try:
-            # The array belongs to the driver: mean makes our own.
+            # The driver reuses its array; the mean is a new one.
             waiting.put_nowait(Chunk(samples.mean(axis=1, dtype=np.float32), lost))
             lost = False
         except queue.Full:
@@ -92,7 +93,7 @@ def open_stream(
             device=chosen.number,
             channels=channels,
             dtype="float32",
-            callback=hear,
+            callback=callback,
         )
         stream.start()
     except sounddevice.PortAudioError as error:
@@ -119,7 +120,7 @@ def _resampled(chunks: Iterator[Chunk], own_rate: int, rate: int) -> Iterator[Ch
     for chunk in chunks:
         gap = gap or chunk.gap
         samples = resampler.resample_chunk(chunk.samples)
-        # The first chunks fill the filter and give nothing.
+        # The first chunks only fill the filter.
         if len(samples):
             yield Chunk(samples, gap)
             gap = False
@@ -145,7 +146,7 @@ def _choose(name: str | None) -> Device:
 
 
 def _settings(sounddevice: Any, device: Device, rate: int) -> tuple[int, int]:
-    """Rate and channels the device takes: mono at `rate` where it can, else what it has."""
+    """Rate and channels to open a device with: mono at `rate` if it can, or its own."""
     refusal: Exception | None = None
     for channels in (1, device.channels):
         for own_rate in (rate, device.rate):
@@ -176,5 +177,5 @@ def _sounddevice() -> Any:
             "packages (libportaudio2 on Debian, Ubuntu and Raspberry Pi OS)"
         ) from error
     except Exception as error:
-        # PortAudio starts up on import, and says so by an error of the module that failed.
+        # PortAudio starts on import and raises its own error type.
         raise InputError(f"the sound system does not start: {error}") from error

@@ -1,4 +1,4 @@
-"""What is done when a word is heard: the command of `tapword listen --exec`."""
+"""The command that `tapword listen --exec` runs for each event."""
 
 import contextlib
 import math
@@ -19,10 +19,10 @@ from tapword.errors import InputError
 from tapword.listening.decider import Event
 from tapword.support.text import counted
 
-# So many commands run at a time, by choice: more than a person starts by voice, few enough for a
+# Commands that run at a time. Set by hand: more than a person starts by voice, few enough for a
 # small computer.
 AT_ONCE = 8
-# How often commands are looked at that are waited for, and how long until that is said.
+# How often to poll commands at the end, and when to say that we wait for them.
 LOOK_S, SOON_S = 0.02, 0.5
 VALUES: dict[str, Callable[[Event], str]] = {
     "word": lambda event: event.word,
@@ -31,32 +31,31 @@ VALUES: dict[str, Callable[[Event], str]] = {
     "end": lambda event: f"{event.end_s:.2f}",
 }
 PLACE = re.compile(r"\{(\w+)\}")
-# Programs that run an argument, or split it anew; and options after which it is the next one.
+# Programs that run an argument as code, and options that are followed by code.
 INTERPRETERS = {"sh", "ash", "bash", "dash", "fish", "ksh", "zsh", "env", "eval"}
 INTERPRETERS |= {"node", "osascript", "perl", "python", "ruby"}
 CODE = re.compile(r"-\w*[cerpS]\w*|--(eval|print|split-string)")
 
 
 class Running(NamedTuple):
-    """A command that was started, and the word it was started for."""
+    """A running command, and the word it was started for."""
 
     process: subprocess.Popen[bytes]
     word: str
 
 
 class Action:
-    """A command that is started for each event, beside the listening and without a shell.
+    """Run a command for each event, in the background and without a shell.
 
-    Used as a context, it waits for the commands that still run when listening has ended. Ctrl-C
-    reaches those only then, and ends them.
+    As a context manager, it waits at the end for commands that still run; Ctrl-C then ends them.
 
     Parameters
     ----------
     text
         Command, split into arguments as a shell would; {word}, {score}, {start} and {end} are
-        replaced inside the arguments, so that a word never becomes two of them.
+        replaced inside the arguments, so a word never becomes two arguments.
     may_wait
-        Whether listening may wait where `AT_ONCE` commands run; otherwise the event starts none.
+        Whether to wait while `AT_ONCE` commands run; otherwise the event starts none.
     """
 
     def __init__(self, text: str, may_wait: bool):
@@ -77,7 +76,7 @@ class Action:
         arguments = [PLACE.sub(lambda place: values[place[1]], one) for one in self.arguments]
         told = {f"TAPWORD_{name.upper()}": value for name, value in values.items()}
         try:
-            # Sound from a pipe is not for the command; a group of its own keeps Ctrl-C from it.
+            # The command gets no sound from the pipe, and no Ctrl-C: it has its own process group.
             process = subprocess.Popen(
                 arguments, stdin=subprocess.DEVNULL, env=os.environ | told, process_group=0
             )
@@ -87,7 +86,7 @@ class Action:
             self._running.append(Running(process, event.word))
 
     def look(self) -> None:
-        """Say which commands have failed since the last look."""
+        """Report commands that have failed since the last call."""
         ended = [one for one in self._running if one.process.poll() is not None]
         self._running = [one for one in self._running if one not in ended]
         for process, word in ended:
@@ -110,7 +109,7 @@ class Action:
             self._wait(SOON_S)
             if self._running:
                 number = counted(len(self._running), "command")
-                err.print(f"waiting for {number}; Ctrl-C ends what still runs")
+                err.print(f"waiting for {number}; press Ctrl-C to stop")
             self._wait()
         except KeyboardInterrupt:
             for one in self._running:
@@ -126,41 +125,41 @@ class Action:
 
 
 def _checked(text: str) -> list[str]:
-    """Arguments of a command that can be started."""
+    """Split a command into arguments; refuse one that cannot be started."""
     try:
         arguments = shlex.split(text)
     except ValueError as error:
         raise InputError(f"--exec {text!r} is not a command: {error}") from error
     if not arguments:
-        raise InputError("--exec must be a command, got nothing")
+        raise InputError("--exec needs a command")
     unknown = [name for one in arguments for name in PLACE.findall(one) if name not in VALUES]
     if unknown:
         known = ", ".join(f"{{{name}}}" for name in VALUES)
         raise InputError(
-            f"--exec knows {known}, got {{{unknown[0]}}}; a command with other braces goes into "
+            f"--exec replaces {known}, got {{{unknown[0]}}}; put a command with other braces into "
             "a script"
         )
     program = arguments[0]
     if PLACE.search(program):
-        raise InputError(f"--exec must name its program, got {program!r}")
+        raise InputError(f"--exec must name a program, got {program!r}")
     if _becomes_code(arguments):
         raise InputError(
-            "--exec: what a word is called must not become code; in a command that a shell or "
-            'an interpreter reads, write "$TAPWORD_WORD" or what it calls that variable'
+            "--exec: a word must not be run as code; for a shell or an interpreter, use the "
+            'environment variable instead: "$TAPWORD_WORD"'
         )
     if shutil.which(program) is None:
         raise InputError(
-            f"--exec: no program {program!r} was found; built-in commands of a shell are "
-            "written as: sh -c '...'"
+            f"--exec: program {program!r} was not found; for a shell's built-in commands, use "
+            "sh -c '...'"
         )
     return arguments
 
 
 def _becomes_code(arguments: list[str]) -> bool:
-    """Whether a known interpreter would read a word as code: in an option or where code stands."""
+    """Check whether an interpreter would run a word as code."""
     names = [PurePath(one).name.rstrip("0123456789.") for one in arguments]
     found = next((at for at, name in enumerate(names) if name in INTERPRETERS), len(names))
-    # The first argument that is no option is code or a script; what follows is given to it.
+    # The first argument that is not an option is code or a script; the rest are its arguments.
     code = True
     for one in arguments[found + 1 :]:
         option = one.startswith("-")
@@ -171,7 +170,7 @@ def _becomes_code(arguments: list[str]) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command with all that it has started."""
+    """End a command and everything it has started."""
     with contextlib.suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The `tapword` command itself: help, consoles, errors of one line and exit code 2."""
+"""The `tapword` command: help, and errors in one line with exit code 2."""
 
 import dataclasses
 import inspect
@@ -25,10 +25,10 @@ KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 class _Flags:
-    """Commands whose help says of a flag that it is there, not that it is a bool."""
+    """Commands whose help does not show the type of a flag."""
 
     def get_params(self, context: Any) -> list[Any]:
-        """List the parameters, flags without the name of a type."""
+        """List the parameters, flags without a type."""
         params = super().get_params(context)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False) and param.metavar is None:
@@ -54,12 +54,12 @@ app = typer.Typer(
 
 
 def option(metavar: str, text: str, *names: str, **rules: Any) -> Any:
-    """Describe an option: what its value is called, and what it does."""
+    """Describe an option: the name of its value, and what it does."""
     return typer.Option(*names, metavar=metavar, help=text, **rules)
 
 
 def flag(names: str, text: str) -> Any:
-    """Describe an option that takes no value, and that no variable of the environment sets."""
+    """Describe an option without a value, which no environment variable sets."""
     return typer.Option(names, help=text, allow_from_autoenv=False)
 
 
@@ -75,7 +75,7 @@ PartFiles = Annotated[
     list[Path] | None,
     option(
         "FILE",
-        "Python file with a part of your own; repeat for several. It is run.",
+        "Python file to load your own parts from; it is run. Repeat for several files.",
         "--part",
         allow_from_autoenv=False,
     ),
@@ -149,10 +149,10 @@ def common(
 ) -> None:
     """Keyword spotting that keeps learning on the device.
 
-    Say a new word a few times; from then on it is known. One sample at a time, one pass, no
-    recording kept, and the words learned before are not forgotten.
+    Say a new word a few times, and tapword knows it. It learns one sample at a time, keeps no
+    recording, and does not forget the words it learned before.
 
-    **Teach** two words from recordings, and **ask**:
+    **Teach** two words from recordings, then **predict**:
 
         tapword learn home.tap lamp lamp1.wav lamp2.wav lamp3.wav
 
@@ -160,9 +160,9 @@ def common(
 
         tapword predict home.tap new.wav
 
-    A model is one file; it holds statistics of the words and never a recording. Parts are named
-    `NAME:key=value,key=value` everywhere, as in `--pooling tap:R=3`; `tapword list poolings` shows
-    them with their arguments. `tapword demo` shows the whole in under a minute.
+    A model is one file. It holds statistics of the words, never a recording. Parts are written
+    `NAME:key=value,key=value`, as in `--pooling tap:R=3`; `tapword list poolings` lists them with
+    their arguments. `tapword demo` shows everything in under a minute.
     """
     state["debug"] = debug
     if version:
@@ -172,9 +172,9 @@ def common(
 
 
 def main() -> None:
-    """Run the command line; errors are one line and exit code 2."""
+    """Run the command line. Errors are one line, with exit code 2."""
     for stream in (sys.stdout, sys.stderr):
-        # A file's name may hold bytes that are no text; showing it must not fail.
+        # The name of a file may hold bytes that are not text; printing it must not fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -193,7 +193,7 @@ def main() -> None:
 def _explain(error: Exception) -> str:
     if isinstance(error, TapwordError):
         return str(error)
-    # Errors of usage, which typer finds, know how to show themselves.
+    # Usage errors of typer format themselves.
     show = getattr(error, "format_message", None)
     if show is not None:
         context = getattr(error, "ctx", None)
@@ -205,7 +205,7 @@ def _explain(error: Exception) -> str:
 
 
 def command_line() -> str:
-    """Command that is running, as it can be typed again."""
+    """Get the command that is running, as it can be typed again."""
     return shlex.join(["tapword", *sys.argv[1:]])
 
 

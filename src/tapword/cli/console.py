@@ -1,4 +1,4 @@
-"""What the commands print: tables, JSON, warnings, progress."""
+"""Output of the commands: tables, JSON, warnings, progress."""
 
 import contextlib
 import json
@@ -19,12 +19,12 @@ from rich.text import Text
 
 from tapword.support.text import printable
 
-# Tables that go into a file or a pipe keep their lines whole.
+# Tables written to a file or a pipe are not wrapped.
 PIPED_WIDTH = 1000
 
 
 def _console(stream: TextIO, **options: Any) -> Console:
-    # Words and paths are shown as they are, whatever brackets and colons they hold.
+    # Brackets and colons in words and paths are printed as they are.
     width = None if stream.isatty() else PIPED_WIDTH
     return Console(markup=False, emoji=False, highlight=False, width=width, **options)
 
@@ -39,17 +39,17 @@ def print_json(value: Any) -> None:
 
 
 def cell(value: object) -> Text:
-    """Cell of a table that holds a word or a path."""
+    """Make a table cell of a word or a path."""
     return Text(printable(value))
 
 
 def warn(message: object) -> None:
-    """Say on standard error what somebody should know, on one line."""
+    """Print a warning on standard error, on one line."""
     err.print(f"warning: {printable(message)}", style="yellow", soft_wrap=True)
 
 
 def progress_bar(quiet: bool = False) -> Progress:
-    """Bar on standard error, gone when done; nothing where that is not a terminal."""
+    """Make a progress bar on standard error, removed when done; none if that is no terminal."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -63,7 +63,7 @@ def progress_bar(quiet: bool = False) -> Progress:
 
 @contextlib.contextmanager
 def progress_steps(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """Show a bar for each thing that is reported by (what, done, all)."""
+    """Show a bar for each task that is reported as (name, done, total)."""
     with progress_bar(quiet) as bar:
         tasks: dict[str, TaskID] = {}
 

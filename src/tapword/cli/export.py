@@ -134,7 +134,7 @@ def import_state(
             found = states.load(state, content, [spotter])
             _fit(state, target, spotter, found, reduce)
             if replace or not spotter.words:
-                spotter.replace_by(found)
+                spotter.replace_with(found)
             else:
                 spotter.merge(found)
     report_model(target, spotter)
@@ -194,7 +194,8 @@ def _export_onnx(
     seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
     write(target, files[-1][1])
     prepared = "aligned inside" if spotter.encoder.preparation.align else "not aligned"
-    negatives = f" and {counted(len(spotter.negatives), 'negative')}" if spotter.negatives else ""
+    count = len(spotter.vocabulary.negatives)
+    negatives = f" and {counted(count, 'negative')}" if count else ""
     out.print(
         f"{target}: audio (samples,) float32 at 16 kHz, {prepared} -> scores of "
         f"{counted(len(spotter.words), 'word')}{negatives}",
@@ -250,7 +251,7 @@ def _export_c(
 
     eight_bits = not exact and in_eight_bits(spotter)
     header = c_header.build(spotter, max_words, eight_bits, weights is not None)
-    outside = not front_end(spotter.backbones[0]).in_c
+    outside = not front_end(spotter.encoder.backbones[0]).in_c
     if frames is not None:
         if not outside:
             raise InputError("--frames: the header already has the whole backbone")

@@ -1,4 +1,4 @@
-"""Commands that listen to a stream: for words, or for false alarms to set sensitivities by."""
+"""Commands that listen to a stream: to report words, or to calibrate sensitivities."""
 
 import io
 import json
@@ -41,7 +41,7 @@ from tapword.listening.decider import REFRACTORY_S, Event
 from tapword.listening.follow import DetectorSettings, ModelFollower
 from tapword.listening.near import NearMiss
 from tapword.spotter import store
-from tapword.spotter.spotter import Spotter
+from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
     parse_sensitivity,
@@ -51,7 +51,7 @@ from tapword.spotter.watched import WatchedModel
 from tapword.support.text import counted, printable
 
 BLOCK_S = 10.0
-# How often a model file is looked at that may have changed, in seconds of sound.
+# How often to check whether the model file changed, in seconds of sound.
 LOOK_S = 1.0
 
 
@@ -60,23 +60,21 @@ def listen(
     model: Model,
     source: Annotated[
         str | None,
-        argument("FILE", "Sound file of any length, or - for 16-bit mono samples from a pipe."),
+        argument("FILE", "Sound file of any length, or - to read 16-bit mono samples from a pipe."),
     ] = None,
     mic: Annotated[bool, flag("--mic", "Listen to the microphone.")] = False,
-    as_json: Annotated[bool, flag("--json", "Print a line of JSON an event.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print one line of JSON per event.")] = False,
     device: Device = None,
     rate: Annotated[
         int | None,
-        option("HZ", "With -: samples a second. [default: 16000]"),
+        option("HZ", "With -: sample rate. [default: 16000]"),
     ] = None,
-    near: Annotated[
-        bool, flag("--near", "Also show words that were nearly said, with their thresholds.")
-    ] = False,
+    near: Annotated[bool, flag("--near", "Also show near misses, with their thresholds.")] = False,
     exec_: Annotated[
         str | None,
         option(
             "COMMAND",
-            "Run this for every event, with {word}, {score}, {start} and {end} in it replaced.",
+            "Run COMMAND for each event; {word}, {score}, {start} and {end} are replaced.",
             "--exec",
         ),
     ] = None,
@@ -88,14 +86,14 @@ def listen(
 ) -> None:
     """Print the words of MODEL as they are said: time in seconds, word, score.
 
-    While a microphone or a pipe is heard, MODEL may be taught: it is read anew when it changes.
+    You can teach MODEL while it listens to a microphone or a pipe: it is reloaded when it changes.
     """
     if mic == (source is not None):
-        raise InputError("give either a sound file, - for a pipe, or --mic")
+        raise InputError("give a sound file, - for a pipe, or --mic")
     if device is not None and not mic:
-        raise InputError("--device goes with --mic")
+        raise InputError("--device needs --mic")
     if rate is not None and source != "-":
-        raise InputError("--rate goes with -; files and microphones know their own")
+        raise InputError("--rate needs -: files and microphones have their own rate")
     audio_files.check_rate(SAMPLE_RATE if rate is None else rate, "--rate")
     follows = mic or source == "-"
     action = None if exec_ is None else Action(exec_, may_wait=not follows)
@@ -131,7 +129,7 @@ def listen(
                     _show_level(meter, bar, chunk, follower)
                     if action:
                         action.look()
-                    # The last chunk is empty: nothing comes any more.
+                    # The last chunk is empty.
                     now_s = heard_s if len(chunk) else math.inf
                     found: list[Event | NearMiss] = [*events]
                     found += follower.near.since(now_s) if follower.near else []
@@ -175,7 +173,7 @@ def _file(path: str) -> Iterator[Chunk]:
 
 
 def _pipe(rate: int | None) -> Iterator[Chunk]:
-    """Little-endian 16-bit samples of standard input, as they come."""
+    """Read little-endian 16-bit samples from standard input as they arrive."""
     rate = SAMPLE_RATE if rate is None else rate
     resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1)
     pipe = cast(io.BufferedReader, sys.stdin.buffer)
@@ -184,7 +182,7 @@ def _pipe(rate: int | None) -> Iterator[Chunk]:
         data = pipe.read1(2 * round(CHUNK_S * rate))
         ended = not data
         rest += data
-        # Half a sample waits for its other half; at the end it is dropped.
+        # Half a sample waits for its other half, and is dropped at the end.
         whole = len(rest) // 2 * 2
         samples = as_float(np.frombuffer(rest[:whole], dtype="<i2"))
         rest = rest[whole:]
@@ -195,7 +193,7 @@ def _pipe(rate: int | None) -> Iterator[Chunk]:
 
 
 def _meter(alone: bool) -> Progress:
-    """Level and best word on standard error, where that is a terminal that is ours alone."""
+    """Show the level and the best word, where standard error is a terminal and free."""
     return Progress(
         BarColumn(),
         TextColumn("{task.description}", markup=False),
@@ -219,13 +217,13 @@ def _show(one: Event | NearMiss, as_json: bool, meter: Progress) -> None:
     line = f"{one.start_s:9.2f} s  {printable(one.word)}  {one.score:.2f}"
     told, style = one._asdict(), None
     if isinstance(one, NearMiss):
-        why = "rejected, nearer to what is not this word" if one.rejected else "nearly"
+        why = "rejected as a negative" if one.rejected else "near miss"
         line += f"  {why}; threshold {one.threshold:.2f}"
         told, style = told | {"near": True}, "dim"
     if as_json:
         line = json.dumps(told, ensure_ascii=False)
     if err.is_terminal and sys.stdout.isatty():
-        # Above the meter, which would be written over otherwise.
+        # Printed above the meter, which would overwrite it.
         meter.console.print(line, soft_wrap=True, style=style)
     else:
         print(line, flush=True)
@@ -243,17 +241,17 @@ def calibrate(
     as_json: AsJson = False,
     backbone: Backbones = None,
 ) -> None:
-    """Set the sensitivities of MODEL by recordings of a place in which none of its words is said.
+    """Calibrate the sensitivities of MODEL on recordings that contain none of its words.
 
-    Words are heard more readily where nothing there is like them, and less readily where they would
-    raise false alarms. The sensitivities replace those of before, so give all recordings at once.
+    Words that nothing in the recordings resembles become more sensitive; words that raise false
+    alarms become less so. Earlier sensitivities are replaced, so give all recordings at once.
     """
     spotter = Spotter.load(model, backbone)
     with progress_steps() as step:
         recordings = _recordings(expand(negatives), step)
         found = calibration.calibrate(spotter, recordings, false_alarms_per_hour, refractory)
-    with Spotter.edit(model, spotter.backbones) as edited:
-        edited.require_same_parts(spotter)
+    with Spotter.edit(model, spotter.encoder.backbones) as edited:
+        require_same_parts(edited, spotter)
         for word, value in found.after.items():
             if word in edited.words:
                 edited.set_sensitivity(value, word)
@@ -266,7 +264,7 @@ def calibrate(
 def _recordings(
     paths: list[Path], step: Callable[[str, int, int], None]
 ) -> Iterator[Iterator[np.ndarray]]:
-    """Give recordings as streams of blocks; `step` is told how far they were heard."""
+    """Give recordings as streams of blocks; report progress to `step`."""
     total_s, done = int(sum(map(audio_files.length_s, paths))), 0
 
     def blocks(path: Path) -> Iterator[np.ndarray]:
@@ -284,21 +282,21 @@ def _show_calibration(found: calibration.Calibration, false_alarms_per_hour: flo
     for word, now in found.after.items():
         count, before = found.alarms_after[word], found.alarms_before[word]
         alarms = f"{counted(count, 'false alarm') if count else 'no false alarm'} in {length}"
-        end = ", as far as it goes" if now in (0, 1) else ""
+        end = {0.0: ", the lowest", 1.0: ", the highest"}.get(now, "")
         earlier = f", {before} before" if before != count else ""
         line = f"{sensitivity_change(word, found.before[word], now)}{end}; {alarms}{earlier}"
         out.print(line, soft_wrap=True)
     allowed, count = int(false_alarms_per_hour * found.hours), sum(found.alarms_after.values())
     out.print(
-        f"{found.sound_hours * 60:.1f} minutes of {length} hold sound that stands out. "
-        f"At {false_alarms_per_hour:g} an hour {allowed or 'no'} false alarm"
-        f"{'s are' if allowed > 1 else ' is'} allowed in {length}; there "
-        f"{'are' if count > 1 else 'is'} {count or 'none'}, which shows a rate below "
-        f"{found.at_most_per_hour:.2g} an hour (95% sure), in sound like this.",
+        f"{found.sound_hours * 60:.1f} minutes of {length} contain sound. At "
+        f"{false_alarms_per_hour:g} an hour, {allowed or 'no'} false alarm"
+        f"{'s are' if allowed > 1 else ' is'} allowed; there {'are' if count > 1 else 'is'} "
+        f"{count or 'none'}. For sound like this, the rate is below "
+        f"{found.at_most_per_hour:.2g} an hour (95% confidence).",
         soft_wrap=True,
     )
     if found.at_most_per_hour > false_alarms_per_hour:
         out.print(
-            "To show the wanted rate takes at least "
+            "Showing the target rate needs at least "
             f"{found.at_most_per_hour * found.hours / false_alarms_per_hour:.1f} hours."
         )

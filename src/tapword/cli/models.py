@@ -1,4 +1,4 @@
-"""Commands that look into model files, change them, and list what they can be made of."""
+"""Commands that inspect and change model files, and list the available parts."""
 
 import textwrap
 from pathlib import Path
@@ -18,16 +18,16 @@ from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, check
 from tapword.spotter.words import clean_word
 from tapword.support.text import counted, printable
 
-Word = Annotated[str, argument("WORD", "A taught word.")]
+Word = Annotated[str, argument("WORD", "A word of MODEL.")]
 ARGUMENTS_WIDTH = 30
 
 
 @command(FILES)
 def info(model: Model, as_json: AsJson = False) -> None:
-    """Show what MODEL knows, what it is made of and what it keeps."""
-    # The backbones, whose weights may lie elsewhere, are not made.
+    """Show the words of MODEL, its parts and what it stores."""
+    # Backbones are not created: their weights may not be on this machine.
     read = store.read(model)
-    header, learner = read.header, store.taught(model, read)
+    header, learner = read.header, store.load_learner(model, read)
     size = learner.state_bytes
     words, negatives = header["words"], header["negatives"]
     common, own = header["sensitivity"], header["sensitivities"]
@@ -56,7 +56,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         print_json(facts)
         return
     columns = {"samples": {word: str(n) for word, n in words.items()}}
-    # Most models have neither of these.
+    # Most models have neither.
     if negatives:
         columns["negatives"] = {word: str(negatives.get(word, 0)) for word in words}
     if own or common != SENSITIVITY:
@@ -70,13 +70,13 @@ def info(model: Model, as_json: AsJson = False) -> None:
         if part.get("weights_sha256"):
             backbones += f"\n           weights {part['weights_sha256']}"
     poolings = registry.describe("poolings", *header["poolings"])
-    clips = "cut around their sound" if facts["align"] else "as they are"
+    clips = "cut around the sound" if facts["align"] else "not cut"
     if facts["augment"]:
         clips += "; taught with augmented copies"
     whitening = "statistics of other words" if facts["whitening"] else "none"
     kept = "feature vectors of some clips" if learner.keeps_vectors else "statistics only"
     written = counted(header.get("generation", 0), "time")
-    trace = "a share in what words have in common" if learner.keeps_trace else "nothing"
+    trace = "its share of the statistics of all words" if learner.keeps_trace else "nothing"
     out.print(
         f"clips      {clips}\n"
         f"backbone   {backbones}\n"
@@ -94,21 +94,21 @@ def sensitivity(
     model: Model,
     value: Annotated[
         float | None,
-        argument("VALUE", f"From 0 to 1; {SENSITIVITY} where it was never changed."),
+        argument("VALUE", f"0 to 1; {SENSITIVITY} unless it was changed."),
     ] = None,
     word: Annotated[
         list[str] | None,
-        option("WORD", "This word alone; repeat for several. [default: all words]"),
+        option("WORD", "Only this word; repeat for several. [default: all words]"),
     ] = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
     as_json: AsJson = False,
     backbone: Backbones = None,
 ) -> None:
-    """Show how readily the words of MODEL are heard, or set it to VALUE and keep it in the file.
+    """Show the sensitivity of MODEL's words, or set it to VALUE.
 
-    Higher hears more and raises more false alarms: each tenth 2.5 times as many. Without --word it
-    is for all words, those too that had a sensitivity of their own or are taught later. Thresholds
-    that are shown are those for --false-alarms-per-hour.
+    A higher sensitivity means fewer misses and more false alarms: 2.5 times as many for each 0.1.
+    Without --word, it applies to all words, including those taught later. The thresholds shown are
+    those for --false-alarms-per-hour.
     """
     store.require_file(model)
     wanted = [clean_word(one) for one in word or ()]
@@ -120,7 +120,7 @@ def sensitivity(
         _show_sensitivities(spotter, wanted or list(spotter.words), false_alarms_per_hour, as_json)
         return
     with Spotter.edit(model, backbone) as spotter:
-        before = {one: spotter.sensitivity_of(one) for one in spotter.words}
+        before = {one: spotter.vocabulary.sensitivity_of(one) for one in spotter.words}
         if not wanted:
             spotter.set_sensitivity(value)
         for one in wanted:
@@ -135,18 +135,19 @@ def sensitivity(
 
 
 def sensitivity_change(word: str, before: float, now: float) -> str:
-    """Say in words what becomes of a word whose sensitivity was moved."""
+    """Describe how the sensitivity of a word changed."""
     shown, old = f"{now:.2f}", f"{before:.2f}"
-    effect = "as it was" if shown == old else "hears more" if now > before else "hears less"
+    effect = "fewer misses" if now > before else "fewer false alarms"
+    effect = "unchanged" if shown == old else effect
     return f"{printable(word)}: sensitivity {old} -> {shown}, {effect}"
 
 
 def _show_sensitivities(
     spotter: Spotter, words: list[str], false_alarms_per_hour: float, as_json: bool
 ) -> None:
-    thresholds = spotter.thresholds(false_alarms_per_hour)
+    thresholds, vocabulary = spotter.thresholds(false_alarms_per_hour), spotter.vocabulary
     facts = {
-        word: {"sensitivity": spotter.sensitivity_of(word), "threshold": thresholds[word]}
+        word: {"sensitivity": vocabulary.sensitivity_of(word), "threshold": thresholds[word]}
         for word in words
     }
     if as_json:
@@ -157,14 +158,14 @@ def _show_sensitivities(
         table.add_row(cell(word), f"{fact['sensitivity']:.2f}", f"{fact['threshold']:.3f}")
     out.print(table if facts else "no words yet")
     out.print(
-        f"Words taught later: {spotter.sensitivity:.2f}. Sensitivities of {SENSITIVITY:g} allow "
-        f"{false_alarms_per_hour:g} false alarms an hour, of all words together."
+        f"Words taught later: {vocabulary.sensitivity:.2f}. At sensitivity {SENSITIVITY:g}, all "
+        f"words together raise {false_alarms_per_hour:g} false alarms an hour."
     )
 
 
 @command(FILES)
 def forget(model: Model, word: Word, backbone: Backbones = None) -> None:
-    """Remove a word from MODEL, and the backup of the file, which would still hold it."""
+    """Remove a word from MODEL, and the backup file that still contains it."""
     store.require_file(model)
     with Spotter.edit(model, backbone) as spotter:
         spotter.forget(word)
@@ -175,10 +176,10 @@ def forget(model: Model, word: Word, backbone: Backbones = None) -> None:
 def rename(
     model: Model,
     old: Word,
-    new: Annotated[str, argument("NEW", "Its name from now on.")],
+    new: Annotated[str, argument("NEW", "Its new name.")],
     backbone: Backbones = None,
 ) -> None:
-    """Give a word of MODEL another name."""
+    """Rename a word of MODEL."""
     store.require_file(model)
     with Spotter.edit(model, backbone) as spotter:
         spotter.rename(old, new)
@@ -187,14 +188,14 @@ def rename(
 
 @command(FILES)
 def merge(
-    model: Annotated[Path, argument("MODEL", "Model file to make.")],
-    models: Annotated[list[Path], argument("MODELS", "Models to add up, each taught apart.")],
-    force: Annotated[bool, flag("--force", "Replace MODEL if there is one.")] = False,
+    model: Annotated[Path, argument("MODEL", "Model file to create.")],
+    models: Annotated[list[Path], argument("MODELS", "Models to merge, each taught separately.")],
+    force: Annotated[bool, flag("--force", "Replace MODEL if it exists.")] = False,
     backbone: Backbones = None,
 ) -> None:
-    """Add up models taught apart, as if one had been taught everything.
+    """Merge models that were taught separately, as if one had been taught everything.
 
-    What two of them have in common, such as a model and a copy that was taught more, counts twice.
+    Samples that two of them share, such as a model and a copy of it, count twice.
 
         tapword merge both.tap kitchen.tap bedroom.tap
     """
@@ -209,14 +210,14 @@ def merge(
 
 
 def _require_different(models: list[Path]) -> None:
-    """Refuse a model that is named twice, or a copy of another: its clips would count twice."""
+    """Refuse a model that is given twice, or a copy of another: its samples would count twice."""
     first: dict[str, Path] = {}
     for path in models:
         revision = store.revision(path)
         same = first.setdefault(str(path.resolve()) if revision is None else revision, path)
         if same is not path:
             raise InputError(
-                f"{path} is the same model as {same}, whose clips would count twice; name it once"
+                f"{path} is the same model as {same}: its samples would count twice; give it once"
             )
 
 
@@ -225,9 +226,9 @@ def list_parts(
     kind: Annotated[str, argument("KIND", f"{', '.join(registry.KINDS)}.")],
     as_json: AsJson = False,
 ) -> None:
-    """List the parts a model can be made of, with their arguments."""
+    """List the available parts, with their arguments."""
     if kind not in registry.KINDS:
-        raise InputError(f"nothing to list named {kind!r}; known: {', '.join(registry.KINDS)}")
+        raise InputError(f"no kind of part named {kind!r}; known: {', '.join(registry.KINDS)}")
     parts: list[dict[str, Any]] = [
         {
             "name": name,
@@ -240,19 +241,19 @@ def list_parts(
         print_json(parts)
         return
     shown = [_wrap(part["arguments"]) for part in parts]
-    # The summaries give way: a name or a value cut in two cannot be typed.
+    # Summaries are wrapped first: a name or value cut in two cannot be typed.
     widest = max(len(line) for text in shown for line in text.split("\n"))
     table = Table()
     table.add_column("name", no_wrap=True)
     table.add_column("arguments", overflow="fold", min_width=widest)
-    table.add_column("what it is", overflow="fold")
+    table.add_column("description", overflow="fold")
     for part, arguments in zip(parts, shown, strict=True):
         table.add_row(part["name"], arguments, part["summary"])
     out.print(table)
 
 
 def _wrap(arguments: dict[str, Any]) -> str:
-    """Write arguments as they are typed, in lines that end after a comma."""
+    """Write arguments as they are typed, wrapped after commas."""
     text = ", ".join(f"{key}={registry.as_typed(value)}" for key, value in arguments.items())
     lines = textwrap.wrap(text, ARGUMENTS_WIDTH, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines).replace(", ", ",")

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 SIZES = ", ".join(PRESETS)
 HOME = Path("home.tap")
-# What is meant where parts are not named, as `presets.fill_in` has it.
-POOLING_DEFAULT = f"as size {DEFAULT}; {POOLING} for most other backbones"
-LEARNER_DEFAULT = f"as size {DEFAULT}; beside other parts cosine, not whitened"
+# Defaults of parts that are not named, as in `presets.fill_in`.
+POOLING_DEFAULT = f"that of size {DEFAULT}; {POOLING} for most other backbones"
+LEARNER_DEFAULT = f"that of size {DEFAULT}; with other parts cosine, not whitened"
 CACHE_GB = 4.0
 
 Model = Annotated[Path, argument("MODEL", "Model file.")]
 Files = Annotated[list[str], argument("FILES", "Sound files, folders or globs.")]
 AsJson = Annotated[bool, flag("--json", "Print JSON.")]
-Quiet = Annotated[bool, flag("--quiet", "Show no progress.")]
-SkipBad = Annotated[bool, flag("--skip-bad", "Skip files that cannot be used, and say which.")]
+Quiet = Annotated[bool, flag("--quiet", "Hide the progress bar.")]
+SkipBad = Annotated[bool, flag("--skip-bad", "Skip unusable files and list them.")]
 Device = Annotated[str | None, option("NAME", "With --mic: name or number of the microphone.")]
 Backbones = Annotated[
     list[str] | None,
     option(
         "PART",
-        "MODEL's backbones as they are to be had here, with weights=PATH or device=cuda, say.",
+        "Override where MODEL's backbone is loaded from, e.g. with weights=PATH or device=cuda.",
         "--backbone",
     ),
 ]
@@ -42,49 +42,53 @@ PerHour = Annotated[
     float,
     option(
         "RATE",
-        "How many are acceptable, of all words together; fewer cost more misses.",
+        "Target for all words together. Fewer false alarms mean more missed words.",
         "--false-alarms-per-hour",
     ),
 ]
 Thresholds = Annotated[
     list[str] | None,
     option(
-        "WORD=SCORE", "Score from which WORD counts as said; repeat for several.", "--threshold"
+        "WORD=SCORE",
+        "Lowest score at which WORD is reported; repeat for several.",
+        "--threshold",
     ),
 ]
 Sensitivities = Annotated[
     list[str] | None,
     option(
         "[WORD=]VALUE",
-        "From 0 to 1, for this run, instead of MODEL's: higher hears more and raises more false "
-        "alarms; repeat for several words.",
+        "0 to 1, for this run only. Higher means fewer misses and more false alarms; repeat for "
+        "several words.",
         "--sensitivity",
     ),
 ]
-Refractory = Annotated[float, option("SECONDS", "One word at most in this time.", "--refractory")]
-Jobs = Annotated[int | None, option("N", "Processes. [default: one per core]", min=1)]
+Refractory = Annotated[
+    float, option("SECONDS", "Report one word at most in this time.", "--refractory")
+]
+Jobs = Annotated[int | None, option("N", "Number of processes. [default: one per core]", min=1)]
 CacheFolder = Annotated[
     Path | None,
     option(
         "DIR",
-        "Where vectors are kept. [default: tapword/features in the user's cache folder]",
+        "Where vectors are cached. [default: tapword/features in the user's cache folder]",
         "--cache",
     ),
 ]
-CacheSize = Annotated[float, option("GB", "Most the cache may hold.")]
+CacheSize = Annotated[float, option("GB", "Size limit of the cache.")]
 DataFolder = Annotated[Path, option("DIR", "Folder of the data set.", show_default=False)]
 
 
 @dataclass
 class Parts:
-    """What a new model is made of."""
+    """Parts of a new model."""
 
     backbone: Annotated[
         list[str] | None,
         option(
             "PART",
-            f"For a new model; repeat for several. [default: as size {DEFAULT}] For a model "
-            "that exists: its own backbones as they are to be had here, with weights=PATH, say.",
+            f"For a new model; repeat for several. [default: that of size {DEFAULT}] For an "
+            "existing model: override where its backbone is loaded from, e.g. weights=PATH.",
         ),
     ] = None
     pooling: Annotated[
@@ -119,15 +123,14 @@ class Parts:
 
 @dataclass
 class Engine:
-    """Where the work is done."""
+    """Where the work runs."""
 
-    engine: Annotated[str, option("NAME", "local, or ray: spread over processes and machines.")] = (
-        "local"
-    )
+    engine: Annotated[str, option("NAME", "local, or ray for processes and machines.")] = "local"
     address: Annotated[
         str | None,
         option(
-            "HOST:PORT", "With --engine ray: a cluster, or auto. [default: this machine's cores]"
+            "HOST:PORT",
+            "With --engine ray: the cluster, or auto. [default: this machine]",
         ),
     ] = None
 
@@ -145,25 +148,28 @@ class Engine:
 
 
 def expand(patterns: Iterable[str]) -> list[Path]:
-    """Files of paths, folders and globs, in order; an empty folder or glob is an error."""
+    """List the sound files of paths, folders and globs, in order; refuse one that has none."""
     found: list[Path] = []
     for pattern in patterns:
         literal = Path(pattern).exists() or not glob.has_magic(pattern)
         matches = [pattern] if literal else sorted(glob.glob(pattern, recursive=True))
         sounds = [file for match in matches for file in audio_files.find(match)]
         if not sounds:
-            raise InputError(f"{pattern}: no sound files there")
+            raise InputError(f"no sound files found in {pattern}")
         found.extend(sounds)
     return found
 
 
 @dataclass
 class Output:
-    """What becomes of the results."""
+    """Where results are written."""
 
     out: Annotated[
         list[Path] | None,
-        option("FILE", "Write the results; the ending says how. Repeat for several files."),
+        option(
+            "FILE",
+            "Write the results; the file's ending chooses the format. Repeat for several files.",
+        ),
     ] = None
     as_json: AsJson = False
     quiet: Quiet = False
@@ -174,7 +180,7 @@ class Output:
             report.check(path, writers)
 
     def write(self, results: Any, writers: report.Writers) -> None:
-        """Write each file that was asked for; say which failed after all were tried."""
+        """Write each file that was asked for; report failures after all were tried."""
         failures: list[TapwordError] = []
         for path in self.out or ():
             try:

@@ -1,4 +1,4 @@
-"""The dialogue that records a word by microphone, take by take."""
+"""Record a word with the microphone, take by take."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ from tapword.support.issues import Issue, message
 from tapword.support.text import printable
 
 TAKES = 5
-# After so many refusals in a row something is wrong that another try does not mend.
+# After this many refusals in a row, another try does not help.
 MAX_REFUSALS = 5
 COUNTDOWN_S = 2
 METER_DB = (-70, 0)
@@ -47,10 +47,10 @@ def record(
                 take = _record_one(chunks, name, word)
                 if take.issue is not None:
                     refusals += 1
-                    out.print(f"{name} not used, {message(take.issue)}", soft_wrap=True)
+                    out.print(f"{name} not used: {message(take.issue)}", soft_wrap=True)
                     continue
                 length_s = take.end_s - take.start_s
-                out.print(f"{name}: good, {length_s:.1f} s, {take.snr_db:.0f} dB over the noise")
+                out.print(f"{name}: good, {length_s:.1f} s, {take.snr_db:.0f} dB above the noise")
                 checked = session.check(take, word, name=f"take {session.clips + 1}")
                 if all(ask(issue._replace(clips=(checked.name,))) for issue in checked.issues):
                     session.accept(checked)
@@ -76,7 +76,7 @@ def _record_one(chunks: Iterator[microphone.Chunk], name: str, word: str) -> Tak
     columns = TextColumn("{task.description}"), BarColumn()
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as meter:
         bar = meter.add_task("", total=high - low)
-        # What the microphone hears is the clock: nothing piles up while we count.
+        # The sound is the clock, so that no chunks pile up during the countdown.
         for second in range(COUNTDOWN_S, 0, -1):
             meter.update(bar, description=f"{second}...")
             heard = 0

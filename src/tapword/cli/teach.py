@@ -1,4 +1,4 @@
-"""Commands that teach a model: words, and what is none of them."""
+"""Commands that teach a model: words, and sounds that are not words."""
 
 import contextlib
 import itertools
@@ -31,7 +31,7 @@ from tapword.errors import InputError
 from tapword.research.datasets.base import word_folders
 from tapword.spotter import store
 from tapword.spotter.session import TeachSession, read_files
-from tapword.spotter.spotter import Prediction, Spotter
+from tapword.spotter.spotter import Prediction, Spotter, require_same_parts
 from tapword.spotter.words import clean_word
 from tapword.support.issues import Issue, message
 from tapword.support.text import counted, listed, printable
@@ -41,27 +41,27 @@ from tapword.support.text import counted, listed, printable
 def learn(
     model: Model,
     word: Annotated[
-        str, argument("WORD", "What is said; or a folder that has a folder of clips for each word.")
+        str, argument("WORD", "The word; or a folder with one folder of clips per word.")
     ],
     files: Annotated[list[str] | None, argument("FILES", "Sound files, folders or globs.")] = None,
-    mic: Annotated[bool, flag("--mic", "Record by microphone instead of FILES.")] = False,
+    mic: Annotated[bool, flag("--mic", "Record with the microphone instead of FILES.")] = False,
     takes: Annotated[
-        int | None, option("N", f"With --mic: how often to say it. [default: {TAKES}]", min=1)
+        int | None, option("N", f"With --mic: how many takes to record. [default: {TAKES}]", min=1)
     ] = None,
     device: Device = None,
     *,
     parts: Parts,
     skip_bad: SkipBad = False,
     keep_noise: Annotated[
-        bool, flag("--keep-noise", "Teach clips of noise alone too, which are left out otherwise.")
+        bool, flag("--keep-noise", "Also teach clips that contain only noise.")
     ] = False,
     engine: Engine,
     quiet: Quiet = False,
 ) -> None:
-    """Teach MODEL a word from sound files or by microphone; MODEL is made if there is none.
+    """Teach MODEL a word from sound files or the microphone; create MODEL if it does not exist.
 
-    A folder that has a folder of clips for each word teaches them all. MODEL is written when all
-    clips were heard: after Ctrl-C it is as it was.
+    A folder with one folder of clips per word teaches all of them. MODEL is written once, at the
+    end: Ctrl-C leaves it unchanged.
 
         tapword learn home.tap lamp lamp1.wav lamp2.wav lamp3.wav
 
@@ -72,25 +72,7 @@ def learn(
     if not mic and (takes is not None or device is not None):
         raise InputError("--takes and --device need --mic")
     file = parts.model_file(model)
-    named: Iterable[tuple[Path, str]] = []
-    if mic or files:
-        words = [clean_word(word)]
-    if files:
-        if Path(word).is_file() or (Path(word).is_dir() and word_folders(Path(word))):
-            raise InputError(
-                f"{word} is a file or a folder of words: give a word and its clips, or one folder "
-                "of words alone"
-            )
-        named = [(path, words[0]) for path in expand(files)]
-    elif not mic and Path(word).is_dir():
-        words = [clean_word(name) for name, _ in word_folders(Path(word))]
-        named = _walk(Path(word))
-    elif not mic:
-        raise InputError(
-            f"give sound files of {word!r}, or --mic to record them; {word} is not a folder of "
-            "words"
-        )
-
+    words, clips = ([clean_word(word)], ()) if mic else _words_and_clips(word, files)
     with _told_when_stopped(model):
         if mic:
             session = TeachSession.open(file, words, _ask)
@@ -100,8 +82,9 @@ def learn(
             with engine.open() as workers:
                 open_session = TeachSession.open if workers is None else workers.open_session
                 session = open_session(file, words, _ask)
-                # A cluster walks a folder as its workers get free.
-                clips = list(named) if workers is None else named
+                if workers is None:
+                    # A cluster walks a folder as its workers get free; here the bar needs its size.
+                    clips = list(clips)
                 with _progress(len(clips) if isinstance(clips, list) else None, quiet) as step:
                     skipped = _say_skipped if skip_bad else None
                     spotter = session.learn_files(clips, _say, keep_noise, skipped, step)
@@ -119,15 +102,13 @@ def learn(
 def predict(
     model: Model,
     files: Files,
-    closed: Annotated[
-        bool, flag("--closed", "Give the nearest word at all cost, never -.")
-    ] = False,
+    closed: Annotated[bool, flag("--closed", "Always give the nearest word.")] = False,
     as_json: AsJson = False,
     skip_bad: SkipBad = False,
     backbone: Backbones = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say which taught word each file is, or - where it is none of them."""
+    """Print the word in each file, or - if none matches."""
     spotter = Spotter.load(model, backbone)
     answers: list[tuple[Path, Prediction]] = []
     paths = expand(files)
@@ -155,19 +136,19 @@ def predict(
 
 @command(TEACH)
 def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbones = None) -> None:
-    """Teach MODEL that each file was none of its words.
+    """Teach MODEL that each file contains none of its words.
 
-    Whatever was taken for a word by mistake: a sound like it will not be taken for it again.
+    Use it for sounds that MODEL mistook for a word: it will not mistake similar sounds again.
     """
     listener = Spotter.load(model, backbone)
     if not listener.words:
-        raise InputError(f"{model} has no words yet, so nothing is taken for one")
+        raise InputError(f"{model} has no words yet, so there is nothing to reject")
     paths = expand(files)
     clips = [audio_files.read(path) for path in paths]
     asked, taught = listener.encode(clips), listener.encode(clips, learning=True)
     # The file is locked only for the moment of learning.
-    with Spotter.edit(model, listener.backbones) as spotter:
-        spotter.require_same_parts(listener)
+    with Spotter.edit(model, listener.encoder.backbones) as spotter:
+        require_same_parts(spotter, listener)
         before = spotter.predict_encoded(asked)
         taken = [spotter.reject_encoded(*pair) for pair in zip(asked, taught, strict=True)]
         after = spotter.predict_encoded(asked)
@@ -178,7 +159,7 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
     if as_json:
         print_json(rows)
         return
-    table = Table("file", "nearest to", "taken for, before", "now")
+    table = Table("file", "nearest word", "predicted before", "predicted now")
     for row in rows:
         table.add_row(*(cell("-" if value is None else value) for value in row.values()))
     out.print(table)
@@ -186,15 +167,31 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
 
 @command(TEACH, "demo", parts=False)
 def run_demo(
-    seed: Annotated[int, option("N", "Order of words and voices.")] = 0,
+    seed: Annotated[int, option("N", "Seed for the order of words and voices.")] = 0,
 ) -> None:
-    """Teach words, refuse others, find them in a stream: three acts in under a minute, offline."""
+    """Teach words, reject others, find them in a stream: in under a minute, offline."""
     demo.show(out, seed)
 
 
-def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
-    """Clips of every word that has a folder, one folder at a time; at least one, or an error."""
-    folders = ((clean_word(word), sub) for word, sub in word_folders(folder))
+def _words_and_clips(
+    word: str, files: list[str] | None
+) -> tuple[list[str], Iterable[tuple[Path, str]]]:
+    """Words to teach, and their clips: of a word and files, or of a folder of words."""
+    folder = Path(word)
+    if files:
+        if folder.is_file() or (folder.is_dir() and word_folders(folder)):
+            raise InputError(
+                f"{word} is a file or a folder of words: give a word and its clips, or one folder "
+                "of words alone"
+            )
+        cleaned = clean_word(word)
+        return [cleaned], [(path, cleaned) for path in expand(files)]
+    if not folder.is_dir():
+        raise InputError(
+            f"give sound files of {word!r}, or --mic to record them; {word} is not a folder of "
+            "words"
+        )
+    folders = [(clean_word(name), sub) for name, sub in word_folders(folder)]
     clips = ((path, word) for word, sub in folders for path in audio_files.find(sub))
     first = next(clips, None)
     if first is None:
@@ -202,7 +199,7 @@ def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
             f"{folder} has no folders of sound files named by their word; to teach its own clips: "
             f"tapword learn MODEL WORD {folder}"
         )
-    return itertools.chain([first], clips)
+    return [word for word, _ in folders], itertools.chain([first], clips)
 
 
 @contextlib.contextmanager
@@ -239,9 +236,9 @@ def _ask(issue: Issue) -> bool:
 
 def _say(issue: Issue) -> None:
     if issue.code == "noise":
-        clips = f"{counted(len(issue.clips), 'clip')} of noise alone"
+        clips = f"{counted(len(issue.clips), 'clip')} with only noise"
         left_out = issue.severity == "refuse"
-        hint = "; --keep-noise teaches such clips" if left_out else ""
+        hint = "; --keep-noise teaches them" if left_out else ""
         warn(f"{'left out' if left_out else 'taught'} {clips}: {listed(issue.clips)}{hint}")
     else:
         warn(_described(issue))
@@ -253,7 +250,7 @@ def _described(issue: Issue) -> str:
 
 
 def report_model(model: Path, spotter: Spotter) -> None:
-    """Say what a model knows after it was written."""
+    """Print what a model knows, after it was written."""
     samples = sum(spotter.words.values())
     out.print(
         f"{model}: {counted(len(spotter.words), 'word')}, {counted(samples, 'sample')}, "

@@ -1,4 +1,4 @@
-"""What every learner is: vectors and words in, one at a time; scores out; no sample kept."""
+"""Base class of learners: vectors and words in, one at a time, scores out; no sample is kept."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from tapword.errors import InputError, ModelFileError
 from tapword.registry import Part
 from tapword.support.text import counted
 
-# Larger numbers are refused: squares of 1e8 of them could not be summed in float32 (up to 3e38).
+# Larger numbers are refused: the squares of 1e8 of them must sum to less than float32's 3e38.
 LARGEST = 1e15
 
 
@@ -25,36 +25,35 @@ class StateBytes(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What one row of a learner's state describes: a word, or sounds that are not that word."""
+    """What one row of a learner's state describes: a word, or its negatives."""
 
     word: str
     negative: bool = False
 
 
 class Learner(Part, ABC):
-    """Learns words from vectors, one at a time, in one pass.
+    """Learn words from vectors, one at a time, in one pass.
 
-    A subclass gives the methods under "What a subclass gives", `_learn_many` and `_merge` where its
-    mathematics allows. It numbers rows and need not know which of them are negatives. What comes in
-    is checked here.
+    A subclass defines the methods under "For subclasses"; it works with row numbers and need not
+    know which rows are negatives. This class checks the input.
 
     Attributes
     ----------
     dim
         Numbers per vector; None until the first sample or state.
     max_gb
-        A state larger than this is refused before memory is taken.
+        Largest size of a state; more is refused before memory is allocated.
     sharpness
-        What scores are multiplied by before `probabilities` takes their softmax.
+        Factor of the scores before `probabilities` takes their softmax.
     mergeable
-        Whether two learners can be added up exactly, and a sample be taken out again.
+        Whether two learners can be added up exactly, and a sample be unlearned.
     keeps_vectors
         Whether vectors of single samples are kept, as replay needs; audio never is.
     keeps_trace
-        Whether something of a forgotten word may stay while others are taught; where not, a learner
-        that forgets a word is, byte for byte, one that was never taught it.
+        Whether a forgotten word may leave a trace while others are taught. If not, a learner that
+        forgets a word equals, byte for byte, one that was never taught it.
     needs_whitening
-        Whether it is made for whitened vectors: then a spotter whitens them by default.
+        Whether it is made for whitened vectors; a spotter then whitens them by default.
     supports_thresholds
         Whether its scores can be normalised by a cohort, which gives each word a threshold. It then
         has `directions`, and the cosine to a row's direction says how well that row fits.
@@ -74,29 +73,29 @@ class Learner(Part, ABC):
     supports_thresholds = False
     supports_phrases = False
     supports_rejection = True
-    # The array of a state that has one column for each number of a vector.
+    # Array of the state that has one column for each number of a vector.
     _columns = "means"
 
     def __post_init__(self) -> None:
         self.dim: int | None = None
-        # Row -> its number in the state; samples of each row; which rows are negatives.
+        # Row -> its index in the state; samples of each row; which rows are negatives.
         self._numbers: dict[Row, int] = {}
         self._counts: list[int] = []
         self._negative = np.zeros(0, dtype=bool)
 
     @property
     def rows(self) -> list[Row]:
-        """What each row of the state describes, in their order."""
+        """What each row of the state describes, in order."""
         return list(self._numbers)
 
     @property
     def words(self) -> dict[str, int]:
-        """Word -> how many samples it was taught, in the order of the columns of `scores`."""
+        """Word -> number of its samples, in the order of the columns of `scores`."""
         return self._table(negative=False)
 
     @property
     def negatives(self) -> dict[str, int]:
-        """Word -> how many sounds were taught as not this word."""
+        """Word -> number of sounds that were taught as not this word."""
         return self._table(negative=True)
 
     def learn_one(self, x: np.ndarray, word: str, negative: bool = False) -> None:
@@ -134,16 +133,16 @@ class Learner(Part, ABC):
 
     @property
     def spare(self) -> int:
-        """Samples of forgotten words whose places the next ones take in what words share."""
+        """Samples of forgotten words in the shared scatter; the next samples replace them."""
         return 0
 
     def unlearn_one(
         self, x: np.ndarray, word: str, negative: bool = False, scattered: bool = True
     ) -> None:
-        """Take a learned vector `x` (D,) out, as if it had never been learned; in any order.
+        """Unlearn a vector `x` (D,), as if it had never been learned; in any order.
 
-        The last sample of a word takes the word along, and its negatives. `scattered`: whether
-        there was no `spare` place when it was learned. What cannot have been learned is refused.
+        The last sample of a word removes the word and its negatives. `scattered` says whether
+        `spare` was 0 when it was learned. A vector that cannot have been learned is refused.
         """
         x = self._check(np.asarray(x), ndim=1)
         self.require_taught(word)
@@ -158,18 +157,18 @@ class Learner(Part, ABC):
             self._remove([row] if negative else [row, Row(word, negative=True)])
         self._changed()
 
-    def part(self, word: str) -> Self:
-        """Copy that knows a word and its negatives alone; `merge` gives them back once forgotten.
+    def extract_word(self, word: str) -> Self:
+        """Copy with only one word and its negatives; `merge` restores them after `forget`.
 
-        Where words share something, it stays behind here as it does when the word is forgotten.
+        What words share, such as a scatter, is not copied: `forget` does not remove it either.
         """
         self.require_taught(word)
-        self._require_additive("give back a word")
+        self._require_additive("extract a word")
         assert self.dim is not None
         rows = [row for row in self.rows if row.word == word]
         numbers = [self._numbers[row] for row in rows]
         made = copy.copy(self)
-        made._take_part(self, numbers)
+        made._take_rows(self, numbers)
         made._number(rows)
         made._counts = [self._counts[number] for number in numbers]
         made._changed()
@@ -191,7 +190,7 @@ class Learner(Part, ABC):
         return scores[:, ~self._negative], scores[:, self._negative]
 
     def linear(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Weights (rows, D) and biases (rows,) if scores are X @ weights.T + biases, else None."""
+        """Weights (rows, D) and biases (rows,) if scores are X @ weights.T + biases, or None."""
         return None
 
     def directions(self) -> np.ndarray:
@@ -202,13 +201,13 @@ class Learner(Part, ABC):
         raise InputError(f"learner {self.name!r} does not support thresholds")
 
     def predict(self, X: np.ndarray) -> list[str | None]:
-        """Best word of each row of `X` (n, D); None where nothing is taught."""
+        """Best word for each row of `X` (n, D); None if nothing is taught."""
         scores = self.scores(X)
         names = [row.word for row in self._numbers if not row.negative]
         return [names[best] for best in scores.argmax(axis=1)] if names else [None] * len(scores)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Turn scores (n, K) into numbers that sum to 1 over the words."""
+        """Turn scores (n, K) into probabilities (n, K)."""
         if not scores.shape[-1]:
             return scores
         e = np.exp(self.sharpness * (scores - scores.max(axis=-1, keepdims=True)))
@@ -217,7 +216,7 @@ class Learner(Part, ABC):
     def merge(self, other: "Learner") -> None:
         """Add what `other` learned, as if its samples had been taught here."""
         if type(other) is not type(self) or other.arguments() != self.arguments():
-            raise InputError(f"cannot merge {other!r} into {self!r}: they must be alike")
+            raise InputError(f"cannot merge {other!r} into {self!r}: arguments differ")
         self._require_additive("merge")
         if other.dim is None:
             return
@@ -231,9 +230,9 @@ class Learner(Part, ABC):
         self._changed()
 
     def forget(self, word: str) -> None:
-        """Remove a word and its negatives; it can never win again.
+        """Remove a word and its negatives.
 
-        Where the learner `keeps_trace`, what words share, such as the scatter, keeps a part of it
+        If the learner `keeps_trace`, what words share, such as the scatter, keeps a trace of it
         until all words are forgotten.
         """
         self.require_taught(word)
@@ -241,7 +240,7 @@ class Learner(Part, ABC):
         self._changed()
 
     def rename(self, old: str, new: str) -> None:
-        """Give a word another name; nothing else changes."""
+        """Rename a word; nothing else changes."""
         self.require_taught(old)
         self._check_word(new)
         if new != old and Row(new) in self._numbers:
@@ -253,7 +252,7 @@ class Learner(Part, ABC):
         self._number(Row(new if row.word == old else row.word, row.negative) for row in self.rows)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything learned besides rows and counts, as arrays; {} before the first sample."""
+        """Everything learned except rows and counts, as arrays; {} before the first sample."""
         return {} if self.dim is None else self._arrays()
 
     def load_state(
@@ -264,10 +263,10 @@ class Learner(Part, ABC):
         rows: Sequence[Row] | None = None,
         take_over: bool = False,
     ) -> None:
-        """Take over state and attributes of a learner of the same arguments.
+        """Load the state of a learner with the same arguments.
 
         Without `rows`, the rows of the state are the words, then the negatives. With `take_over`
-        the arrays become the learner's own; otherwise it copies them.
+        the learner uses the arrays themselves; otherwise it copies them.
         """
         counts = {Row(word): n for word, n in words.items()}
         counts |= {Row(word, negative=True): n for word, n in (negatives or {}).items()}
@@ -284,8 +283,8 @@ class Learner(Part, ABC):
         dim = self._dim_of(state)
         self._check_size(dim, len(rows))
         held = sum(array.nbytes for array in state.values())
-        # A state may take twice the memory that it takes in a file.
-        if self.least_bytes(dim, len(rows)) // 2 > held:
+        # In memory a state may be twice as large as in a file.
+        if self.min_bytes(dim, len(rows)) // 2 > held:
             raise ModelFileError(
                 f"{held} bytes hold no state of learner {self.name!r} for {len(rows)} rows and "
                 f"vectors of {dim} numbers"
@@ -298,40 +297,40 @@ class Learner(Part, ABC):
 
     @property
     def state_bytes(self) -> StateBytes:
-        """Bytes the state takes now, split into what is fixed and what each word adds."""
+        """Bytes of the state now: in total, fixed, and for each word."""
         fixed, per_word = (0, 0) if self.dim is None else self._size(self.dim)
         return StateBytes(fixed + per_word * len(self._numbers), fixed, per_word)
 
     def bytes_for(self, dim: int, n_rows: int) -> int:
-        """Bytes the state takes at most, for vectors of `dim` numbers and so many rows."""
+        """Most bytes of a state for vectors of `dim` numbers and `n_rows` rows."""
         fixed, per_word = self._size(dim)
         return fixed + per_word * n_rows
 
-    def least_bytes(self, dim: int, n_rows: int) -> int:
-        """Bytes of a state's arrays at least; fewer than `bytes_for` where there is spare room."""
+    def min_bytes(self, dim: int, n_rows: int) -> int:
+        """Fewest bytes of such a state; less than `bytes_for` if it may be partly empty."""
         return self.bytes_for(dim, n_rows)
 
-    # What a subclass gives.
+    # For subclasses.
 
     @abstractmethod
     def _size(self, dim: int) -> tuple[int, int]:
-        """Bytes of the state for vectors of `dim` numbers: (fixed, per row); never exceeded."""
+        """Upper bound of the state's bytes for vectors of `dim` numbers: (fixed, per row)."""
 
     @abstractmethod
     def _start(self, dim: int) -> None:
         """Make the empty state for vectors of `dim` numbers."""
 
     def _start_empty(self, dim: int) -> None:
-        """Make what `_load` fills: as `_start`, but nothing that `_load` replaces need be there."""
+        """Prepare for `_load`: as `_start`, but without what `_load` replaces."""
         self._start(dim)
 
     @abstractmethod
     def _grow(self) -> None:
-        """Make room for one more row, which is the last."""
+        """Append an empty row."""
 
     @abstractmethod
     def _learn_one(self, x: np.ndarray, k: int) -> None:
-        """Learn x (D,) float32 into row k, which is there."""
+        """Learn x (D,) float32 into row k, which exists."""
 
     def _learn_many(self, X: np.ndarray, indices: np.ndarray) -> None:
         """Learn the rows of X (n, D) float32 into the state's rows `indices` (n,)."""
@@ -340,27 +339,27 @@ class Learner(Part, ABC):
 
     @abstractmethod
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        """(n, D) float32 -> (n, rows), where there is a row at least."""
+        """(n, D) float32 -> (n, rows); there is at least one row."""
 
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
-        """Take x (D,) float32 out of row k, or refuse to (if `mergeable`)."""
+        """Unlearn x (D,) float32 from row k, or refuse (if `mergeable`)."""
 
-    def _take_part(self, other: Any, indices: list[int]) -> None:
-        """Take a copy of another's rows `indices` as the state (if `mergeable`)."""
+    def _take_rows(self, other: Any, indices: list[int]) -> None:
+        """Copy another's rows `indices` into this state (if `mergeable`)."""
 
     def _merge(self, other: Any, indices: np.ndarray) -> None:
-        """Add another's state; `indices` are the rows here of its rows (if `mergeable`)."""
+        """Add another's state; its row i is row `indices[i]` here (if `mergeable`)."""
 
     @abstractmethod
     def _forget(self, k: int) -> None:
         """Remove row k."""
 
     def _changed(self) -> None:
-        """Drop what was worked out from the state, which has changed."""
+        """Drop cached results: the state has changed."""
 
     @abstractmethod
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Give the whole state by name, without copies."""
+        """Return the whole state by name, without copies."""
 
     @abstractmethod
     def _load(self, state: "StateReader", n_rows: int) -> None:
@@ -377,7 +376,7 @@ class Learner(Part, ABC):
         self._negative = np.array([row.negative for row in self._numbers], dtype=bool)
 
     def _remove(self, rows: Iterable[Row]) -> None:
-        """Remove those rows that are there; with the last of all, what words shared."""
+        """Remove rows that exist; after the last row, start again."""
         for row in rows:
             if row in self._numbers:
                 number = self._numbers.pop(row)
@@ -389,7 +388,7 @@ class Learner(Part, ABC):
             self.dim = None
 
     def _make_rows(self, rows: Iterable[Row], dim: int) -> None:
-        """Make those rows that are not there yet, or refuse to before anything is changed."""
+        """Make rows that do not exist yet, or refuse before anything changes."""
         new = [row for row in rows if row not in self._numbers]
         if new:
             self._check_size(dim, len(self._numbers) + len(new))
@@ -412,8 +411,8 @@ class Learner(Part, ABC):
             raise InputError(f"{taught}, got {X.shape[-1]}")
         with np.errstate(over="ignore"):
             X = np.ascontiguousarray(X, dtype=np.float32)
-        # The sum of squares tells of NaN, infinity and numbers too large to be squared in a single
-        # pass; only a huge one needs a second look.
+        # One sum of squares reveals NaN, infinity and numbers too large to square; only if it is
+        # huge is a second pass needed.
         flat = X.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not flat @ flat <= LARGEST**2
@@ -445,17 +444,17 @@ class Learner(Part, ABC):
             raise InputError(f"learner {self.name!r} cannot {to_do}: {reason}")
 
     def require_taught(self, word: str) -> None:
-        """Refuse a word that is not taught."""
+        """Raise an error if a word is not taught."""
         if Row(word) not in self._numbers:
             known = ", ".join(self.words) or "none"
             raise InputError(
-                f"no word {word!r} is taught; known: {known}",
+                f"{word!r} is not in this model. It knows: {known}",
                 code="unknown_word",
                 params={"word": word, "known": known},
             )
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:
-        """Vector length that a state was made for."""
+        """Length of the vectors that a state was made for."""
         array = state.get(self._columns)
         if array is None or array.ndim != 2 or not array.shape[1]:
             raise ModelFileError(f"the model file holds no state of learner {self.name!r}")
@@ -463,7 +462,7 @@ class Learner(Part, ABC):
 
 
 class StateReader(dict[str, np.ndarray]):
-    """Arrays of a state, taken out with the shape and type they must have."""
+    """Arrays of a state, checked for shape and type when they are taken."""
 
     def __init__(self, state: dict[str, np.ndarray], name: str, take_over: bool = False):
         super().__init__(state)
@@ -471,12 +470,12 @@ class StateReader(dict[str, np.ndarray]):
         self.take_over = take_over
 
     def length(self, key: str) -> int:
-        """Entries of array `key` along its first axis; 0 where there is none."""
+        """Length of array `key`; 0 if there is none."""
         array = self.get(key)
         return len(array) if array is not None and array.ndim else 0
 
     def take(self, key: str, shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
-        """Give array `key`, or a copy of it, refusing any other shape, type or a NaN."""
+        """Return array `key` or a copy; refuse another shape or type, or a NaN."""
         array = self.get(key)
         if array is None:
             raise ModelFileError(f"learner {self.name!r}: the model file lacks {key!r}")
@@ -485,7 +484,7 @@ class StateReader(dict[str, np.ndarray]):
                 f"learner {self.name!r}: {key!r} should be {np.dtype(dtype)} of shape {shape}, "
                 f"the model file has {array.dtype} of shape {array.shape}"
             )
-        # The extremes tell of NaN and infinity without another array beside a large one.
+        # The extremes reveal NaN and infinity without a second large array.
         with np.errstate(invalid="ignore"):
             extremes = [array.min(), array.max()] if array.size else []
         if not np.isfinite(extremes).all():

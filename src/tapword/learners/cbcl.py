@@ -8,26 +8,26 @@ from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateReader
 
 # More would make a table of distances of 8 GB.
-MOST_CENTROIDS = 30_000
+MAX_CENTROIDS = 30_000
 
 
 class Cbcl(Learner):
-    """Nearest centroid, of which a word has several where its samples lie far apart.
+    """Nearest centroid; a word has several if its samples are far apart.
 
     A sample joins its word's nearest centroid (count-weighted mean) if that is nearer than
-    `distance_threshold`, else it becomes a new one. Beyond `max_centroids` in all, the two
-    closest centroids of one word, of all words the closest, are merged.
+    `distance_threshold`; otherwise it becomes a new one. Above `max_centroids` in total, the
+    closest pair of centroids of one word is merged.
 
     score_k = (sum of 1 / distance over those of the `topk` nearest centroids that are k's) / n_k
 
     Parameters
     ----------
     distance_threshold
-        Euclidean. One larger than any distance makes the rule that of ncm.
+        Euclidean distance. Larger than all distances, it makes the learner the same as ncm.
     max_centroids
-        Over all words; each word keeps one at least.
+        Over all words; each word keeps at least one.
     topk
-        How many centroids vote.
+        Number of centroids that vote.
     variant
         "exact", or "reference", as in the method's public code: a sample joins the first centroid
         of its word instead of the nearest, and votes are multiplied by n_k.
@@ -56,7 +56,7 @@ class Cbcl(Learner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("distance_threshold", self.distance_threshold >= 0, "at least 0")
-        self._require_whole("max_centroids", 1, MOST_CENTROIDS)
+        self._require_whole("max_centroids", 1, MAX_CENTROIDS)
         self._require_whole("topk", 1)
         self._require_one_of("variant", "exact", "reference")
 
@@ -70,8 +70,8 @@ class Cbcl(Learner):
         centroid = 4 * dim + 8
         return self.max_centroids * centroid, centroid + 8
 
-    def least_bytes(self, dim: int, n_rows: int) -> int:
-        """Bytes of a state's arrays at least: a word has one centroid."""
+    def min_bytes(self, dim: int, n_rows: int) -> int:
+        """Fewest bytes of a state's arrays: one centroid for each word."""
         return n_rows * self._size(dim)[1]
 
     def _start(self, dim: int) -> None:
@@ -114,7 +114,7 @@ class Cbcl(Learner):
         self._total -= self._centroids.pop(k).size
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        # An empty one, so that there is something to join where no word is left.
+        # With an empty one, so that there is something to concatenate.
         every = [Centroids(self._dim), *self._centroids]
         return {
             "centroids": np.concatenate([one.vectors for one in every]),
@@ -139,8 +139,8 @@ class Cbcl(Learner):
 class Centroids:
     """Means of groups of samples: `vectors` (m, D) float32 of `counts` (m,) int64 samples each.
 
-    Distances between them are kept. Those of a changed centroid are computed again when the closest
-    two are needed: one pass over the centroids instead of one over all pairs.
+    Distances between them are cached. Those of a changed centroid are computed again when the
+    closest pair is needed: one pass over the centroids instead of one over all pairs.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Centroids:
         return cdist(x[None], self.vectors, "sqeuclidean")[0]
 
     def add(self, x: np.ndarray) -> None:
-        """Make x (D,) a centroid of its own."""
+        """Make x (D,) a new centroid."""
         if self.size == len(self._vectors):
             self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
@@ -187,13 +187,13 @@ class Centroids:
 
     @property
     def closest(self) -> float:
-        """Squared distance of the closest two; infinite where there are no two."""
+        """Squared distance of the closest pair; infinite if there is none."""
         if self._closest is None:
             self._closest = float(self._table().min(initial=np.inf))
         return self._closest
 
     def merge_closest(self) -> None:
-        """Make the closest two one, in the place of the later."""
+        """Merge the closest pair into the later of the two."""
         first, second = map(int, np.unravel_index(self._table().argmin(), (self.size, self.size)))
         n, extra = int(self._counts[second]), int(self._counts[first])
         move = self._vectors[first] - self._vectors[second]
@@ -213,10 +213,10 @@ class Centroids:
 
     def _table(self) -> np.ndarray:
         """Squared distances (m, m) of all pairs, infinite on the diagonal."""
-        m, room = self.size, len(self._squares)
-        if m > room:
+        m, capacity = self.size, len(self._squares)
+        if m > capacity:
             larger = np.full((len(self._vectors), len(self._vectors)), np.inf)
-            larger[:room, :room] = self._squares
+            larger[:capacity, :capacity] = self._squares
             self._squares = larger
         for i in self._changed:
             squares = self.squared_distances(self._vectors[i])

@@ -6,19 +6,18 @@ from tapword.learners.statistics_learner import CovarianceLearner
 
 
 class Cosine(CovarianceLearner):
-    """Cosine between a vector and each word's mean after whitening; works from the first sample.
+    """Cosine between a vector and each word's mean after whitening, from the first sample on.
 
     score_k = (x - c).L.(mean_k - c) / (|mean_k - c|_L r), with L = ((S_w + nu V) / (N + nu))^-1 and
-    nu = 2 D: the prior V counts for two samples per number of a vector, so that it decides while
-    samples are few. r is the average length of samples, in place of the vector's own: this changes
-    no decision and keeps the scores linear.
+    nu = 2 D: the prior V weighs as much as two samples per number of a vector, so it dominates
+    while samples are few. r is the average length of samples instead of the vector's own, which
+    changes no decision and keeps the scores linear.
 
     Parameters
     ----------
     prior
-        "shipped": for vectors that the spotter has whitened by how other words vary; V is the
-        identity and c zero. "diagonal": V is the features' own variance over all samples and c the
-        mean of the words' means.
+        "shipped": for vectors that the spotter has whitened; V is the identity and c zero.
+        "diagonal": V is the features' variance over all samples and c the mean of the words' means.
     covariance, block, rank, max_kb
         How much of the covariance is kept: see `CovarianceLearner`.
     scatter
@@ -37,9 +36,9 @@ class Cosine(CovarianceLearner):
     ['on', 'off']
     """
 
-    # Samples that the prior counts for, for each number of a vector: accuracy hardly depends on it.
-    # With this sharpness the right words of held-out speakers are likeliest. Both are printed by
-    # training/learner_constants.py.
+    # Weight of the prior in samples per number of a vector; accuracy hardly depends on it. This
+    # sharpness makes right words of held-out speakers likeliest. training/learner_constants.py
+    # prints both.
     strength = 2.0
     sharpness = 20.0
 
@@ -55,19 +54,19 @@ class Cosine(CovarianceLearner):
         self._require_one_of("prior", "diagonal", "shipped")
         whitened = self.prior == "shipped"
         self.needs_whitening = self.supports_thresholds = self.supports_phrases = whitened
-        self._turned: np.ndarray | None = None
+        self._directions: np.ndarray | None = None
 
     def _changed(self) -> None:
         super()._changed()
-        self._turned = None
+        self._directions = None
 
     def directions(self) -> np.ndarray:
-        """Means at length 1, (rows, D) float32; made once after each change."""
-        if self._turned is None:
+        """Means scaled to unit length, (rows, D) float32; computed once after each change."""
+        if self._directions is None:
             means = self.statistics.means.astype(np.float64)
             lengths = np.linalg.norm(means, axis=1, keepdims=True)
-            self._turned = (means / np.maximum(lengths, 1e-12)).astype(np.float32)
-        return self._turned
+            self._directions = (means / np.maximum(lengths, 1e-12)).astype(np.float32)
+        return self._directions
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
         statistics = self.statistics
@@ -78,17 +77,17 @@ class Cosine(CovarianceLearner):
             variance, centre = np.ones(statistics.dim), np.zeros(statistics.dim)
         else:
             variance = statistics.variances()
-            # A feature that never varied says nothing; any weight will do for what it multiplies.
+            # A constant feature carries no information; any positive weight will do.
             variance[variance <= 0] = 1.0
             centre = means.mean(axis=0) if len(means) > 1 else np.zeros(statistics.dim)
         directions = means - centre
         weights = statistics.solve(share, share * strength * variance, directions)
         squares = np.einsum("kd,kd->k", weights, directions)
-        # A sample lies about sqrt(D) from its word's true mean; a mean of n samples still holds
-        # 1 / n of its squared distance.
+        # A sample is about sqrt(D) away from its word's true mean; a mean of n samples still has
+        # 1 / n of that squared distance.
         within = statistics.dim * np.mean(1 - 1 / np.maximum(statistics.counts, 1))
         typical = np.sqrt(squares.mean() + within)
-        # A word whose mean is the centre has no direction; it scores 0.
+        # A word whose mean is the centre has no direction and scores 0.
         lengths = np.sqrt(squares) * typical
         weights /= np.where(lengths > 0, lengths, 1.0)[:, None]
         return weights, -weights @ centre

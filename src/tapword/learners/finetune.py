@@ -9,8 +9,8 @@ from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateBytes, StateReader
 
 _HALF = (1 << 64) - 1
-# A choice: far more than anybody's list of words, and than the data sets have.
-MOST_VOCABULARY = 10_000
+# A choice: far more words than any data set has.
+MAX_VOCABULARY = 10_000
 
 
 class Finetune(Learner):
@@ -26,16 +26,15 @@ class Finetune(Learner):
     momentum, weight_decay
         As in torch's SGD.
     vocabulary
-        Words that will come: each has an output that is trained from the first sample on, as
-        the public code of the method does for all classes; scored only once taught. Outputs of
-        other words are added as they come.
+        Words to come. Each has an output that is trained from the first sample on, as in the
+        method's public code, and scored once it is taught. Other words get outputs as they come.
     seed
-        Of the weights' first values, N(0, 0.01); those of b are 0.
+        Seed of the initial weights, N(0, 0.01); b starts at 0.
 
     Notes
     -----
     Kept: (w, b) and m, and the state of the random generator. Forgetting a word removes its
-    output; what its samples did to other outputs stays.
+    output; its effect on other outputs stays.
 
     Examples
     --------
@@ -60,8 +59,8 @@ class Finetune(Learner):
         self._require("weight_decay", 0 <= self.weight_decay < np.inf, "at least 0")
         words = self.vocabulary
         different = not isinstance(words, str) and len(set(words)) == len(words)
-        fits = different and len(words) <= MOST_VOCABULARY
-        self._require("vocabulary", fits, f"different words, {MOST_VOCABULARY} at most")
+        fits = different and len(words) <= MAX_VOCABULARY
+        self._require("vocabulary", fits, f"different words, {MAX_VOCABULARY} at most")
         for word in words:
             self._check_word(word)
         self._require_whole("seed", 0)
@@ -70,30 +69,29 @@ class Finetune(Learner):
         row = 2 * 4 * (dim + 1)
         return len(self.vocabulary) * (row + 8) + 6 * 8, row
 
-    def least_bytes(self, dim: int, n_rows: int) -> int:
-        """Bytes of a state's arrays at least: words of `vocabulary` may have been forgotten."""
+    def min_bytes(self, dim: int, n_rows: int) -> int:
+        """Fewest bytes of a state's arrays: words of `vocabulary` may have been forgotten."""
         return n_rows * Finetune._size(self, dim)[1]
 
     @property
     def state_bytes(self) -> StateBytes:
-        """Bytes the state takes now; a word of `vocabulary` has its row from the start."""
+        """Bytes of the state now; a word of `vocabulary` has its row from the start."""
         size = super().state_bytes
         known = sum(word in self.vocabulary for word in self.words)
         return size._replace(total=size.total - known * size.per_word)
 
     def _start(self, dim: int) -> None:
         self._start_empty(dim)
-        # Rows of the layer (w, b): the rows of the state that had a sample, then the words of
-        # `vocabulary` (by their positions in it) that wait for theirs. A batch makes the rows of
-        # its words before it learns.
+        # Rows of the layer (w, b): the rows of the state that had a sample, then words of
+        # `vocabulary` (by index) that wait for theirs. A batch makes all its rows before it learns.
         self._waiting = list(range(len(self.vocabulary)))
         layer = np.zeros((len(self._waiting), dim + 1), dtype=np.float32)
         layer[:, :-1] = self._generator.normal(0, 0.01, (len(layer), dim))
         self._set_rows(layer, np.zeros_like(layer))
 
     def _start_empty(self, dim: int) -> None:
-        # By its name: numpy loads its generators when first asked, and loading a model opens no
-        # other file.
+        # Imported by name: numpy loads its generators on first use, and loading a model must open
+        # no other file.
         self._generator = default_rng(self.seed)
         self._begun, self._waiting = 0, []
         self._set_rows(*np.zeros((2, 0, dim + 1), dtype=np.float32))
@@ -102,7 +100,7 @@ class Finetune(Learner):
         self._layer, self._velocity, self._scratch = layer, velocity, np.empty_like(layer)
 
     def _grow(self) -> None:
-        """Nothing yet: an output begins with its word's first sample."""
+        """Do nothing yet: an output starts with its word's first sample."""
 
     def _begin_word(self, k: int) -> None:
         word, negative = self.rows[k]

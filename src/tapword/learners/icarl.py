@@ -7,35 +7,35 @@ from tapword.learners.base import StateReader
 from tapword.learners.finetune import Finetune
 
 # Choices: a thousand times the method's own buffer and step.
-MOST_BUFFER, MOST_REPLAY = 1_000_000, 1_000
+MAX_BUFFER, MAX_REPLAY = 1_000_000, 1_000
 
 
 class Icarl(Finetune):
     """Softmax layer trained with replay; keeps up to 1,000 samples' vectors.
 
     Each step is that of finetune on the mean loss of the new sample and of `replay` others drawn
-    from the buffer (any item may be drawn twice). The new one then joins the buffer; where that
-    is full it replaces a random item of the word that has most (its own, if none has more).
+    from the buffer with replacement. The new sample then joins the buffer. If that is full, it
+    replaces a random item of the word with the most items (its own, if no word has more).
 
     Parameters
     ----------
     buffer
-        Vectors kept at most, over all words.
+        Most vectors kept, over all words.
     replay
         Vectors replayed with each new one.
     unit_length
-        Bring every vector to length 1 first, as iCaRL's authors do with theirs; `lr=1` suits it.
+        Scale every vector to unit length first, as iCaRL's authors do; `lr=1` suits it.
     lr, momentum, weight_decay, vocabulary, seed
         As in finetune; `seed` also draws from the buffer.
 
     Notes
     -----
     Unlike every other learner this one keeps vectors of single samples, by design. Forgetting a
-    word removes its output and all its vectors; what they did to other outputs stays.
+    word removes its output and all its vectors; their effect on other outputs stays.
 
-    With the learning rate of the paper, vectors as long as a backbone gives them make steps so
-    large that a change in their seventh digit grows into another model: accuracies of the same
-    clips differ by some points from one machine to the next. Those of length 1 do not.
+    With the paper's learning rate, a backbone's unscaled vectors cause steps so large that rounding
+    errors grow: accuracies on the same clips differ by some points between machines. With vectors
+    of unit length they do not.
 
     Examples
     --------
@@ -47,24 +47,14 @@ class Icarl(Finetune):
 
     keeps_vectors = True
 
-    # Written out: its own arguments come before those of finetune.
-    def __init__(
-        self,
-        buffer: int = 1000,
-        replay: int = 1,
-        unit_length: bool = False,
-        lr: float = 0.1,
-        momentum: float = 0.9,
-        weight_decay: float = 1e-5,
-        vocabulary: tuple[str, ...] = (),
-        seed: int = 0,
-    ):
-        super().__init__(lr, momentum, weight_decay, vocabulary, seed)
-        self.buffer = buffer
-        self.replay = replay
-        self.unit_length = unit_length
-        self._require_whole("buffer", 1, MOST_BUFFER)
-        self._require_whole("replay", 1, MOST_REPLAY)
+    buffer: int = 1000
+    replay: int = 1
+    unit_length: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_whole("buffer", 1, MAX_BUFFER)
+        self._require_whole("replay", 1, MAX_REPLAY)
 
     def _size(self, dim: int) -> tuple[int, int]:
         fixed, per_word = super()._size(dim)
@@ -72,7 +62,7 @@ class Icarl(Finetune):
 
     def _start_empty(self, dim: int) -> None:
         super()._start_empty(dim)
-        # Room for what was kept so far and some more, up to `buffer`.
+        # Arrays grow up to `buffer` items.
         self._vectors = np.zeros((0, dim), dtype=np.float32)
         self._labels = np.zeros(0, dtype=np.int64)
         self._filled = 0
@@ -84,11 +74,11 @@ class Icarl(Finetune):
         self._held = np.append(self._held, 0)
 
     def linear(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Weights and biases as finetune's; None where vectors are brought to length 1."""
+        """Weights and biases as in finetune; None if vectors are scaled to unit length."""
         return None if self.unit_length else super().linear()
 
     def _ready(self, X: np.ndarray) -> np.ndarray:
-        """Bring vectors (n, D) to the length that is learned and scored."""
+        """Scale vectors (n, D) if `unit_length`."""
         if not self.unit_length:
             return X
         return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)

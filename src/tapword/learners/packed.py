@@ -1,18 +1,17 @@
-"""Symmetric matrices as packed lower triangles: half the memory, and how to solve with them.
+"""Symmetric matrices as packed lower triangles, which take half the memory.
 
-Packed by columns as BLAS and LAPACK name it (`sspr`, `strttp`, `dtpttr`). scipy is imported
-where it is needed first, for it takes longer than all of `import tapword`.
+They are packed by columns, as in BLAS and LAPACK (`sspr`, `strttp`, `dtpttr`). scipy is imported on
+first use, because it takes longer than `import tapword`.
 """
 
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import numpy as np
 
 from tapword.errors import InputError
 
-# Shares by which the diagonal of a covariance is raised, one after the other, until it can be
-# factored: from float32's rounding upwards by tens.
+# Relative increases of a covariance's diagonal, tried in order until it can be factored: 0, then
+# from float32's rounding upwards by tens.
 RAISES = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 
@@ -37,9 +36,9 @@ def gram(rows: np.ndarray) -> np.ndarray:
 def factor(packed: np.ndarray) -> np.ndarray:
     """Cholesky factor of a packed covariance, (D (D + 1) / 2,) float64 -> (D, D) in Fortran order.
 
-    Sums in float32 can leave a matrix of nearly dependent features indefinite by rounding alone;
-    then each diagonal entry is raised by a share of itself, the smallest of `RAISES` that will do.
-    The factor is the lower triangle; the upper one is not cleared.
+    Rounding in float32 can make a matrix of nearly dependent features indefinite. Then each
+    diagonal entry is raised by the smallest share in `RAISES` that helps. The factor is the lower
+    triangle; the upper one is not cleared.
     """
     from scipy.linalg import lapack
 
@@ -55,34 +54,24 @@ def factor(packed: np.ndarray) -> np.ndarray:
 
 
 def solve(lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve with a factor of `factor`: rhs (K, D) -> (K, D), float64."""
+    """Solve with a result of `factor`: rhs (K, D) -> (K, D), float64."""
     from scipy.linalg import lapack
 
     return lapack.dpotrs(lower, np.asfortranarray(rhs.T, dtype=np.float64), lower=1)[0].T
 
 
 def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Solve with the factor alone: rows (n, D) -> (n, D), whose squared lengths are Mahalanobis."""
+    """Solve with the triangle alone: rows (n, D) -> (n, D), whose norms are Mahalanobis."""
     from scipy.linalg import lapack
 
     return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T
 
 
-def one_thread(user_api: str | None = None) -> AbstractContextManager[object]:
-    """Let BLAS, and whatever else of `user_api`, take one thread, from now on or in a context.
+class PackedBlocks(NamedTuple):
+    """Layout of a symmetric (dim, dim) matrix with only blocks on its diagonal, each packed.
 
-    scipy brings a BLAS of its own, which must be loaded to be limited.
-    """
-    import scipy.linalg  # noqa: F401
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1, user_api)
-
-
-class Blocks(NamedTuple):
-    """A symmetric (dim, dim) matrix of which only blocks on the diagonal are kept, packed in a row.
-
-    A block has `size` rows, the last may have fewer: `dim` keeps all of the matrix, 1 its diagonal.
+    A block has `size` rows; the last may have fewer. `size` = `dim` keeps the whole matrix, 1 the
+    diagonal.
     """
 
     dim: int
@@ -90,12 +79,12 @@ class Blocks(NamedTuple):
 
     @property
     def numbers(self) -> int:
-        """How many numbers are kept."""
+        """Number of stored entries."""
         whole, rest = divmod(self.dim, self.size)
         return whole * packed_size(self.size) + packed_size(rest)
 
     def parts(self) -> list[tuple[slice, slice]]:
-        """Give each block's rows and where its triangle lies."""
+        """Rows of each block, and the position of its triangle."""
         result, start = [], 0
         for row in range(0, self.dim, self.size):
             rows = slice(row, min(row + self.size, self.dim))
@@ -112,7 +101,7 @@ class Blocks(NamedTuple):
         return np.concatenate([at.start + packed_diagonal(r.stop - r.start) for r, at in parts])
 
     def gram(self, rows: np.ndarray) -> np.ndarray:
-        """Blocks of rows^T rows: (n, dim) float32 -> (numbers,)."""
+        """PackedBlocks of rows^T rows: (n, dim) float32 -> (numbers,)."""
         if self.size == 1:
             return np.einsum("nd,nd->d", rows, rows)
         if self.size >= self.dim:
@@ -131,10 +120,12 @@ class Blocks(NamedTuple):
             part = e[rows]
             blas.sspr(len(part), weight, part, packed[kept], lower=1, overwrite_ap=1)
 
-    def holds(self, packed: np.ndarray, e: np.ndarray, weight: float, slack: np.ndarray) -> bool:
-        """Whether no block of the matrix + diag(slack) turns indefinite without weight e e^T.
+    def stays_definite(
+        self, packed: np.ndarray, e: np.ndarray, weight: float, slack: np.ndarray
+    ) -> bool:
+        """Whether every block of the matrix + diag(slack) - weight e e^T is positive definite.
 
-        A positive definite A less weight e e^T is that too while weight e.A^-1.e is below 1.
+        A - weight e e^T is, for positive definite A, while weight e.A^-1.e is below 1.
         """
         raised = packed.astype(np.float64)
         raised[self.diagonal()] += slack

@@ -8,13 +8,13 @@ from tapword.learners.base import Learner, StateReader
 class Perceptron(Learner):
     """Online perceptron: one weight vector per word, moved only by mistakes.
 
-    score_k = w_k.x; the first sample of word y sets w_y = x; a later one that another word j wins
-    moves w_y += x and w_j -= x.
+    score_k = w_k.x; the first sample of word y sets w_y = x; a later one for which another word j
+    scores highest changes w_y += x and w_j -= x.
 
     Notes
     -----
     Kept: w_k. It depends on the order of samples, favours the words taught last and cannot be
-    merged. Forgetting a word removes its weights; what its samples took from others stays.
+    merged. Forgetting a word removes its weights; its effect on other words stays.
 
     Examples
     --------
@@ -25,13 +25,12 @@ class Perceptron(Learner):
     array([[ 4., -2.]])
     """
 
-    # Of scores divided by the largest one; about the likeliest of those that
-    # training/learner_constants.py tries.
+    # For scores divided by the largest; about the best that training/learner_constants.py tries.
     sharpness = 4.0
     _columns = "weights"
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Shares by the scores' differences over their largest size, since they have no unit."""
+        """Turn scores (n, K), which have no unit, into probabilities by their relative size."""
         size = np.abs(scores).max(axis=-1, keepdims=True, initial=0)
         return super().probabilities(scores / np.where(size > 0, size, 1))
 
@@ -44,7 +43,7 @@ class Perceptron(Learner):
 
     def _start(self, dim: int) -> None:
         self._weights = np.zeros((0, dim), dtype=np.float32)
-        # Rows that had a sample; a batch makes the rows of its words before it learns.
+        # Rows that had a sample; a batch makes all its rows before it learns.
         self._begun = 0
 
     def _grow(self) -> None:

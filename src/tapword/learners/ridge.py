@@ -5,26 +5,26 @@ import numpy as np
 from tapword.learners.packed import factor, gram, packed_diagonal, solve
 from tapword.learners.statistics_learner import LinearLearner
 
-# Above this shrinkage the strength of the prior, share / (1 - share), would grow without bound.
+# At most this shrinkage: the regularisation, share / (1 - share), has a pole at 1.
 MAX_SHRINKAGE = 0.9
 
 
 class Ridge(LinearLearner):
-    """Regularised least squares on one-hot words, features standardised; right from few to many.
+    """Ridge regression on one-hot words with standardised features.
 
-    Weights solve (S_t + lam diag(v)) w_k = n_k (mean_k - m), with S_t the total scatter,
-    v its diagonal over N, m the mean of all samples: what ridge regression on all samples at once
-    would find, computed from counts, means and the within-word scatter alone.
+    Weights solve (S_t + lam diag(v)) w_k = n_k (mean_k - m), with S_t the total scatter, v its
+    diagonal over N, m the mean of all samples. This equals ridge regression on all samples at once,
+    computed from counts, means and the within-word scatter.
 
     Parameters
     ----------
     lam
-        Strength of the prior, in samples; None: four times the oracle approximating shrinkage of
-        the features' correlations (Chen, Wiesel, Eldar and Hero, 2010), which follows from the
-        statistic and falls from many samples' worth at first to few.
+        Regularisation, in samples. None: four times the oracle approximating shrinkage of the
+        features' correlations (Chen, Wiesel, Eldar and Hero, 2010), which follows from the
+        statistic and falls as samples come in.
     balanced
-        Treat every word as if it had been taught equally often; otherwise a word taught more often
-        is thought likelier to be said.
+        Treat all words as if taught equally often. Otherwise a word taught more often is assumed
+        to be said more often.
     scatter
         "shared" or "per-word": see `LinearLearner`.
 
@@ -40,7 +40,7 @@ class Ridge(LinearLearner):
     ['on', 'off']
     """
 
-    # Chen et al.'s rule is for the error of a covariance; words bear a few times as much of it.
+    # Chen et al. minimise a covariance's error; classification works best with a few times as much.
     oas_times = 4.0
     # Scores of right and wrong words differ by up to 1. Right words of held-out speakers would be
     # likelier with more; training/learner_constants.py prints how much, and tries `oas_times`.
@@ -64,12 +64,12 @@ class Ridge(LinearLearner):
         centre = counts @ means / n
         shift = means - centre
         between = gram((np.sqrt(counts)[:, None] * shift).astype(np.float32))
-        # The scatter may still hold samples of forgotten words: only its share per sample counts.
+        # The scatter may contain samples of forgotten words, so it is scaled per sample.
         within = statistics.pooled() * np.float64(n / max(statistics.n_scatter, 1))
         total = within + between
         diagonal = packed_diagonal(statistics.dim)
         variance = total[diagonal] / n
-        # A feature that never varied says nothing; any weight will do for what it multiplies.
+        # A constant feature carries no information; any positive weight will do.
         variance[variance <= 0] = 1.0
         lam = self.lam if self.lam is not None else self._strength(total, variance, n)
         total[diagonal] += lam * variance

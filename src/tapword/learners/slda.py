@@ -20,7 +20,7 @@ class Slda(CovarianceLearner):
         the first sample of a word adds x x^T.
     prior
         "none"; "diagonal": the features' own variances v are added to S_w as if they were D / 2
-        samples, (S_w + D / 2 diag(v)) / (N + D / 2), which keeps few samples from collapsing;
+        samples, (S_w + D / 2 diag(v)) / (N + D / 2), which stabilises models of few samples;
         "shipped": the same with v = 1, for vectors that the spotter has whitened.
     scatter
         "shared" or "per-word": see `LinearLearner`.
@@ -40,8 +40,8 @@ class Slda(CovarianceLearner):
     (['on'], {'off': 2, 'on': 1})
     """
 
-    # Samples that the prior counts for, for each number of a vector (as
-    # training/learner_constants.py prints it).
+    # Weight of the prior in samples per number of a vector (training/learner_constants.py prints
+    # it).
     strength = 0.5
 
     eps: float = 1e-4
@@ -60,7 +60,7 @@ class Slda(CovarianceLearner):
         self._require_one_of("prior", "none", "diagonal", "shipped")
         self.needs_whitening = self.prior == "shipped"
         self.mergeable = self.mergeable and self.variant == "exact"
-        # A sample weighs by how many came before it, of any word.
+        # A sample's weight depends on the number of samples before it.
         self.keeps_trace = self.keeps_trace or self.variant == "reference"
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tapword.learners.base import StateReader
-from tapword.learners.statistics import Statistics, Sum, WordStatistics
+from tapword.learners.statistics import KahanSum, Statistics, WordStatistics
 from tapword.learners.statistics_learner import StatisticsLearner
 
 
@@ -14,9 +14,9 @@ class Snb(StatisticsLearner):
     v_k = (1 - w_k) M2_k / n_k + w_k v + var_smoothing * (largest variance of a feature)
     w_k = max(0, 1 - (n_k - 1) / enough)
 
-    M2_k are the summed squared deviations of word k (Welford), v = sum M2_k / (N - K) the
-    variances within words, pooled. Mixing in v is ours; the method's own code is variant
-    "reference".
+    M2_k are the summed squared deviations of word k (Welford), v = sum M2_k / (N - K) the pooled
+    variances within words. Mixing in v is tapword's addition; variant "reference" is the method's
+    own code.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class Snb(StatisticsLearner):
         GaussianNB.
     enough
         With more samples than this, only a word's own variances count, and its score is that of
-        GaussianNB with equal priors. With fewer they are mixed with the pooled ones, which alone
-        count for a single sample. 0: never mixed, except for a single sample. The default is about
-        the best of those that training/learner_constants.py tries.
+        GaussianNB with equal priors. With fewer they are mixed with the pooled ones; a single
+        sample takes the pooled ones alone. 0: mixed only for a single sample. The default is about
+        the best that training/learner_constants.py tries.
     variant
         "exact", or "reference", as in the method's public code: the variance is M2_k / (n_k - 1)
         (0 for one sample) shrunk by `eps`, and the score is that of slda, which leaves out terms of
@@ -98,12 +98,12 @@ class Snb(StatisticsLearner):
         pooled = within / max(n.sum() - len(n), 1)
         weight = np.maximum(0, 1 - (n - 1) / max(self.enough, 1))
         variances = (1 - weight) * squares / n + weight * pooled + smoothing
-        # Keeps features that never vary, where nothing smooths them, from dividing by 0.
+        # Avoids a division by 0 for constant features without smoothing.
         return np.maximum(variances, np.finfo(np.float32).tiny)
 
 
 class _Variances(WordStatistics):
-    """The statistic with the diagonal of each word's scatter alone, saved as `squares` (K, D)."""
+    """The statistic with only the diagonal of each word's scatter, saved as `squares` (K, D)."""
 
     def __init__(self, dim: int):
         super().__init__(dim, block=1)
@@ -114,4 +114,4 @@ class _Variances(WordStatistics):
 
     def load(self, state: StateReader, n_rows: int) -> None:
         Statistics.load(self, state, n_rows)
-        self._sums = [Sum(row) for row in state.take("squares", (n_rows, self.dim))]
+        self._sums = [KahanSum(row) for row in state.take("squares", (n_rows, self.dim))]

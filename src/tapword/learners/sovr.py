@@ -6,16 +6,16 @@ from tapword.learners.statistics_learner import StatisticsLearner
 
 
 class Sovr(StatisticsLearner):
-    """Streaming one-versus-rest: likeness to a word's mean against likeness to all others'.
+    """Streaming one-versus-rest: similarity to a word's mean against that to all others.
 
     score_k = a / (a + b) with a = x.mean_k and b = x.(mean of the samples of all other words)
 
-    A word that is alone has b = 0 and score 1; a + b = 0 gives 1/2.
+    A single word has b = 0 and score 1; a + b = 0 gives 1/2.
 
     Notes
     -----
-    Kept: counts and means. The rule is meant for features that are not negative, where scores lie
-    between 0 and 1; with others a + b can change its sign and the order of scores with it.
+    Kept: counts and means. The rule is meant for non-negative features, whose scores are between 0
+    and 1; with others a + b can change its sign, and the order of scores with it.
 
     Examples
     --------

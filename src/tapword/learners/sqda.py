@@ -7,8 +7,8 @@ from tapword.learners.statistics_learner import StatisticsLearner
 
 # Vectors whitened at a time: bounds the float64 copies of a large batch.
 CHUNK = 1024
-# Samples per number of a vector that make a word's own covariance enough: near 1 it inverts to
-# noise (training/learner_constants.py prints the accuracies).
+# From this many samples per number of a vector, a word's own covariance is used alone: near 1 its
+# inverse is noise (training/learner_constants.py prints the accuracies).
 ENOUGH_PER_NUMBER = 4
 
 
@@ -20,8 +20,8 @@ class Sqda(StatisticsLearner):
     w_k = max(0, 1 - (n_k - 1) / enough)
 
     S_k is the scatter of word k around its mean and V the diagonal matrix of the features'
-    variances within words, sum S_k / (N - K). Mixing in V is ours; the method's own rule, w_k = 0,
-    is variant "reference".
+    variances within words, sum S_k / (N - K). Mixing in V is tapword's addition; variant
+    "reference" is the method's own rule, w_k = 0.
 
     Parameters
     ----------
@@ -29,22 +29,22 @@ class Sqda(StatisticsLearner):
         Shrinkage of every covariance towards the identity, between 0 and 1.
     enough
         With more samples than this, only a word's own covariance counts; with fewer it is mixed
-        with V. None: four times the vector's length. 0: never mixed, except that a single sample,
-        which has no covariance, takes V.
+        with V. None: four times the vector's length. 0: mixed only for a single sample, which has
+        no covariance and takes V.
     variant
         "exact", or "reference": as published, V is never mixed in, and the covariance of a single
         sample is eps I.
 
     Notes
     -----
-    n samples span n - 1 directions. Along the others their covariance is eps, and near n = D it
-    inverts to noise. Mixing in the pooled variances, which few samples of all words tell well,
-    until n is a few times D avoids both. (Mixing in the pooled covariance would not: it has the
-    same trouble while all samples together are about as many as D.)
+    n samples span n - 1 directions. Along the others their covariance is eps, and near n = D its
+    inverse is noise. Mixing in the pooled variances until n is a few times D avoids both. The
+    pooled covariance would not help: it has the same problem while all samples together are about
+    as many as D.
 
     Kept: n_k, mean_k and S_k, D (D + 1) / 2 numbers per word. Merging and forgetting are exact.
-    Factors of the covariances are kept as well where they fit into `max_gb`; otherwise each call of
-    `scores` makes them anew.
+    Factors of the covariances are cached if they fit into `max_gb`; otherwise each call of `scores`
+    computes them again.
 
     Examples
     --------
@@ -68,18 +68,18 @@ class Sqda(StatisticsLearner):
 
     def _start(self, dim: int) -> None:
         self._changes = 0
-        # Row -> what its factor was made from, the factor (D, D) and ln det.
+        # Row -> what its factor was computed from, the factor (D, D) and ln det.
         self._factors: dict[int, tuple[tuple[int, int], np.ndarray, float]] = {}
         super()._start(dim)
 
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
-        # As many samples as before need not be the same ones.
+        # An equal number of samples need not mean the same samples.
         self._factors.clear()
         super()._unlearn_one(x, k, scattered)
 
-    def _take_part(self, other: StatisticsLearner, indices: list[int]) -> None:
+    def _take_rows(self, other: StatisticsLearner, indices: list[int]) -> None:
         self._factors = {}
-        super()._take_part(other, indices)
+        super()._take_rows(other, indices)
 
     def _forget(self, k: int) -> None:
         self._factors.clear()

@@ -2,16 +2,15 @@
 
     e = x - mean_k;  S_w += n_k / (n_k + 1) * e e^T;  mean_k += e / (n_k + 1);  n_k += 1
 
-It equals the batch within-word scatter whatever the order, and two of them merge exactly
-(Chan, Golub, LeVeque 1983). Of S_w only the packed lower triangle is kept: half the memory, one
-pass over it per sample.
+It equals the batch within-word scatter in any order, and two of them merge exactly (Chan, Golub,
+LeVeque 1983). Of S_w only the packed lower triangle is kept: half the memory, one pass per sample.
 
-A state is float32; once something is learned, means are float64, and so is in effect the scatter of
-many samples (`Sum`), so that samples learned one by one are not lost to rounding. Scores read what
-would be saved, and whoever takes the state rounds what is in memory: a learner goes on exactly as
+A saved state is float32. In memory, means are float64 after the first sample, and `KahanSum` gives
+the scatter about that precision, so that single samples are not lost to rounding. Scores use the
+rounded values, and reading the state rounds what is in memory. So a learner goes on exactly like
 one that was loaded from its state.
 
-"Word" below stands for a row of a learner's state: a word, or the negatives of one.
+"Word" means a row of a learner's state here: a word, or the negatives of one.
 """
 
 import copy
@@ -21,24 +20,24 @@ import numpy as np
 
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import StateReader
-from tapword.learners.packed import Blocks
+from tapword.learners.packed import PackedBlocks
 
-# Samples that one update of the scatter takes at a time: bounds the copy of a large batch. So many
-# are also added up in float32 one by one; of more, the small squares would be lost in a large sum.
+# Samples in one update of the scatter, which limits the copy of a large batch. Also the number of
+# samples summed in float32 one by one: with more, small squares would be lost in a large sum.
 CHUNK = 4096
-# Samples of a word that a state may claim; sums and products of such counts stay in range.
-MOST_SAMPLES = 2**40
-# How far, as a share, a sample may lie off what would be its own trace: far above float32's
-# rounding, and below what `packed.factor` makes up for.
+# Largest count of a state; sums and products of such counts do not overflow.
+MAX_SAMPLES = 2**40
+# Relative tolerance when a sample is unlearned: far above float32's rounding, and below what
+# `packed.factor` corrects.
 ROUNDING = 1e-4
 
 
-class Sum:
+class KahanSum:
     """A packed sum of squares, float32, to which millions of samples can be added one by one.
 
-    The first `CHUNK` samples go into the sum itself, later ones into a second array of its size.
-    That is added to the sum after `CHUNK` samples, and what rounding takes then stays behind for
-    the next time (Kahan's compensated summation, a batch at a time). Reading changes nothing.
+    The first `CHUNK` samples go into the sum itself, later ones into a second array. That is added
+    to the sum after every `CHUNK` samples, and the rounding error stays in it for the next time
+    (Kahan's compensated summation, a batch at a time). Reading changes nothing.
     """
 
     def __init__(self, numbers: np.ndarray, samples: int = 0):
@@ -49,10 +48,10 @@ class Sum:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The sum as a state holds it."""
+        """The sum as a state has it."""
         return self._numbers if self._collected is None else self._numbers + self._collected
 
-    def room(self, new: int = 1) -> np.ndarray:
+    def target(self, new: int = 1) -> np.ndarray:
         """Array to add the squares of `new` samples to."""
         self._samples += new
         if self._samples <= CHUNK:
@@ -68,7 +67,7 @@ class Sum:
         return self._collected
 
     def rounded(self) -> np.ndarray:
-        """Give the sum, and give up what rounding took from it."""
+        """Round the sum to float32 and return it."""
         if self._collected is not None:
             self._numbers += self._collected
             self._collected, self._waiting = None, 0
@@ -76,17 +75,16 @@ class Sum:
 
 
 class Statistics:
-    """Counts (K,), means (K, D) and the packed scatter, or (0,) where it is not wanted.
+    """Counts (K,), means (K, D) and the packed scatter, which is (0,) if it is not wanted.
 
     Attributes
     ----------
     blocks
-        Which numbers of the scatter are kept: D (D + 1) / 2 of all, or of blocks on its diagonal.
+        Layout of the scatter: all D (D + 1) / 2 numbers, or blocks on its diagonal.
     centres
-        The means (K, D), in float64 from the first sample on: what is loaded takes no more memory
-        than its file.
+        The means (K, D), float32 when loaded, to save memory, and float64 from the next sample on.
     n_scatter
-        Samples behind the scatter, those of forgotten words among them.
+        Samples in the scatter, including those of forgotten words.
 
     Examples
     --------
@@ -100,27 +98,27 @@ class Statistics:
 
     def __init__(self, dim: int, scatter: bool = True, block: int | None = None):
         self.dim = dim
-        self.blocks = Blocks(dim, min(block or dim, dim))
+        self.blocks = PackedBlocks(dim, min(block or dim, dim))
         self.keeps_scatter = self._shares_scatter = scatter
         self.counts = np.zeros(0, dtype=np.int64)
         self.centres = np.zeros((0, dim))
-        self._room = self.centres
-        self._sum = Sum(np.zeros(self.blocks.numbers if scatter else 0, dtype=np.float32))
+        self._buffer = self.centres
+        self._sum = KahanSum(np.zeros(self.blocks.numbers if scatter else 0, dtype=np.float32))
         self.n_scatter = 0
 
     @property
     def forgotten(self) -> int:
-        """Samples of forgotten words, whose share of the scatter stays.
+        """Samples of forgotten words, which stay in the scatter.
 
-        So many samples that come later take the places of those: they move means and leave the
-        scatter alone. Otherwise a word that is forgotten and learned again and again would in the
-        end be all there is in the scatter.
+        The same number of later samples replace them: they change means and not the scatter.
+        Otherwise a word that is forgotten and learned again and again would come to dominate the
+        scatter.
         """
         return max(self.n_scatter - int(self.counts.sum()), 0)
 
     @property
     def means(self) -> np.ndarray:
-        """Means (K, D) as a state holds them, float32."""
+        """Means (K, D) as a state has them, float32."""
         return self.centres.astype(np.float32, copy=False)
 
     @property
@@ -132,15 +130,15 @@ class Statistics:
         """Add a word without samples as the last row."""
         self.counts = np.append(self.counts, 0)
         n = len(self.centres)
-        # Room for some more words at a time: copying all means for each word takes quadratic time.
-        if self.centres.base is not self._room or n == len(self._room):
-            self._room = np.zeros((n + max(4, n // 4), self.dim))
-            self._room[:n] = self.centres
-        self.centres = self._room[: n + 1]
+        # Space for several words at a time: a copy for each word would take quadratic time.
+        if self.centres.base is not self._buffer or n == len(self._buffer):
+            self._buffer = np.zeros((n + max(4, n // 4), self.dim))
+            self._buffer[:n] = self.centres
+        self.centres = self._buffer[: n + 1]
 
     def update(self, x: np.ndarray, k: int, weight: float | None = None) -> None:
         """Add one sample of word `k`; `weight` replaces n_k / (n_k + 1) in the scatter."""
-        self._sharpen()
+        self._use_float64()
         n, centre = int(self.counts[k]), self.centres[k]
         e = x - centre
         if not self.forgotten:
@@ -153,14 +151,14 @@ class Statistics:
         self.counts[k] = n + 1
 
     def unlearn(self, x: np.ndarray, k: int, scattered: bool = True) -> None:
-        """Take one sample of word `k` out again: `update` undone, in any order, up to rounding.
+        """Undo `update` of one sample of word `k`, in any order, up to rounding.
 
-        `scattered`: whether it was added to the scatter when it was learned, or took the place of
-        a forgotten one. Where others of its word did, what it added cannot always be told: then it
-        stays in a shared scatter as a forgotten word's samples do. A sample that cannot have been
-        learned is refused, as far as can be told.
+        `scattered` says whether it was added to the scatter or replaced a forgotten sample. If
+        other samples of its word replaced some, its share is not always known; then it stays in a
+        shared scatter like a forgotten word's samples. A sample that cannot have been learned is
+        refused where this can be recognised.
         """
-        self._sharpen()
+        self._use_float64()
         n, centre = int(self.counts[k]), self.centres[k]
         mean = centre + (centre - x) / (n - 1) if n > 1 else np.zeros_like(centre)
         e, weight = (x - mean, (n - 1) / n) if n > 1 else (x - centre, 0.0)
@@ -169,7 +167,7 @@ class Statistics:
         elif scattered and self.keeps_scatter:
             held = self.scatter_of(k)
             slack = ROUNDING * (held[self.blocks.diagonal()] + x * x) + np.finfo(np.float32).tiny
-            fits = self.blocks.holds(held, e, weight, slack)
+            fits = self.blocks.stays_definite(held, e, weight, slack)
         else:
             fits = True
         if not fits and (n == 1 or not self._shares_scatter):
@@ -177,43 +175,42 @@ class Statistics:
         if scattered and fits:
             if self.keeps_scatter and weight:
                 self._add_outer(k, e.astype(np.float32), -weight)
-                self._settle(k)
+                self._clip_diagonal(k)
             self.n_scatter -= 1
         centre[:] = mean
         self.counts[k] = n - 1
 
-    def part(self, rows: list[int]) -> Self:
-        """Copy with these rows alone, which `merge` adds to where they were removed.
+    def extract(self, rows: list[int]) -> Self:
+        """Copy with only these rows; `merge` restores them after they were removed.
 
-        A scatter that words share stays behind, unless these are all rows: so it does when they are
-        removed.
+        A shared scatter is copied only with all rows: removing some rows does not change it.
         """
         made = copy.copy(self)
         made.counts = self.counts[rows]
-        made.centres = made._room = self.centres[rows]
+        made.centres = made._buffer = self.centres[rows]
         if not self._shares_scatter:
             made.n_scatter = int(made.counts.sum())
         elif len(rows) < len(self.counts):
-            # Zeros that nobody writes to take no memory, unlike those of zeros_like.
-            made._sum = Sum(np.zeros(self.scatter.shape, dtype=np.float32))
+            # np.zeros takes no memory until it is written to, unlike zeros_like.
+            made._sum = KahanSum(np.zeros(self.scatter.shape, dtype=np.float32))
             made.n_scatter = 0
         else:
-            made._sum = Sum(self.scatter.copy(), self.n_scatter)
+            made._sum = KahanSum(self.scatter.copy(), self.n_scatter)
         return made
 
     def update_many(self, X: np.ndarray, indices: np.ndarray, chunk: int = CHUNK) -> None:
-        """Add rows of `X` (n, D) of words `indices` (n,): `update` but for the sums' rounding."""
+        """Add rows of `X` (n, D) of words `indices` (n,): as `update`, but for rounding."""
         start = 0
         while start < len(X):
-            # Those that take the places of forgotten ones come first and by themselves.
+            # Samples that replace forgotten ones come first, in their own chunk.
             n = min(chunk, len(X) - start, self.forgotten or chunk)
             self._update_chunk(X[start : start + n], indices[start : start + n])
             start += n
 
     def _update_chunk(self, X: np.ndarray, indices: np.ndarray) -> None:
-        # One copy of the batch, sorted by word: each word's rows are centred in place on their own
-        # mean, and how far the means moved follows as further rows. Every other copy of a large
-        # batch would cost a tenth of the product.
+        # One copy of the batch, sorted by word: each word's rows are centred in place on their mean
+        # and the shifts of the means are further rows. Another copy of a large batch would cost a
+        # tenth of the product.
         order = np.argsort(indices, kind="stable")
         words, starts, new = np.unique(indices[order], return_index=True, return_counts=True)
         n = len(X)
@@ -235,7 +232,7 @@ class Statistics:
         self.n_scatter += n
 
     def merge(self, other: Self, words: np.ndarray) -> None:
-        """Add another's samples; `words` (K_other,) are the rows here of its words."""
+        """Add another's samples; its word i is row `words[i]` here."""
         shift, weights = self._shift(words, other.centres, other.counts)
         if self.keeps_scatter:
             for k, e, weight in zip(words, shift.astype(np.float32), weights, strict=True):
@@ -245,11 +242,11 @@ class Statistics:
         self.n_scatter += other.n_scatter
 
     def remove(self, k: int) -> None:
-        """Drop a word's count and mean. Its share of a scatter of all words cannot be taken out."""
+        """Remove a word's count and mean; its share of a shared scatter stays."""
         if not self._shares_scatter:
             self.n_scatter -= int(self.counts[k])
         self.counts = np.delete(self.counts, k)
-        self.centres = self._room = np.delete(self.centres, k, axis=0)
+        self.centres = self._buffer = np.delete(self.centres, k, axis=0)
 
     def pooled(self) -> np.ndarray:
         """Scatter of all words together, packed."""
@@ -258,7 +255,7 @@ class Statistics:
     def within(self) -> np.ndarray | None:
         """Squares of each feature about its word's mean, summed over the samples, (D,) float64.
 
-        None where no scatter is kept that would tell.
+        None without a scatter.
         """
         pooled = self.pooled()
         return pooled[self.blocks.diagonal()].astype(np.float64) if len(pooled) else None
@@ -278,7 +275,7 @@ class Statistics:
         return self.blocks.solve(covariance, rhs)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Give everything by name, and keep no more of it than that."""
+        """Return everything by name, rounded as a state is."""
         means = self.means
         self.centres[:] = means
         scatter = {"scatter": self._sum.rounded()} if self._shares_scatter else {}
@@ -286,23 +283,23 @@ class Statistics:
         return {"means": means, "counts": self.counts, "n_scatter": n_scatter, **scatter}
 
     def load(self, state: StateReader, n_rows: int) -> None:
-        """Take over what `arrays` of `n_rows` words gave."""
+        """Load what `arrays` of `n_rows` words returned."""
         self.centres = state.take("means", (n_rows, self.dim))
         self.counts = state.take("counts", (n_rows,), np.int64)
         self.n_scatter = int(state.take("n_scatter", (1,), np.int64)[0])
         largest = max(self.n_scatter, int(self.counts.max(initial=0)))
-        if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or largest > MOST_SAMPLES:
+        if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or largest > MAX_SAMPLES:
             raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
         if self._shares_scatter:
-            self._sum = Sum(state.take("scatter", (self.blocks.numbers,)), self.n_scatter)
+            self._sum = KahanSum(state.take("scatter", (self.blocks.numbers,)), self.n_scatter)
         else:
             self.n_scatter = int(self.counts.sum())
 
     def _shift(
         self, words: np.ndarray, means: np.ndarray, new: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Move means of `words` by `new` samples each; give the moves and n_a n_b / (n_a + n_b)."""
-        self._sharpen()
+        """Update means of `words` by `new` samples each; return shifts, n_a n_b / (n_a + n_b)."""
+        self._use_float64()
         old = self.counts[words]
         shift = means - self.centres[words]
         total = np.maximum(old + new, 1)
@@ -310,7 +307,7 @@ class Statistics:
         self.counts[words] += new
         return shift, old * new / total
 
-    def _sharpen(self) -> None:
+    def _use_float64(self) -> None:
         if self.centres.dtype != np.float64:
             self.centres = self.centres.astype(np.float64)
 
@@ -319,41 +316,41 @@ class Statistics:
         return self._sum_of(k).numbers
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
-        self.blocks.add_outer(self._room_for(k), e, weight)
+        self.blocks.add_outer(self._target_for(k), e, weight)
 
-    def _settle(self, k: int) -> None:
-        """Let no square of a scatter fall below 0 by rounding."""
+    def _clip_diagonal(self, k: int) -> None:
+        """Raise negative sums of squares, which come from rounding, to 0."""
         scatter = self._sum_of(k).rounded()
         diagonal = self.blocks.diagonal()
         scatter[diagonal] = np.maximum(scatter[diagonal], 0)
 
-    def _sum_of(self, k: int) -> Sum:
+    def _sum_of(self, k: int) -> KahanSum:
         return self._sum
 
-    def _room_for(self, k: int, new: int = 1) -> np.ndarray:
-        """Where to add the squares of `new` samples of word `k`."""
-        return self._sum_of(k).room(new)
+    def _target_for(self, k: int, new: int = 1) -> np.ndarray:
+        """Array to add the squares of `new` samples of word `k` to."""
+        return self._sum_of(k).target(new)
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
-        """Add the squares of `residuals` (n, D), of which row i belongs to words[rows[i]].
+        """Add the squares of `residuals` (n, D); row i belongs to words[rows[i]].
 
-        Each word has a row for each of its samples, and one for how far its mean moved.
+        Each word has a row for each of its samples, and one for the shift of its mean.
         """
-        room = self._room_for(words[0], len(residuals) - len(words))
-        room += self.blocks.gram(residuals)
+        target = self._target_for(words[0], len(residuals) - len(words))
+        target += self.blocks.gram(residuals)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
-        room = self._sum.room(other.n_scatter)
-        room += other.scatter
+        target = self._sum.target(other.n_scatter)
+        target += other.scatter
 
 
 class WordStatistics(Statistics):
-    """The same with one scatter per word: K times the memory, and forgetting a word is exact."""
+    """One scatter per word: K times the memory, and forgetting a word is exact."""
 
     def __init__(self, dim: int, block: int | None = None):
         super().__init__(dim, scatter=False, block=block)
         self.keeps_scatter = True
-        self._sums: list[Sum] = []
+        self._sums: list[KahanSum] = []
 
     @property
     def scatters(self) -> list[np.ndarray]:
@@ -363,17 +360,17 @@ class WordStatistics(Statistics):
     def add_word(self) -> None:
         """Add a word without samples as the last row."""
         super().add_word()
-        self._sums.append(Sum(np.zeros(self.blocks.numbers, dtype=np.float32)))
+        self._sums.append(KahanSum(np.zeros(self.blocks.numbers, dtype=np.float32)))
 
     def remove(self, k: int) -> None:
-        """Drop all that word `k` added."""
+        """Remove everything that word `k` added."""
         super().remove(k)
         del self._sums[k]
 
-    def part(self, rows: list[int]) -> Self:
-        """Copy with these rows alone, which `merge` adds to where they were removed."""
-        made = super().part(rows)
-        made._sums = [Sum(self._sums[k].numbers.copy(), int(self.counts[k])) for k in rows]
+    def extract(self, rows: list[int]) -> Self:
+        """Copy with only these rows; `merge` restores them after they were removed."""
+        made = super().extract(rows)
+        made._sums = [KahanSum(self._sums[k].numbers.copy(), int(self.counts[k])) for k in rows]
         return made
 
     def pooled(self) -> np.ndarray:
@@ -384,39 +381,39 @@ class WordStatistics(Statistics):
         return total
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Give everything by name, and keep no more of it than that."""
+        """Return everything by name, rounded as a state is."""
         scatters = {f"scatter_{k}": one.rounded() for k, one in enumerate(self._sums)}
         return super().arrays() | scatters
 
     def load(self, state: StateReader, n_rows: int) -> None:
-        """Take over what `arrays` of `n_rows` words gave."""
+        """Load what `arrays` of `n_rows` words returned."""
         super().load(state, n_rows)
         shape = (self.blocks.numbers,)
         self._sums = [
-            Sum(state.take(f"scatter_{k}", shape), int(n)) for k, n in enumerate(self.counts)
+            KahanSum(state.take(f"scatter_{k}", shape), int(n)) for k, n in enumerate(self.counts)
         ]
 
-    def _sum_of(self, k: int) -> Sum:
+    def _sum_of(self, k: int) -> KahanSum:
         return self._sums[k]
 
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         for row, k in enumerate(words):
             own = residuals[rows == row]
-            room = self._room_for(k, len(own) - 1)
-            room += self.blocks.gram(own)
+            target = self._target_for(k, len(own) - 1)
+            target += self.blocks.gram(own)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
         for k, scatter, n in zip(words, other.scatters, other.counts, strict=True):
-            room = self._room_for(k, int(n))
-            room += scatter
+            target = self._target_for(k, int(n))
+            target += scatter
 
 
 class SketchStatistics(Statistics):
     """The shared statistic with the scatter as diagonal + low rank, by Frequent Directions.
 
-    Rows are collected until 2 * `rank` are there; then their singular values are shrunk so that
-    `rank` of them remain (Liberty 2013). The diagonal is kept apart and is exact. `rows^T rows`
-    stands for the scatter, with rows (2 * rank, D) of which `used` hold something.
+    Rows are collected up to 2 * `rank`; then their singular values are shrunk so that `rank` of
+    them remain (Liberty 2013). The diagonal is stored separately and exact. `rows^T rows`
+    approximates the scatter, with rows (2 * rank, D) of which the first `used` are filled.
     """
 
     def __init__(self, dim: int, rank: int):
@@ -431,11 +428,11 @@ class SketchStatistics(Statistics):
             self.update(x, k)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Give everything by name, without copies."""
+        """Return everything by name, without copies."""
         return super().arrays() | {"rows": self.rows, "used": np.array([self.used])}
 
     def load(self, state: StateReader, n_rows: int) -> None:
-        """Take over what `arrays` of `n_rows` words gave."""
+        """Load what `arrays` of `n_rows` words returned."""
         super().load(state, n_rows)
         self.rows = state.take("rows", self.rows.shape)
         self.used = int(np.clip(state.take("used", (1,), np.int64)[0], 0, len(self.rows)))
@@ -454,7 +451,7 @@ class SketchStatistics(Statistics):
         super()._add_outer(k, e, weight)
         if self.used == len(self.rows):
             _, values, directions = np.linalg.svd(self.rows, full_matrices=False)
-            # Vectors of no more numbers than `rank` have no direction to give up.
+            # Vectors of at most `rank` numbers lose no direction.
             shrink = values[self.rank] ** 2 if len(values) > self.rank else 0
             kept = np.sqrt(np.maximum(values**2 - shrink, 0)[: self.rank])
             self.rows[:] = 0

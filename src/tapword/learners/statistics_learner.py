@@ -1,4 +1,4 @@
-"""Learners whose whole state is the shared statistic; the covariance comes in several sizes."""
+"""Learners whose whole state is the shared statistic, with a covariance of several sizes."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING
@@ -7,11 +7,11 @@ import numpy as np
 
 from tapword.errors import InputError
 from tapword.learners.base import Learner, StateReader
-from tapword.learners.packed import Blocks, packed_size
+from tapword.learners.packed import PackedBlocks, packed_size
 from tapword.learners.statistics import SketchStatistics, Statistics, WordStatistics
 from tapword.support.text import counted
 
-# How much of the covariance is kept, and what may be kept instead where memory is short.
+# Forms of the covariance, and the smaller ones that replace each if memory is short.
 SMALLER_FORMS = {
     "full": ("full", "block", "diagonal"),
     "block": ("block", "diagonal"),
@@ -19,14 +19,15 @@ SMALLER_FORMS = {
     "diagonal": ("diagonal",),
 }
 FORMS = tuple(SMALLER_FORMS)
-# Words for which a budget of memory must leave room: a choice, more than a household needs.
+# Number of words that must fit into a memory budget: a choice, more than a household needs.
 BUDGET_WORDS = 30
 
 
 class StatisticsLearner(Learner):
-    """A learner whose whole state is `statistics`; a subclass gives `_scores`.
+    """A learner whose whole state is `statistics`; a subclass defines `_scores`.
 
-    It says whether its rule needs the scatter, or the means alone, and one scatter for each word.
+    `keeps_scatter` says whether it needs the scatter or only the means, `per_word` whether it needs
+    one scatter for each word.
     """
 
     mergeable = True
@@ -49,7 +50,7 @@ class StatisticsLearner(Learner):
         self.statistics: Statistics = self._empty(dim)
 
     def statistics_for(self, dim: int) -> Statistics:
-        """Give the statistic; an empty one for vectors of `dim` numbers where nothing is taught."""
+        """Return the statistic; an empty one for vectors of `dim` numbers if nothing is taught."""
         return self._empty(dim) if self.dim is None else self.statistics
 
     def _empty(self, dim: int) -> Statistics:
@@ -66,14 +67,14 @@ class StatisticsLearner(Learner):
 
     @property
     def spare(self) -> int:
-        """Samples of forgotten words whose places the next ones take in what words share."""
+        """Samples of forgotten words in the shared scatter; the next samples replace them."""
         return 0 if self.dim is None else self.statistics.forgotten
 
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         self.statistics.unlearn(x, k, scattered)
 
-    def _take_part(self, other: "StatisticsLearner", indices: list[int]) -> None:
-        self.statistics = other.statistics.part(indices)
+    def _take_rows(self, other: "StatisticsLearner", indices: list[int]) -> None:
+        self.statistics = other.statistics.extract(indices)
 
     def _merge(self, other: "StatisticsLearner", indices: np.ndarray) -> None:
         self.statistics.merge(other.statistics, indices)
@@ -94,8 +95,8 @@ class LinearLearner(StatisticsLearner):
     Parameters
     ----------
     scatter
-        "shared": one scatter for all words. "per-word": one for each, of which the sum is used: the
-        same scores at as many times the memory, and a forgotten word leaves nothing behind.
+        "shared": one scatter for all words. "per-word": one for each, whose sum is used. The scores
+        are the same; it takes K times the memory, and a forgotten word leaves no trace.
     """
 
     if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class LinearLearner(StatisticsLearner):
         self._solved: tuple[np.ndarray, np.ndarray] | None = None
 
     def linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (rows, D) and biases (rows,), float64; solved once after each change."""
+        """Weights (rows, D) and biases (rows,), float64; computed once after each change."""
         if self._solved is None:
             self._solved = self._solve()
         return self._solved
@@ -121,23 +122,23 @@ class LinearLearner(StatisticsLearner):
 
     @abstractmethod
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and biases from the statistic as it is now."""
+        """Weights and biases from the current statistic."""
 
 
 class CovarianceLearner(LinearLearner):
-    """A linear learner whose covariance comes in several sizes, by four of its arguments.
+    """A linear learner whose arguments choose the size of its covariance.
 
     Parameters
     ----------
     covariance
-        "full"; "block": blocks of `block` numbers on the diagonal, the rest taken as 0;
-        "lowrank": the diagonal and `rank` to 2 * `rank` directions; then the order of samples
-        matters a little and two models cannot be merged; "diagonal".
+        "full"; "block": blocks of `block` numbers on the diagonal, the rest taken as 0; "lowrank":
+        the diagonal and `rank` to 2 * `rank` directions, where the order of samples matters a
+        little and two models cannot be merged; "diagonal".
     block, rank
         See `covariance`.
     max_kb
-        Kilobytes that the state never exceeds. Where `covariance` would leave no room for 30
-        words, the next smaller of full, block and diagonal is taken; a word too many is refused.
+        Most kilobytes of the state. If 30 words do not fit with `covariance`, the next smaller of
+        full, block and diagonal is used; a word that no longer fits is refused.
     """
 
     if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class CovarianceLearner(LinearLearner):
             raise InputError(f"{self.name}: scatter per-word cannot go with covariance lowrank")
 
     def form(self, dim: int) -> str:
-        """Which of the forms is kept for vectors of `dim` numbers within `max_kb`."""
+        """Form that is used for vectors of `dim` numbers within `max_kb`."""
         forms = SMALLER_FORMS[self.covariance]
         for form in forms:
             fixed, each = self._size_of(form, dim)
@@ -171,9 +172,9 @@ class CovarianceLearner(LinearLearner):
 
     def _size_of(self, form: str, dim: int) -> tuple[int, int]:
         if form == "lowrank":
-            # Rows and the diagonal, and how many of the rows are used.
+            # Rows and the diagonal, and the number of used rows.
             return self._size_with(dim, 4 * (2 * self.rank * dim + dim) + 8)
-        return self._size_with(dim, 4 * Blocks(dim, self.block_size(form, dim)).numbers)
+        return self._size_with(dim, 4 * PackedBlocks(dim, self.block_size(form, dim)).numbers)
 
     def _size(self, dim: int) -> tuple[int, int]:
         return self._size_of(self.form(dim), dim)

@@ -1,7 +1,7 @@
-"""Candidates in, events out: what counts as said, once for each utterance.
+"""Candidates in, events out: one event per utterance.
 
-Words are decided on window by window. A phrase is seen through a row of stretches, one better than
-the other, and the best of them is the event. Where a word lies inside a phrase, the phrase is.
+Words are decided window by window. Several segments overlap a phrase, and the best of them is the
+event. Of a word inside a phrase and the phrase, the phrase is the event.
 """
 
 import math
@@ -12,21 +12,21 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.spotter.thresholds import Scores, decide
 
-# One event at most in this time, unless somebody says otherwise.
+# At most one event in this time, by default.
 REFRACTORY_S = 0.4
-# A word that scores so much higher in the next window was not whole in the one before
-# (docs/listening.md says what that brings).
+# A word that scores this much higher in the next window was cut off in the one before
+# (docs/listening.md has the effect).
 RISE_SCORE = 0.15
-# A phrase that goes on for so long after one that it holds is one of its own: a choice, about a
-# word.
+# A phrase that ends this much later than one it contains is an event of its own. A choice, about
+# the length of a word.
 BEYOND_S = 0.3
-# A word that shares so much sound with a phrase, or half of its own, is part of it: among other
-# speech it is not known where exactly either begins and ends. A choice.
+# A word that shares this much sound with a phrase, or half of its own, is part of it: in running
+# speech neither has exact ends. A choice.
 SHARED_S = 0.2
 
 
 class Event(NamedTuple):
-    """A word that was heard: where in the stream, in seconds since its start, and how surely."""
+    """A word that was recognised: its time in seconds since the stream's start, and its score."""
 
     word: str
     start_s: float
@@ -35,20 +35,20 @@ class Event(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A stretch of the stream that was scored.
+    """A segment of the stream that was scored.
 
     Attributes
     ----------
     centre
         Of its sound, in samples since the stream's start.
     start_s, end_s
-        What an event of it is said to last.
+        Start and end of its event.
     scores
-        Of the words that are looked for in it, and their negatives.
+        Of the words that are searched in it, and their negatives.
     phrase
-        Whether it is a stretch that was looked at for phrases.
+        Whether it was searched for phrases.
     over
-        Whether such a stretch was the best of several, some of which end later.
+        Whether, for a phrase, some segments that end later were worse.
     """
 
     centre: int
@@ -60,13 +60,12 @@ class Candidate(NamedTuple):
 
 
 class Decider:
-    """Candidates in order -> events: one an utterance, at most, and the pause after it.
+    """Candidates in order -> events, at most one per utterance.
 
     Parameters
     ----------
     refractory_s
-        One event at most in this time, and for one centre; phrases and other words each for
-        themselves.
+        At most one event in this time, and for one centre; phrases and words separately.
     """
 
     def __init__(self, refractory_s: float = REFRACTORY_S):
@@ -75,43 +74,45 @@ class Decider:
         self.refractory_s = refractory_s
         self._last: Candidate | None = None
         self._word: str | None = None
-        # The phrase that is being said, and the last one, as far as stretches of it reach.
+        # The phrase that is being said, and the last one, to the end of its last segment.
         self._rising: Event | None = None
         self.phrase: Event | None = None
 
     def __call__(self, candidate: Candidate, thresholds: Mapping[str, float]) -> Event | None:
-        """Event of a candidate at these thresholds, if it is one.
+        """Return the event of a candidate at these thresholds, if it is one.
 
-        A phrase is given once no later stretch is better.
+        A phrase is returned once no later segment is better.
         """
         if candidate.phrase:
             return self._phrase_event(candidate, decide(candidate.scores, thresholds))
-        word = None if self.pausing(candidate.centre) else decide(candidate.scores, thresholds)
+        word = (
+            None if self.in_refractory(candidate.centre) else decide(candidate.scores, thresholds)
+        )
         if word is None:
             return None
         repeats = self._repeats(candidate, word)
         self._last, self._word = candidate, word
         event = _event(candidate, word)
-        inside = self.phrase is not None and _holds(self.phrase, event)
+        inside = self.phrase is not None and _contains(self.phrase, event)
         return None if repeats or inside else event
 
-    def pausing(self, centre: int) -> bool:
+    def in_refractory(self, centre: int) -> bool:
         """Whether a sound comes too soon after the last event to be one."""
         if self._last is None:
             return False
         apart = centre - self._last.centre
         return apart <= 0 or apart < self.refractory_s * SAMPLE_RATE
 
-    def settle(self) -> Event | None:
-        """Give the phrase that was being said, if there is one: it will not be better."""
+    def finalize(self) -> Event | None:
+        """Return the phrase that was being said, if there is one: it will not get better."""
         event, self._rising = self._rising, None
         self.phrase = event or self.phrase
         return event
 
     def _repeats(self, candidate: Candidate, word: str) -> bool:
-        """Whether a candidate is the last event's utterance, seen through another window.
+        """Whether a candidate is the last event's utterance in another window.
 
-        Two utterances need at least as much sound as lies between their centres.
+        Two utterances need at least as much sound as there is between their centres.
         """
         last = self._last
         if last is None or candidate.start_s >= last.end_s or candidate.end_s <= last.start_s:
@@ -126,18 +127,18 @@ class Decider:
         event = None if word is None else _event(candidate, word)
         before = self._rising
         if event is None or before is None or not _same(before, event):
-            given, last = self.settle(), self.phrase
+            event_before, last = self.finalize(), self.phrase
             if event is not None:
                 if last is None or _is_new(event, last, self.refractory_s):
                     self._rising = event
                 else:
                     self.phrase = last._replace(end_s=max(last.end_s, event.end_s))
-            # One event at a time: if both are due, the second is given in the next step.
-            return given or (self.settle() if candidate.over else None)
+            # One event at a time: if both are due, the second follows in the next step.
+            return event_before or (self.finalize() if candidate.over else None)
         if event.score > before.score:
             self._rising = event
-            return self.settle() if candidate.over else None
-        return self.settle()
+            return self.finalize() if candidate.over else None
+        return self.finalize()
 
 
 def _event(candidate: Candidate, word: str) -> Event:
@@ -145,7 +146,7 @@ def _event(candidate: Candidate, word: str) -> Event:
 
 
 def _is_new(event: Event, last: Event, refractory_s: float) -> bool:
-    """Whether a phrase is not the last one again: said later, or a longer one around it."""
+    """Whether a phrase differs from the last one: said later, or a longer one around it."""
     longer = event.word != last.word and event.end_s >= last.end_s + BEYOND_S
     return longer or not _same(last, event, refractory_s)
 
@@ -155,7 +156,7 @@ def _middle_s(event: Event) -> float:
 
 
 def _same(a: Event, b: Event, refractory_s: float = 0.0) -> bool:
-    """Whether two events are one utterance: one holds the other's middle, or it comes too soon."""
+    """Whether two events are one utterance: one contains the other's middle, or comes too soon."""
     return (
         a.start_s <= _middle_s(b) <= a.end_s
         or b.start_s <= _middle_s(a) <= b.end_s
@@ -164,16 +165,16 @@ def _same(a: Event, b: Event, refractory_s: float = 0.0) -> bool:
 
 
 class Overlaps:
-    """Events in, events out: where a word lies inside a phrase, the phrase alone.
+    """Events in, events out, without words inside a phrase.
 
     Examples
     --------
     >>> overlaps = Overlaps()
-    >>> overlaps.take(Event("turn", 0.4, 0.7, 0.6), phrase=False)
-    >>> overlaps.given(now_s=1.2, longest_s=1.5)
+    >>> overlaps.add(Event("turn", 0.4, 0.7, 0.6), phrase=False)
+    >>> overlaps.pop_ready(now_s=1.2, longest_s=1.5)
     []
-    >>> overlaps.take(Event("turn on the lights", 0.4, 1.8, 0.5), phrase=True)
-    >>> [event.word for event in overlaps.given(now_s=1.9, longest_s=1.5)]
+    >>> overlaps.add(Event("turn on the lights", 0.4, 1.8, 0.5), phrase=True)
+    >>> [event.word for event in overlaps.pop_ready(now_s=1.9, longest_s=1.5)]
     ['turn on the lights']
     """
 
@@ -181,26 +182,26 @@ class Overlaps:
         self._words: list[Event] = []
         self._phrases: list[Event] = []
 
-    def take(self, event: Event, phrase: bool) -> None:
-        """Take an event in, of a phrase or another word."""
+    def add(self, event: Event, phrase: bool) -> None:
+        """Add an event of a phrase or another word."""
         (self._phrases if phrase else self._words).append(event)
         if phrase:
-            self.cover(event)
+            self.suppress(event)
 
-    def cover(self, phrase: Event | None) -> None:
-        """Drop the words that lie inside a phrase, as far as that is known to reach."""
+    def suppress(self, phrase: Event | None) -> None:
+        """Drop the words inside a phrase, to the end that is known so far."""
         if phrase is not None:
-            self._words = [word for word in self._words if not _holds(phrase, word)]
+            self._words = [word for word in self._words if not _contains(phrase, word)]
 
-    def given(self, now_s: float = math.inf, longest_s: float = 0.0) -> list[Event]:
-        """Give the events that no phrase of this length can hold any more, in order."""
+    def pop_ready(self, now_s: float = math.inf, longest_s: float = 0.0) -> list[Event]:
+        """Return the events that no phrase of this length can contain any more, in order."""
         ready = [word for word in self._words if now_s >= word.end_s + longest_s]
         self._words = [word for word in self._words if word not in ready]
         ready, self._phrases = self._phrases + ready, []
         return sorted(ready, key=lambda event: event.start_s)
 
 
-def _holds(phrase: Event, word: Event) -> bool:
+def _contains(phrase: Event, word: Event) -> bool:
     shared_s = min(phrase.end_s, word.end_s) - max(phrase.start_s, word.start_s)
     return shared_s >= min(SHARED_S, (word.end_s - word.start_s) / 2)
 
@@ -210,18 +211,18 @@ def replay(
     thresholds: Mapping[str, float],
     refractory_s: float = REFRACTORY_S,
 ) -> list[Event]:
-    """Events that a detector with these thresholds would have given.
+    """Return the events that a detector with these thresholds would have returned.
 
-    But for words that it gives since nothing follows them for a while, and that turn out to lie in
-    a phrase: here the phrase alone remains.
+    One difference: a detector may return a word before the phrase that contains it. Here only the
+    phrase remains.
     """
     decide, overlaps = Decider(refractory_s), Overlaps()
     for candidate in candidates:
         event = decide(candidate, thresholds)
         if event is not None:
-            overlaps.take(event, candidate.phrase)
+            overlaps.add(event, candidate.phrase)
         if candidate.phrase:
-            overlaps.cover(decide.phrase)
-    if (event := decide.settle()) is not None:
-        overlaps.take(event, phrase=True)
-    return overlaps.given()
+            overlaps.suppress(decide.phrase)
+    if (event := decide.finalize()) is not None:
+        overlaps.add(event, phrase=True)
+    return overlaps.pop_ready()

@@ -1,4 +1,4 @@
-"""Chunks in, events out: words said in a stream of sound. Knows nothing of microphones."""
+"""Chunks in, events out: find words in an audio stream."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,47 +13,47 @@ from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window
 from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, nearly
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, is_close
 
-# A score this close to its threshold is nearly a word: windows beside it are looked at too
-# (docs/listening.md says what that brings).
+# A score this close to its threshold may be a word off centre: windows at offsets are scored too
+# (docs/listening.md has the effect).
 CLOSE_SCORE = 0.2
-# A stretch is scored as a clip if by the frames of the stream a phrase comes so close to its
-# threshold: these see what lies beside it, a clip does not. A choice.
-STRETCH_SCORE = 0.1
-# A word waits for a phrase that may hold it, until so much silence follows it, or for so long
-# beyond the end of the longest phrase. Choices: a stretch is scored 0.42 s after its end at most.
+# A segment is scored as a clip if the stream's frames bring a phrase this close to its threshold:
+# they include neighbouring sound, a clip does not. A choice.
+SEGMENT_SCORE = 0.1
+# A word waits for a phrase that may contain it: until this much silence follows, or until this long
+# after the end of the longest phrase. Choices: a segment is scored at most 0.42 s after its end.
 SILENCE_S, LATE_S = 0.2, 0.5
-# A chunk is heard in pieces no longer than this, so that memory stays bounded.
+# Longer chunks are split, so memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE
 
 
 class Detector:
-    """Hear the words of a spotter in a stream.
+    """Find the words of a spotter in a stream.
 
     Parameters
     ----------
     spotter
-        Whose words; what it learns between two chunks is heard at once. It is not to be changed by
-        another thread while a chunk is heard.
+        Whose words; what it learns between two chunks counts at once. No other thread may change it
+        during a call.
     false_alarms_per_hour, thresholds
-        How many false alarms are acceptable, fewer cost more misses; and word -> score from which
-        it counts as said, instead of the one that follows from them.
+        Acceptable false alarms: fewer false alarms mean more missed words. And word -> score from
+        which it counts as said, in place of the one that follows from the rate.
     sensitivities
-        Word -> sensitivity, and None -> that of all other words, instead of the spotter's own.
+        Word -> sensitivity, and None -> that of all other words, in place of the spotter's own.
     refractory_s
-        One event at most in this time; phrases and other words each for themselves.
+        At most one event in this time; phrases and words separately.
     observe
-        Called with every candidate. While somebody observes, every window is scored in full: those
-        that come in the pause after an event, and those beside a word, too.
+        Called with every candidate. An observer makes the detector score every window in full, also
+        in the refractory time and at offsets from a word.
     search
-        Where words are looked for in the stream.
+        Where words are searched in the stream.
 
     Attributes
     ----------
     scores
-        Word -> score of the last window or stretch that was scored for it; empty before, in silence
-        and in noise.
+        Word -> score of the last window or segment scored for it; empty at first, in silence and in
+        noise.
 
     Examples
     --------
@@ -83,15 +83,15 @@ class Detector:
         for word in (*self._given, *self._sensitivities):
             if word is not None:
                 spotter.learner.require_taught(word)
-        # Where thresholds cannot be had, this is the moment to say so.
+        # Fails now if thresholds are unavailable.
         _ = self.thresholds
         if self._sensitivities:
-            spotter.require_thresholds("a sensitivity needs that")
+            spotter.scorer.require_thresholds("A sensitivity needs thresholds")
         self.reset()
 
     def __repr__(self) -> str:
         words = ", ".join(f"{word} from {score:.3f}" for word, score in self.thresholds.items())
-        return f"<Detector of {words or 'no words'}, pause {self.refractory_s:g} s>"
+        return f"<Detector of {words or 'no words'}, refractory {self.refractory_s:g} s>"
 
     @property
     def thresholds(self) -> dict[str, float]:
@@ -105,17 +105,17 @@ class Detector:
         return known | given
 
     def reset(self) -> None:
-        """Start anew: nothing that was heard before matters to what comes."""
+        """Start a new stream."""
         self._segmenter = Segmenter(self.search)
-        self._heard = 0
+        self._samples = 0
         self._begin()
 
     def gap(self, seconds: float = 0.0) -> None:
-        """Note that sound was lost, `seconds` of it if known: what comes does not follow on it."""
+        """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
         self._segmenter.gap(seconds)
-        self._heard += round(seconds * SAMPLE_RATE)
-        # What was heard before is still to be given.
-        waiting = self._settled()
+        self._samples += round(seconds * SAMPLE_RATE)
+        # Earlier events are still to be returned.
+        waiting = self._finalized()
         self._begin()
         self._overlaps = waiting
 
@@ -126,57 +126,57 @@ class Detector:
         self.scores: dict[str, float] = {}
 
     def __call__(self, chunk: np.ndarray) -> list[Event]:
-        """Hear the next samples (n,), any n at 16 kHz, float32 in [-1, 1] or int16.
+        """Take the next samples (n,), any n at 16 kHz, float32 in [-1, 1] or int16.
 
-        Events are words whose last needed sample was in this chunk, in order.
+        Returns the words whose last needed sample was in this chunk, in order.
         """
         chunk = _check(chunk)
         events: list[Event] = []
         while len(chunk):
             piece = chunk[: self._next()]
             chunk = chunk[len(piece) :]
-            events += self._hear(piece)
+            events += self._push(piece)
         return events
 
     def flush(self) -> list[Event]:
-        """Hear a moment of silence, for words at the very end of a stream."""
+        """Push a moment of silence, for words at the very end of a stream."""
         samples = self._segmenter.flush_samples
         if self._phrases is not None:
             samples += self._phrases.step
         events = self(np.zeros(samples, dtype=np.float32))
-        return events + self._ready(self._settled())
+        return events + self._ready(self._finalized())
 
-    def _settled(self) -> Overlaps:
-        """Give the events that wait, with a phrase of which no more will come."""
-        event = self._decide.settle()
+    def _finalized(self) -> Overlaps:
+        """Return the waiting events, with the phrase that was being said."""
+        event = self._decide.finalize()
         if event is not None:
-            self._overlaps.take(event, phrase=True)
+            self._overlaps.add(event, phrase=True)
         return self._overlaps
 
     def _ready(
         self, overlaps: Overlaps, now_s: float = math.inf, longest_s: float = 0.0
     ) -> list[Event]:
-        """Events that need not wait any more, of words that are not forgotten since."""
+        """Events that need not wait any more, without words forgotten since."""
         known = self.spotter.learner.words
-        return [event for event in overlaps.given(now_s, longest_s) if event.word in known]
+        return [event for event in overlaps.pop_ready(now_s, longest_s) if event.word in known]
 
     def _next(self) -> int:
-        """Say how many samples to hear at once: where phrases are taught, to the next look."""
-        if self.spotter.longest_s() <= CLIP_S:
+        """Return how many samples to push at once: with phrases, up to the next search."""
+        if self.spotter.scorer.longest_s <= CLIP_S:
             if self._phrases is not None:
-                self._settled()
+                self._finalized()
             self._phrases = None
         elif self._phrases is None or not self._phrases.serves(self.spotter):
-            self._phrases = Phrases(self.spotter, self._heard)
+            self._phrases = Phrases(self.spotter, self._samples)
         return PIECE_SAMPLES if self._phrases is None else self._phrases.missing
 
-    def _hear(self, piece: np.ndarray) -> list[Event]:
-        self._segmenter.hear(piece)
-        self._heard += len(piece)
+    def _push(self, piece: np.ndarray) -> list[Event]:
+        self._segmenter.push(piece)
+        self._samples += len(piece)
         stepped = False
         if self._phrases is not None:
             stepped = len(piece) == self._phrases.missing
-            self._phrases.hear(piece)
+            self._phrases.push(piece)
         for window in self._segmenter.windows():
             self._judge(window)
         if self._phrases is None:
@@ -185,63 +185,63 @@ class Detector:
             return []
         event = self._look_for_phrases(self._phrases)
         if event is not None:
-            self._overlaps.take(event, phrase=True)
-        self._overlaps.cover(self._decide.phrase)
+            self._overlaps.add(event, phrase=True)
+        self._overlaps.suppress(self._decide.phrase)
         if event is not None or self._segmenter.quiet(SILENCE_S):
             return self._ready(self._overlaps)
-        longest_s = self.spotter.longest_s() - 2 * MARGIN_S
-        return self._ready(self._overlaps, self._heard / SAMPLE_RATE - LATE_S, longest_s)
+        longest_s = self.spotter.scorer.longest_s - 2 * MARGIN_S
+        return self._ready(self._overlaps, self._samples / SAMPLE_RATE - LATE_S, longest_s)
 
     def _judge(self, window: Window) -> None:
         if not window.loud:
             self.scores = {}
             return
-        if self.observe is None and self._decide.pausing(window.centre):
+        if self.observe is None and self._decide.in_refractory(window.centre):
             return
-        words = self.spotter.short_words()
+        words = self.spotter.scorer.short_words
         if not words and self.spotter.words:
             return
         thresholds = self.thresholds
         exact = self.observe is not None
-        scores = self.spotter.score_window(window.clip, None if exact else thresholds)
+        scores = self.spotter.scorer.score_window(window.clip, None if exact else thresholds)
         self.scores = dict(scores.words) if scores else {}
         if scores is None:
             return
         scores = scores.of(words)
         candidate = Candidate(window.centre, window.start_s, window.end_s, scores)
         event = self._decide(candidate, thresholds)
-        # An observer may judge by other thresholds, at which it is no word.
+        # An observer may use other thresholds, at which it is no word.
         if (
-            not window.beside
+            not window.is_offset
             and (event is None or exact)
-            and nearly(scores, thresholds, CLOSE_SCORE)
+            and is_close(scores, thresholds, CLOSE_SCORE)
         ):
-            self._segmenter.look_beside(window)
+            self._segmenter.request_offsets(window)
         if event is not None:
-            self._overlaps.take(event, phrase=False)
+            self._overlaps.add(event, phrase=False)
         if self.observe is not None:
             self.observe(candidate)
 
     def _look_for_phrases(self, phrases: Phrases) -> Event | None:
-        """Give a phrase that has ended, if there is one."""
+        """Return a phrase that has ended, if there is one."""
         if self._segmenter.quiet(CLIP_S):
             self.scores = {}
-            return self._decide.settle()
+            return self._decide.finalize()
         thresholds = self.thresholds
-        stretch = phrases.best(thresholds)
+        segment = phrases.best(thresholds)
         exact = self.observe is not None
-        if stretch is None or (not exact and stretch.margin < -STRETCH_SCORE):
-            return self._decide.settle()
-        scores = self.spotter.score_window(stretch.clip, None if exact else thresholds)
+        if segment is None or (not exact and segment.margin < -SEGMENT_SCORE):
+            return self._decide.finalize()
+        scores = self.spotter.scorer.score_window(segment.clip, None if exact else thresholds)
         if scores is None:
             self.scores = {}
-            return self._decide.settle()
-        scores = scores.of(stretch.words)
+            return self._decide.finalize()
+        scores = scores.of(segment.words)
         self.scores = self.scores | scores.words
         margin = round(MARGIN_S * SAMPLE_RATE)
-        start, end = stretch.start + margin, stretch.start + len(stretch.clip) - margin
+        start, end = segment.start + margin, segment.start + len(segment.clip) - margin
         seconds = start / SAMPLE_RATE, end / SAMPLE_RATE
-        candidate = Candidate((start + end) // 2, *seconds, scores, True, stretch.over)
+        candidate = Candidate((start + end) // 2, *seconds, scores, True, segment.over)
         event = self._decide(candidate, thresholds)
         if self.observe is not None:
             self.observe(candidate)

@@ -1,4 +1,4 @@
-"""Near misses: words that a detector did not take for said, though little was lacking."""
+"""Near misses: words whose score was just below the threshold."""
 
 from typing import NamedTuple
 
@@ -7,15 +7,14 @@ from tapword.listening.decider import Candidate
 from tapword.listening.detector import CLOSE_SCORE, Detector
 from tapword.spotter.thresholds import decide
 
-# A word may turn out to lie in a phrase, or the next window to be better: until so much later than
-# the longest word lasts.
-SETTLED_S = 1.0
+# A word may be inside a phrase, or the next window better: until this long after the longest word.
+FINAL_S = 1.0
 
 
 class NearMiss(NamedTuple):
-    """A word that was nearly said, where in the stream, and what it scored.
+    """A word that nearly counted, its time in the stream, and its score.
 
-    `rejected`: whatever the score, the sound is nearer to one that was taught as not this word.
+    `rejected`: whatever the score, the sound is nearer to a negative of this word.
     """
 
     word: str
@@ -27,15 +26,15 @@ class NearMiss(NamedTuple):
 
     @property
     def margin(self) -> float:
-        """How far the score is above the threshold; mostly it is below."""
+        """Score less threshold, mostly negative."""
         return self.score - self.threshold
 
 
 class NearMisses:
-    """Observe a detector; give the best near miss of each second in which no word was said.
+    """Observe a detector; collect the best near miss of each second without a word.
 
-    A word is nearly said if its score is below its threshold by no more than the detector calls
-    close. A detector that was reset wants a new one.
+    A near miss is at most `CLOSE_SCORE` below its threshold. A detector that was reset needs a new
+    observer.
     """
 
     def __init__(self, detector: Detector):
@@ -47,20 +46,20 @@ class NearMisses:
         self._best_at = self._said_at = -SAMPLE_RATE
 
     def __call__(self, candidate: Candidate) -> None:
-        """Look at what the detector scored."""
+        """Observe a candidate."""
         thresholds, scores, at = self._detector.thresholds, candidate.scores, candidate.centre
         if decide(scores, thresholds) is not None:
-            # What is beside a word is like it.
+            # Windows next to a word score like it.
             self._said_at = at
             inside = candidate.start_s <= self._best_at / SAMPLE_RATE <= candidate.end_s
             if inside or at - self._best_at < SAMPLE_RATE:
                 self._best = None
             return
         start_s, end_s = candidate.start_s, candidate.end_s
-        taken = scores.not_rejected()
+        not_rejected = scores.not_rejected()
         best = max(
             (
-                NearMiss(word, start_s, end_s, score, thresholds[word], word not in taken)
+                NearMiss(word, start_s, end_s, score, thresholds[word], word not in not_rejected)
                 for word, score in scores.words.items()
                 if word in thresholds
             ),
@@ -70,19 +69,19 @@ class NearMisses:
         if best is None or best.margin < -CLOSE_SCORE or at - self._said_at < SAMPLE_RATE:
             return
         if at - self._best_at >= SAMPLE_RATE:
-            self._settle()
+            self._finalize()
         if self._best is None or best.margin > self._best.margin:
             self._best, self._best_at = best, at
 
     def since(self, now_s: float) -> list[NearMiss]:
-        """Give those found since the last time that nothing can replace any more."""
-        settled_s = self._detector.spotter.longest_s() + SETTLED_S
-        if now_s - self._best_at / SAMPLE_RATE > settled_s:
-            self._settle()
+        """Return those found since the last call that nothing can replace any more."""
+        final_s = self._detector.spotter.scorer.longest_s + FINAL_S
+        if now_s - self._best_at / SAMPLE_RATE > final_s:
+            self._finalize()
         found, self._found = self._found, []
         return found
 
-    def _settle(self) -> None:
+    def _finalize(self) -> None:
         if self._best is not None:
             self._found.append(self._best)
         self._best = None

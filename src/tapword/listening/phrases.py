@@ -1,8 +1,8 @@
-"""Sound in, stretches out: where in a stream a taught phrase may have been said.
+"""Audio in, segments out: where in a stream a taught phrase may have been said.
 
-A phrase among other speech has no beginning that could be heard. So the first backbone's frames of
-the stream are made once, and every stretch of a length that a taught phrase may have is scored by
-them, from 80 ms to 80 ms. What comes near its threshold is worth a second look.
+A phrase in running speech has no audible start. So the first backbone computes the stream's frames
+once, and they score every segment that is as long as a taught phrase may be, every 80 ms. What
+comes close to its threshold is scored again as a clip.
 """
 
 import functools
@@ -18,28 +18,27 @@ from tapword.spotter.lengths import LONGEST_S
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import Scores
 
-# Lengths of stretches grow by about this factor: half of it is less than people's pace differs.
+# Lengths of segments grow by about this factor: half of it is less than people's pace differs.
 GROWTH = 1.12
-# Stretches are looked for after so many seconds of sound, sooner costs more; they end, and begin,
-# so many seconds apart.
+# Segments are searched every step, sooner costs more; they start and end on a grid.
 STEP_S, GRID_S = 0.32, 0.08
-# What is heard anew after silence begins so many seconds before what is new.
+# After silence, frames start this long before the new audio.
 LEAD_S = 1.28
 
 
 class Grid(NamedTuple):
-    """Where stretches lie, in hops of a backbone's frames.
+    """Where segments are, in hops of a backbone's frames.
 
     Attributes
     ----------
     step
-        Stretches are looked for after so many hops.
+        Hops between two searches.
     apart
-        They end, and begin, so far apart.
+        Hops between two starts, and between two ends.
     lead
-        What is heard anew after silence begins so long before what is new.
+        Hops before the new audio that frames start at after silence.
     lengths
-        That they have, in order.
+        Of segments, in order.
     """
 
     step: int
@@ -49,7 +48,7 @@ class Grid(NamedTuple):
 
     @classmethod
     def of(cls, hop: int) -> "Grid":
-        """Grid of a backbone whose hop is so many samples."""
+        """Grid of a backbone with this hop in samples."""
         step, apart, lead = (round(s * SAMPLE_RATE / hop) for s in (STEP_S, GRID_S, LEAD_S))
         longest = math.floor(LONGEST_S * SAMPLE_RATE / hop)
         shortest = math.ceil(SAMPLE_RATE / hop)
@@ -58,21 +57,21 @@ class Grid(NamedTuple):
         return cls(step, apart, lead, sorted(lengths | {longest}))
 
 
-class Stretch(NamedTuple):
-    """A stretch of a stream that may hold a phrase.
+class Segment(NamedTuple):
+    """A segment of a stream that may contain a phrase.
 
     Attributes
     ----------
     clip
-        Its sound, (n,) float32.
+        Its samples, (n,) float32.
     start
         Its first sample, since the stream's start.
     words
-        That may be that long.
+        Phrases that may be this long.
     margin
         By how much the best of them exceeds its threshold, by the first backbone's frames.
     over
-        Whether it ends before the last that was heard: later ends were less likely.
+        Whether it ends before the newest audio: later ends were less likely.
     """
 
     clip: np.ndarray
@@ -83,78 +82,78 @@ class Stretch(NamedTuple):
 
 
 class Phrases:
-    """Find the stretches of a stream in which a phrase may have been said.
+    """Find the segments of a stream in which a phrase may have been said.
 
     Parameters
     ----------
     spotter
-        Whose phrases; its first backbone can be heard in pieces.
+        Whose phrases; its first backbone can stream.
     start
-        Samples of the stream before what is heard first.
+        Samples of the stream before the first that is pushed.
 
     Attributes
     ----------
     step
-        Samples after which `best` can be asked again.
+        Samples between two calls of `best`.
     lengths
-        Of stretches, in hops of the backbone's frames, as everything here that is not said to be in
-        samples or seconds.
+        Of segments, in hops of the backbone's frames, as is everything here without another unit.
     """
 
     def __init__(self, spotter: Spotter, start: int):
         self.spotter = spotter
-        self._backbone = spotter.backbones[0]
+        self._backbone = spotter.encoder.backbones[0]
         hop = self._backbone.hop
         assert hop is not None
         self._hop = hop
         self._step, self._apart, self._lead, self.lengths = Grid.of(hop)
         self.step = self._step * hop
-        self._reach = self.lengths[-1] + self._step + self._lead
+        self._buffer_hops = self.lengths[-1] + self._step + self._lead
         self._start = start
         self._sound = np.zeros(0, dtype=np.float32)
         self._dropped = 0
-        # The backbone, which has heard so many hops; its frames of each block, of which the first
-        # belong to hop `_from`, and how many of them no later sound will change.
+        # The backbone, which got `_until` hops; its frames of each block, the first of which belong
+        # to hop `_from`, and how many of them are final.
         self._stream: FrameStream | None = None
         self._until = 0
         self._from = 0
         self._frames: list[np.ndarray] = []
-        self._settled: list[int] = []
+        self._n_final: list[int] = []
         self._known: dict[int, list[int]] = {}
 
     def serves(self, spotter: Spotter) -> bool:
-        """Take another spotter, if what was heard does for it; say whether it does."""
-        if spotter.backbones[0] is not self._backbone:
+        """Take another spotter, if it has the same first backbone; say whether it does."""
+        if spotter.encoder.backbones[0] is not self._backbone:
             return False
         self.spotter = spotter
         return True
 
     @property
     def missing(self) -> int:
-        """Samples that are missing to the next step."""
+        """Samples until the next step."""
         return self.step - len(self._sound) % self.step
 
-    def hear(self, sound: np.ndarray) -> None:
-        """Take the next samples (n,) float32, `missing` ones at most."""
+    def push(self, sound: np.ndarray) -> None:
+        """Take the next samples (n,) float32, at most `missing`."""
         self._sound = np.concatenate([self._sound, sound])
-        # By whole steps, so that `missing` stays right.
-        extra = (len(self._sound) - self._reach * self._hop) // self.step
+        # By whole steps, so `missing` stays right.
+        extra = (len(self._sound) - self._buffer_hops * self._hop) // self.step
         if extra > 0:
             self._sound = self._sound[extra * self.step :]
             self._dropped += extra * self._step
 
-    def best(self, thresholds: Mapping[str, float]) -> Stretch | None:
-        """Give the stretch ending in the last step in which a phrase is likeliest; None: nowhere.
+    def best(self, thresholds: Mapping[str, float]) -> Segment | None:
+        """Return the segment ending in the last step that is likeliest a phrase, if there is one.
 
-        Asked when nothing is `missing` to a step; a step without it is one of silence.
+        Called when a step is complete; a step without a call counts as silence.
         """
         self.make_frames()
-        found = {length: self.spotter.phrases_of(self.seconds(length)) for length in self.lengths}
+        scorer = self.spotter.scorer
+        found = {length: scorer.phrases_of(self.seconds(length)) for length in self.lengths}
         places, vectors = self.vectors([length for length, words in found.items() if words])
         if vectors is None:
             return None
-        # What running speech takes off is nearly the same for all that end here.
-        scored = self.spotter.first_scores(vectors, 0.0)
+        # The cohort score is nearly the same for all that end here.
+        scored = scorer.first_scores(vectors, 0.0)
         margins = [
             best_margin(scores, found[length], thresholds)
             for (_, length), scores in zip(places, scored, strict=True)
@@ -164,21 +163,21 @@ class Phrases:
         if likely[row] == -math.inf:
             return None
         start, length = places[row]
-        proposed = self.spotter.propose(vectors[row], self.seconds(length))
+        proposed = scorer.propose(vectors[row], self.seconds(length))
         words = found[length]
         margin = -math.inf if proposed is None else best_margin(proposed, words, thresholds)
         sound = self._sound[(start - self._dropped) * self._hop :][: length * self._hop]
         over = start + length < self._end
-        return Stretch(sound, self._start + start * self._hop, words, margin, over)
+        return Segment(sound, self._start + start * self._hop, words, margin, over)
 
     def vectors(self, lengths: Sequence[int]) -> tuple[list[tuple[int, int]], np.ndarray | None]:
-        """Give the stretches of these lengths that end in the last step.
+        """Return the segments of these lengths that end in the last step.
 
         Returns
         -------
         tuple
-            Start and length of each, and the first backbone's part of their vectors, (n, D_1), by
-            the frames that were made; None where there are no stretches.
+            Start and length of each, and the first backbone's part of their vectors, (n, D_1), from
+            the stream's frames; None without segments.
         """
         places = [
             (end - length, length)
@@ -190,7 +189,7 @@ class Phrases:
         return places, self.spotter.encoder.pool_first(cut) if cut else None
 
     def seconds(self, length: int) -> float:
-        """How long a stretch is."""
+        """Convert a length in hops to seconds."""
         return length * self._hop / SAMPLE_RATE
 
     @property
@@ -198,25 +197,25 @@ class Phrases:
         return self._dropped + len(self._sound) // self._hop
 
     def make_frames(self) -> None:
-        """Let the backbone hear what it has not heard yet."""
+        """Push what is new to the backbone."""
         end = self._end
         if self._stream is None or self._until < end - self._step:
             self._stream = self._backbone.stream()
             self._until = self._from = max(end - self._step - self._lead, self._dropped)
             self._frames = [np.zeros((0, d), dtype=np.float32) for d in self._backbone.dims]
-            self._settled = [0] * len(self._frames)
+            self._n_final = [0] * len(self._frames)
         new = self._sound[(self._until - self._dropped) * self._hop :]
-        sure, open_ = self._stream.push(new)
+        final, provisional = self._stream.push(new)
         self._until = end
-        old = max(0, end - self._reach - self._from)
+        old = max(0, end - self._buffer_hops - self._from)
         self._from += old
         for index, per in enumerate(self._per_hop):
-            kept = self._frames[index][old * per : self._settled[index]]
-            self._frames[index] = np.concatenate([kept, sure[index], open_[index]])
-            self._settled[index] = len(kept) + len(sure[index])
+            kept = self._frames[index][old * per : self._n_final[index]]
+            self._frames[index] = np.concatenate([kept, final[index], provisional[index]])
+            self._n_final[index] = len(kept) + len(final[index])
 
     def _cut(self, start: int, length: int) -> list[np.ndarray]:
-        """Frames of a stretch: those that the backbone gives for its sound, but for its edges."""
+        """Frames of a segment: those of its samples alone, except at its ends."""
         first = start - self._from
         return [
             block[first * per : first * per + count]
@@ -232,7 +231,7 @@ class Phrases:
         return [b - a for a, b in zip(fewer, more, strict=True)]
 
     def _counts(self, length: int) -> list[int]:
-        """Frames of each block for a sound of so many hops."""
+        """Frames of each block for audio of `length` hops."""
         if length not in self._known:
             silence = np.zeros(length * self._hop, dtype=np.float32)
             self._known[length] = list(map(len, self._backbone.frames(silence)))
@@ -240,7 +239,7 @@ class Phrases:
 
 
 def best_margin(scores: Scores, words: Sequence[str], thresholds: Mapping[str, float]) -> float:
-    """By how much the best of some words exceeds its threshold."""
+    """Return how far the best of some words is above its threshold."""
     taken = scores.not_rejected()
     return max(
         (taken[word] - thresholds[word] for word in words if word in taken), default=-math.inf

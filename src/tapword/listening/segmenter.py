@@ -1,8 +1,8 @@
-"""Sound in, windows out: the seconds of a stream in which a word may have been said.
+"""Audio in, windows out: the seconds of a stream that may contain a word.
 
-A window lies wherever a sound is centred, as a clip is centred when it is taught: a second of
-speech has one to three of them, silence none. Other sound beside a word may move its centre;
-whoever finds that a window holds nearly a word asks for those beside it.
+A window is centred on a sound, as a clip is when it is taught. A second of speech has one to three
+of them, silence none. Other sound next to a word may move its centre. If a window's score is close
+to a threshold, the detector requests windows at offsets around it.
 """
 
 import math
@@ -12,48 +12,48 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapword.audio.align import HOP, REACH, centring, cut, decibels, energies
+from tapword.audio.align import HALF_WINDOW, HOP, centring, cut, decibels, energies
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.spotter.lengths import CLIP_S
 
 WINDOW = round(CLIP_S * SAMPLE_RATE)
 STEPS_PER_S = SAMPLE_RATE // HOP
-# Steps on either side of a window's middle.
+# Half a window, in steps.
 HALF = WINDOW // 2 // HOP
-# Steps on either side of a point that its level is taken over, for the noise floor.
+# Steps on either side of a point that its level for the noise floor is the mean of.
 FLOOR = 5
 
 
 @dataclass(frozen=True)
 class Search:
-    """Where windows lie, and how loud they are: set by trial, docs/listening.md has the outcome.
+    """Where windows are, and how loud: set by trial, docs/listening.md has the results.
 
     Attributes
     ----------
     near_ms
-        Words said close together pull each other's centre between them, so sounds are also centred
-        by what lies within this time.
-    apart_ms, apart_in_crowd_ms
-        A centre found by `near_ms` counts only if no other lies within this time, or within the
-        second where there is other sound beside it.
-    beside_ms
-        Windows beside one that holds nearly a word, in the order they are looked at.
-    alone_db
-        A window is in a crowd unless the sound beside it is this much quieter than itself.
+        Words said close together pull each other's centre between them. So sounds are also centred
+        by this half window.
+    apart_ms, apart_with_neighbours_ms
+        A centre found by `near_ms` counts only if no other is within the first time, or within the
+        second time if it has neighbours.
+    offsets_ms
+        Windows around one that is close to a threshold, in the order they are scored.
+    neighbour_db
+        A window has neighbours unless the sound next to it is this much quieter.
     gate_db, silence_db
         Windows less than this above the noise floor, or below this level, are not loud.
     floor_rise_db_per_s
-        The noise floor falls at once and rises so slowly.
+        The noise floor falls at once and rises at this rate.
     extent_db
         What is within this of the loudest step of a window counts as the word.
     """
 
     near_ms: int = 250
     apart_ms: int = 300
-    apart_in_crowd_ms: int = 80
-    beside_ms: tuple[int, ...] = (-80, 80, -160, 160)
-    alone_db: float = -20.0
+    apart_with_neighbours_ms: int = 80
+    offsets_ms: tuple[int, ...] = (-80, 80, -160, 160)
+    neighbour_db: float = -20.0
     gate_db: float = 6.0
     silence_db: float = -65.0
     floor_rise_db_per_s: float = 2.0
@@ -69,16 +69,16 @@ class Window(NamedTuple):
     Attributes
     ----------
     clip
-        Its sound, (16000,) float32; silence where the stream has none.
+        Its samples, (16000,) float32; silence beyond the stream's ends.
     centre
-        Of the sound it was found by, in samples since the stream's start. A window beside another
-        has the other's centre.
+        Of the sound it was found by, in samples since the stream's start. A window at an offset
+        keeps the centre.
     start_s, end_s
-        Of what is loud in it, in seconds since the stream's start.
+        Of the loud part, in seconds since the stream's start.
     loud
-        Whether its middle stands out from the noise.
-    beside
-        Whether it was asked for by `look_beside`.
+        Whether its middle is louder than the noise.
+    is_offset
+        Whether `request_offsets` asked for it.
     """
 
     clip: np.ndarray
@@ -86,48 +86,48 @@ class Window(NamedTuple):
     start_s: float
     end_s: float
     loud: bool
-    beside: bool
+    is_offset: bool
 
 
 class Segmenter:
-    """Find the windows of a stream, whatever pieces it comes in.
+    """Find the windows of a stream, in chunks of any size.
 
     Parameters
     ----------
     search
-        Where windows lie.
+        Where windows are.
 
     Attributes
     ----------
     flush_samples
-        So much silence brings out every window of what was heard before it.
+        Samples of silence that bring out every window before them.
 
     Examples
     --------
     >>> segmenter = Segmenter()
     >>> sound = np.zeros(48_000, dtype=np.float32)
     >>> sound[20_000:24_000] = 0.1
-    >>> segmenter.hear(sound)
+    >>> segmenter.push(sound)
     >>> [(window.centre, window.loud) for window in segmenter.windows()]
     [(22080, True)]
     """
 
     def __init__(self, search: Search = SEARCH):
         self.search = search
-        self._near, self._apart, self._apart_in_crowd = map(
-            steps, (search.near_ms, search.apart_ms, search.apart_in_crowd_ms)
+        self._near, self._apart, self._apart_with_neighbours = map(
+            steps, (search.near_ms, search.apart_ms, search.apart_with_neighbours_ms)
         )
-        self._beside = [steps(ms) for ms in search.beside_ms]
-        self._farthest = max(map(abs, self._beside), default=0)
+        self._offsets = [steps(ms) for ms in search.offsets_ms]
+        self._farthest = max(map(abs, self._offsets), default=0)
         self.flush_samples = WINDOW // 2 + (self._apart + 1) * HOP
-        # Steps that are kept: what centring and a window beside a centre need, looked at late.
-        self._kept = HALF + REACH + self._apart + 2 * self._farthest + 2
+        # Steps that are kept, for centring and for windows at offsets, which come late.
+        self._kept = HALF + HALF_WINDOW + self._apart + 2 * self._farthest + 2
         self._first = 0
         self._pending = np.zeros(0, dtype=np.float32)
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a stretch of sound without gaps, at sample `_first` of the stream."""
+        """Begin a part of the stream without gaps, at its sample `_first`."""
         self._sound = np.zeros(0, dtype=np.float32)
         self._energy = np.zeros(0)
         self._settled = 0
@@ -136,16 +136,16 @@ class Segmenter:
         self._floor_db = math.inf
 
     def gap(self, seconds: float = 0.0) -> None:
-        """Note that sound was lost, `seconds` of it if known: what comes does not follow on it."""
+        """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
         if not 0 <= seconds < math.inf:
             raise InputError(f"a gap lasts 0 seconds or more, got {seconds!r}")
-        heard = len(self._energy) * HOP + len(self._pending)
-        self._first += heard + round(seconds * SAMPLE_RATE)
+        samples = len(self._energy) * HOP + len(self._pending)
+        self._first += samples + round(seconds * SAMPLE_RATE)
         self._pending = np.zeros(0, dtype=np.float32)
         self._begin()
 
-    def hear(self, sound: np.ndarray) -> None:
-        """Take the next samples (n,) float32; `windows` gives what became of them."""
+    def push(self, sound: np.ndarray) -> None:
+        """Take the next samples (n,) float32; `windows` returns their windows."""
         drop = self._settled - self._kept
         if drop > 0:
             self._sound = self._sound[drop * HOP :]
@@ -159,12 +159,12 @@ class Segmenter:
         self._energy = np.concatenate([self._energy, energies(sound[:whole])])
 
     def windows(self) -> Iterator[Window]:
-        """Give the windows that are settled since the last call, in order."""
-        # A point is settled once all of its window was heard.
+        """Return the windows that are complete since the last call, in order."""
+        # A point is settled once all of its window is there.
         end = max(len(self._energy) - HALF + 1, self._settled)
-        centres, near = _centres(self._energy, REACH), _centres(self._energy, self._near)
+        centres, near = _centres(self._energy, HALF_WINDOW), _centres(self._energy, self._near)
         for point in range(self._settled, end):
-            # Noted before anybody sees the window: what goes wrong there does not repeat itself.
+            # Before the caller gets the window: an error there does not repeat.
             self._settled = point + 1
             self._follow_floor(point)
             if point in centres:
@@ -173,27 +173,27 @@ class Segmenter:
             earlier = point - self._apart
             if earlier in near:
                 apart = abs(self._first + earlier * HOP - self._centre) // HOP
-                crowded = apart > self._apart_in_crowd and self._crowded(earlier)
-                if apart > self._apart or crowded:
+                squeezed = apart > self._apart_with_neighbours and self._has_neighbours(earlier)
+                if apart > self._apart or squeezed:
                     yield self._window(earlier)
-            heard = self._first + (point - self._farthest) * HOP
-            while self._unclear and self._unclear[0] <= heard:
+            complete = self._first + (point - self._farthest) * HOP
+            while self._unclear and self._unclear[0] <= complete:
                 centre = (self._unclear.pop(0) - self._first) // HOP
-                if self._crowded(centre):
-                    yield from [self._window(centre, beside) for beside in self._beside]
+                if self._has_neighbours(centre):
+                    yield from [self._window(centre, offset) for offset in self._offsets]
 
     def quiet(self, seconds: float) -> bool:
-        """Whether nothing stood out from the noise in the last seconds."""
+        """Whether nothing was louder than the noise in the last seconds."""
         last = self._energy[-round(seconds * STEPS_PER_S) :]
         return not len(last) or not self._loud(last)
 
-    def look_beside(self, window: Window) -> None:
-        """Give the windows beside one too, if it is in a crowd, once they were heard."""
+    def request_offsets(self, window: Window) -> None:
+        """Return windows at offsets too, once they are complete, if this one has neighbours."""
         self._unclear.append(window.centre)
 
-    def _window(self, centre: int, beside: int = 0) -> Window:
-        """Cut out the window around a step, or so many steps beside it."""
-        point = centre + beside
+    def _window(self, centre: int, offset: int = 0) -> Window:
+        """Cut out the window around a step, moved by an offset in steps."""
+        point = centre + offset
         first = max(0, point - HALF)
         energy = self._energy[first : point + HALF]
         middle = self._energy[max(0, point - HALF // 2) : point + HALF // 2]
@@ -208,11 +208,11 @@ class Segmenter:
             start_s,
             end_s,
             self._loud(middle),
-            bool(beside),
+            bool(offset),
         )
 
     def _loud(self, energy: np.ndarray) -> bool:
-        """Whether steps with these energies (t,) stand out from the noise."""
+        """Whether steps with these energies (t,) are louder than the noise."""
         least = max(self._floor_db + self.search.gate_db, self.search.silence_db)
         return _level_db(energy) >= least
 
@@ -223,25 +223,25 @@ class Segmenter:
         level = max(_level_db(around), quietest) if len(around) else quietest
         self._floor_db = min(level, self._floor_db + self.search.floor_rise_db_per_s / STEPS_PER_S)
 
-    def _crowded(self, point: int) -> bool:
-        """Whether there is other sound beside the window around a step."""
+    def _has_neighbours(self, point: int) -> bool:
+        """Whether there is other sound next to the window around a step."""
         if not self._farthest:
             return False
         first, last = max(0, point - HALF), point + HALF
-        beside = [self._energy[max(0, first - self._farthest) : first]]
-        beside.append(self._energy[last : last + self._farthest])
+        before = self._energy[max(0, first - self._farthest) : first]
+        after = self._energy[last : last + self._farthest]
         level_db = _level_db(self._energy[first:last])
-        return _level_db(np.concatenate(beside)) >= level_db + self.search.alone_db
+        return _level_db(np.concatenate([before, after])) >= level_db + self.search.neighbour_db
 
 
 def steps(ms: int) -> int:
-    """Give the steps of so many milliseconds."""
+    """Convert milliseconds to steps."""
     return ms * STEPS_PER_S // 1000
 
 
-def _centres(energy: np.ndarray, reach: int) -> set[int]:
-    """Find the steps where a sound is centred by what lies within `reach` steps."""
-    _, offsets = centring(energy, reach)
+def _centres(energy: np.ndarray, half_window: int) -> set[int]:
+    """Find the steps that a sound is centred on, within `half_window` steps on either side."""
+    _, offsets = centring(energy, half_window)
     return set((np.flatnonzero((offsets[:-1] > 0) & (offsets[1:] <= 0)) + 1).tolist())
 
 

@@ -26,8 +26,8 @@ class Attentive(Pooling):
         Position of each head's centre, as a share of the word's length.
     widths
         Standard deviation of each head around its centre, as a share of the word's length.
-    second
-        Frames of one second. None takes the whole clip for the word.
+    frame_rate
+        Frames in one second. None: the whole clip is the word.
 
     Notes
     -----
@@ -53,22 +53,28 @@ class Attentive(Pooling):
     # Since revision 1, heads are spread evenly over a phrase.
     revision = 1
     former_name = "looks"
-    former_arguments: ClassVar = {"centers": "places", "widths": "reaches"}
+    former_arguments: ClassVar = {
+        "centers": "places",
+        "widths": "reaches",
+        "frame_rate": "second",
+    }
 
     centers: tuple[float, ...] = (-0.02, -0.03, 0.28, 0.63, 0.83)
     widths: tuple[float, ...] = (0.21, 0.29, 0.23, 0.17, 0.23)
-    second: int | None = None
+    frame_rate: int | None = None
 
     def __post_init__(self) -> None:
         fits = 0 < len(self.centers) <= MAX_HEADS and all(map(np.isfinite, self.centers))
         self._require("centers", fits, f"1 to {MAX_HEADS} numbers")
         fits = len(self.widths) == len(self.centers) and all(0 < one < 1e3 for one in self.widths)
         self._require("widths", fits, "as many numbers above 0 as there are centers")
-        self._require_whole("second", 1, MAX_FRAMES, none=True)
+        self._require_whole("frame_rate", 1, MAX_FRAMES, none=True)
 
-    def stretched(self, second: int) -> Self:
-        """Return this pooling for clips of any length, with `second` frames a second."""
-        return dataclasses.replace(self, second=second) if self.second is None else self
+    def with_frame_rate(self, frame_rate: int) -> Self:
+        """Return this pooling for clips of any length, with this many frames per second."""
+        if self.frame_rate is not None:
+            return self
+        return dataclasses.replace(self, frame_rate=frame_rate)
 
     def dim(self, d: int) -> int:
         """Length of the vector: (2 + k) * (d - k)."""
@@ -110,14 +116,14 @@ class Attentive(Pooling):
 
     def _word(self, t: int) -> float:
         """Frames of the word in a clip of `t` frames."""
-        if self.second is None:
+        if self.frame_rate is None:
             return t
         if self._is_long(t):
-            return t - 2 * MARGIN_S * self.second
-        return min(t, WORD * self.second)
+            return t - 2 * MARGIN_S * self.frame_rate
+        return min(t, WORD * self.frame_rate)
 
     def _is_long(self, t: int) -> bool:
-        return self.second is not None and t > self.second
+        return self.frame_rate is not None and t > self.frame_rate
 
 
 def evenly(k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ class Avg(Pooling):
     on_device = True
 
     def reduce_tensor(self, frames: Any) -> Any:
-        """As `Pooling` says."""
+        """Pool torch frames (b, t, d) on their device."""
         return frames.mean(dim=1)
 
     def _reduce(self, frames: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What every pooling is: the frames of a clip in, one vector out, no state."""
+"""Base class of poolings: the frames of a clip in, one vector out, no state."""
 
 import dataclasses
 from abc import ABC, abstractmethod
@@ -10,18 +10,25 @@ import numpy as np
 from tapword.errors import InputError
 from tapword.registry import Part
 
-# Frames that a pooling may be asked for: over 15 minutes of the finest backbone's.
+# Most frames in an argument: over 15 minutes at the highest frame rate of the backbones.
 MAX_FRAMES = 100_000
 
 
 class Pooling(Part, ABC):
-    """Turns the frames of a clip into one vector; a subclass gives `_reduce`."""
+    """Turn the frames of a clip into one vector; a subclass defines `_reduce`.
 
-    # Whether the number of frames must be agreed on before the vector's length is known.
+    Attributes
+    ----------
+    needs_length
+        Whether the vector's length depends on the number of frames.
+    revision
+        Increased when the same arguments give other vectors, so that cached ones are not used.
+    on_device
+        Whether `reduce_tensor` is available.
+    """
+
     needs_length = False
-    # Raised when the same arguments come to give other vectors: kept ones are computed anew.
     revision = 0
-    # Whether `reduce_tensor` is written.
     on_device = False
 
     def pool(self, frames: np.ndarray) -> np.ndarray:
@@ -50,35 +57,35 @@ class Pooling(Part, ABC):
     def dim(self, d: int) -> int:
         """Length D of the vector for frames of `d` numbers.
 
-        A pooling whose arguments set it gives it by arithmetic: a model file may name any number.
+        A pooling whose arguments set it computes it by arithmetic, without allocating memory.
         """
         return self._reduce(np.zeros((1, 1, d), dtype=np.float32)).shape[1]
 
     def groups(self, d: int) -> list[int]:
-        """Lengths of the vector's parts that are of a kind, each whitened by itself: here all."""
+        """Lengths of the parts of the vector that are whitened separately; here all in one."""
         return [self.dim(d)]
 
-    def each(self, n: int) -> "Sequence[Pooling]":
-        """Pooling of each of a backbone's `n` blocks: this one, unless it holds several."""
+    def per_block(self, n: int) -> "Sequence[Pooling]":
+        """Pooling for each of a backbone's `n` blocks: this one, unless it combines several."""
         return [self] * n
 
-    def fixed(self, n_frames: int) -> Self:
-        """Return this pooling for clips of `n_frames`: another one where it `needs_length`."""
+    def with_length(self, n_frames: int) -> Self:
+        """Return this pooling for clips of `n_frames`; a new one only if it `needs_length`."""
         return self
 
-    def stretched(self, second: int) -> Self:
-        """Return this pooling for clips of any length, of which a second has `second` frames.
+    def with_frame_rate(self, frame_rate: int) -> Self:
+        """Return this pooling for clips of any length, with this many frames per second.
 
-        Another one only where frames are taken by their place.
+        A new one only if it picks frames by their position.
         """
         return self
 
     def reduce_tensor(self, frames: Any) -> Any:
-        """Pool torch frames (b, t, d) float32 on their device, where `on_device` says so.
+        """Pool torch frames (b, t, d) float32 on their device, if `on_device`.
 
-        Bringing frames back from a GPU takes longer than pooling them there.
+        Copying frames from a GPU takes longer than pooling them there.
         """
-        raise InputError(f"{self.name} is not written for frames on a GPU")
+        raise InputError(f"{self.name} does not support frames on a GPU")
 
     @abstractmethod
     def _reduce(self, frames: np.ndarray) -> np.ndarray:
@@ -89,9 +96,9 @@ class Pooling(Part, ABC):
 
 
 class FixedLength(Pooling):
-    """A pooling whose vector grows with the clip, so that the number of frames must be agreed on.
+    """A pooling whose vector grows with the clip, unless `n_frames` is given.
 
-    A subclass takes `n_frames`; None stands for each clip's own number of frames.
+    A subclass has an argument `n_frames`; None means each clip's own number of frames.
     """
 
     needs_length = True
@@ -101,13 +108,12 @@ class FixedLength(Pooling):
     def __post_init__(self) -> None:
         self._require_whole("n_frames", 1, MAX_FRAMES, none=True)
 
-    def fixed(self, n_frames: int) -> Self:
-        """Return this pooling with `n_frames` filled in where it was left open."""
-        open_length = self.n_frames is None
-        return dataclasses.replace(self, n_frames=n_frames) if open_length else self
+    def with_length(self, n_frames: int) -> Self:
+        """Return this pooling with `n_frames`, unless it has its own."""
+        return dataclasses.replace(self, n_frames=n_frames) if self.n_frames is None else self
 
     def dim(self, d: int) -> int:
-        """Length D of the vector, where the number of frames is agreed on."""
+        """Length D of the vector, if `n_frames` is given."""
         if self.n_frames is None:
             raise InputError(
                 f"{self.name}: the vector's length depends on the number of frames; "
@@ -116,5 +122,5 @@ class FixedLength(Pooling):
         return self._kept(self.n_frames) * d
 
     def _kept(self, n_frames: int) -> int:
-        """How many of so many frames are kept."""
+        """Return how many of `n_frames` frames are kept."""
         return n_frames

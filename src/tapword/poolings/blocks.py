@@ -1,4 +1,4 @@
-"""BLOCKS: another pooling for each block of a backbone."""
+"""BLOCKS: a separate pooling for each block of a backbone."""
 
 from collections.abc import Sequence
 
@@ -13,19 +13,19 @@ MAX_BLOCKS = 16
 
 
 class Blocks(Pooling):
-    """One pooling for each of the backbone's blocks, in their order.
+    """One pooling for each of the backbone's blocks, in order.
 
     Parameters
     ----------
     poolings
-        Names with arguments, as in `blocks:poolings=tap:R=2+middle`: the first block's moments and
-        the second's middle frames. A backbone may give one block twice
-        (`speech_embedding:layers=emb+emb`). One name stands for all blocks.
+        Names with arguments, as in `blocks:poolings=tap:R=2+middle`: moments of the first block and
+        middle frames of the second. A backbone may return a block twice
+        (`speech_embedding:layers=emb+emb`). A single name is used for all blocks.
 
     Examples
     --------
     >>> frames = np.array([[1.0, 3.0], [3.0, 5.0]])
-    >>> [part.pool(frames) for part in Blocks(("avg", "max")).each(2)]
+    >>> [part.pool(frames) for part in Blocks(("avg", "max")).per_block(2)]
     [array([2., 4.], dtype=float32), array([3., 5.], dtype=float32)]
     """
 
@@ -39,8 +39,8 @@ class Blocks(Pooling):
             raise InputError("blocks: a block's pooling cannot be blocks again")
         self._parts: list[Pooling] = [registry.build("poolings", name) for name in self.poolings]
 
-    def each(self, n: int) -> Sequence[Pooling]:
-        """Pooling of each of `n` blocks."""
+    def per_block(self, n: int) -> Sequence[Pooling]:
+        """Pooling for each of `n` blocks."""
         if len(self._parts) == 1:
             return self._parts * n
         if len(self._parts) != n:
@@ -50,7 +50,7 @@ class Blocks(Pooling):
         return self._parts
 
     def _reduce(self, frames: np.ndarray) -> np.ndarray:
-        return self.each(1)[0]._reduce(frames)
+        return self.per_block(1)[0]._reduce(frames)
 
     def _reduce_for_learning(self, frames: np.ndarray) -> np.ndarray:
-        return self.each(1)[0]._reduce_for_learning(frames)
+        return self.per_block(1)[0]._reduce_for_learning(frames)

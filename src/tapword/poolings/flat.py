@@ -12,8 +12,8 @@ class Flat(FixedLength):
     ----------
     n_frames
         Number of frames to keep. None: the frames of a 1 s clip within a spotter, the clip's own
-        frames otherwise. A clip with more frames loses those at its end; one with fewer is followed
-        by zeros, as clips are filled with silence behind.
+        frames otherwise. A longer clip loses the frames at its end; a shorter one is padded with
+        zeros.
 
     Examples
     --------

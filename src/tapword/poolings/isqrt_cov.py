@@ -16,7 +16,7 @@ class IsqrtCov(Pooling):
         Frames are first projected to c = min(channels, d) channels by a fixed random matrix with
         orthonormal columns. None: all d. With c = d nothing is projected.
     seed
-        Of the projection.
+        Seed of the projection.
     iterations
         Newton-Schulz steps, 1 to 15; with few, small eigenvalues stay below their square root.
 
@@ -39,7 +39,7 @@ class IsqrtCov(Pooling):
     def __post_init__(self) -> None:
         self._require_whole("channels", 1, none=True)
         self._require_whole("seed", 0)
-        # Beyond, rounding in the directions without variance grows large enough to diverge.
+        # With more, rounding in directions without variance diverges.
         self._require_whole("iterations", 1, 15)
 
     def _reduce(self, frames: np.ndarray) -> np.ndarray:
@@ -50,8 +50,8 @@ class IsqrtCov(Pooling):
 
     def _square_root(self, clip: np.ndarray, c: int) -> np.ndarray:
         """Square root (c, c) of the covariance of a clip (t, d)."""
-        # Halves, since the difference of two float32 numbers may overflow; deviations from the
-        # first frame, since they are exactly 0 where nothing varies.
+        # Halves, because the difference of two float32 numbers may overflow; deviations from the
+        # first frame, because they are exactly 0 for constant features.
         z = clip / 2 - clip[0] / 2
         largest = np.abs(z).max()
         z /= largest or np.float32(1)
@@ -72,10 +72,10 @@ class IsqrtCov(Pooling):
 
 @functools.lru_cache(maxsize=8)
 def _projection(d: int, c: int, seed: int) -> np.ndarray:
-    """Matrix (d, c) with orthonormal columns, the same for the same arguments everywhere."""
+    """Matrix (d, c) with orthonormal columns, the same on every machine."""
     random = np.random.default_rng(seed).standard_normal((d, c))
     columns, triangle = np.linalg.qr(random)
-    # A QR is unique but for signs, which differ between libraries.
+    # A QR decomposition is unique up to signs, which differ between libraries.
     columns *= np.where(np.diag(triangle) < 0, -1, 1)
     result = columns.astype(np.float32)
     result.flags.writeable = False

@@ -13,12 +13,12 @@ class Lp(Pooling):
     Parameters
     ----------
     p
-        The power, at least 1: 1 is the mean magnitude, 2 the root mean square; the higher, the
+        The power, at least 1: 1 is the mean magnitude, 2 the root mean square; higher powers come
         closer to the largest magnitude.
 
     Notes
     -----
-    Each feature is divided by its largest magnitude before, and multiplied after, so that no power
+    Each feature is scaled by its largest magnitude first and scaled back after, so that no power
     overflows.
 
     Examples

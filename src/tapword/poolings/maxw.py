@@ -16,8 +16,8 @@ class Maxw(Pooling):
     Notes
     -----
     The vector holds the d values l frames before each feature's own maximum, ..., the d maxima,
-    ..., the d values l frames after. Of equal maxima the first counts. Where the window leaves the
-    clip, the clip's first or last frame is repeated.
+    ..., the d values l frames after. Of equal maxima the first counts. Beyond the clip's ends, its
+    first or last frame is repeated.
 
     Examples
     --------

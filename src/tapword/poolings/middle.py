@@ -1,7 +1,7 @@
-"""MIDDLE: the frames around the middle of a clip, or spread over a long one, in their order."""
+"""MIDDLE: frames around the middle of a clip, or spread over a long one, in order."""
 
 import dataclasses
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -14,33 +14,37 @@ class Middle(Pooling):
     Parameters
     ----------
     n
-        How many frames.
-    second
-        Frames of one second. A clip of more is cut into n equal parts, and the middle of each is
-        taken: however fast a phrase is said, the same parts of it meet. None: never.
+        Number of frames.
+    frame_rate
+        Frames in one second. A longer clip is divided into n equal parts and the middle frame of
+        each is taken, so that the same parts of a phrase are compared at any speed. None: never.
 
     Notes
     -----
-    Moments are blind to order, this is not; it tells words apart only where clips are aligned on
-    their speech. Where a clip has fewer frames, its first and last are repeated.
+    Unlike moments, this depends on the order of frames, so clips must be aligned on their speech.
+    If a clip has too few frames, its first and last are repeated.
 
     Examples
     --------
     >>> frames = np.arange(8.0)[:, None]
-    >>> Middle(n=2).pool(frames), Middle(n=2, second=4).pool(frames)
+    >>> Middle(n=2).pool(frames), Middle(n=2, frame_rate=4).pool(frames)
     (array([3., 4.], dtype=float32), array([2., 6.], dtype=float32))
     """
 
+    former_arguments: ClassVar = {"frame_rate": "second"}
+
     n: int = 6
-    second: int | None = None
+    frame_rate: int | None = None
 
     def __post_init__(self) -> None:
         self._require_whole("n", 1, MAX_FRAMES)
-        self._require_whole("second", 1, MAX_FRAMES, none=True)
+        self._require_whole("frame_rate", 1, MAX_FRAMES, none=True)
 
-    def stretched(self, second: int) -> Self:
-        """Return this pooling for clips of any length, of which a second has so many frames."""
-        return dataclasses.replace(self, second=second) if self.second is None else self
+    def with_frame_rate(self, frame_rate: int) -> Self:
+        """Return this pooling for clips of any length, with this many frames per second."""
+        if self.frame_rate is not None:
+            return self
+        return dataclasses.replace(self, frame_rate=frame_rate)
 
     def dim(self, d: int) -> int:
         """Length of the vector: n * d."""
@@ -48,7 +52,7 @@ class Middle(Pooling):
 
     def _reduce(self, frames: np.ndarray) -> np.ndarray:
         b, t, _ = frames.shape
-        if self.second is not None and t > self.second:
+        if self.frame_rate is not None and t > self.frame_rate:
             window = (2 * np.arange(self.n) + 1) * t // (2 * self.n)
         else:
             start = (t - self.n) // 2

@@ -11,7 +11,7 @@ class Mix(Pooling):
     Parameters
     ----------
     alpha
-        Weight of the maximum, from 0 to 1; the mean has the rest.
+        Weight of the maximum, from 0 to 1; the mean has the weight 1 - alpha.
 
     Examples
     --------

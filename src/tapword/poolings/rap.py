@@ -8,22 +8,22 @@ from tapword.poolings.base import FixedLength
 
 
 class Rap(FixedLength):
-    """The largest share of each feature's values over time, largest first: (t, d) -> (k * d,).
+    """The largest values of each feature over time, in descending order: (t, d) -> (k * d,).
 
     Parameters
     ----------
     share
         Share of the frames to keep, above 0 and up to 1.
     n_frames
-        Number of frames the share is taken of: k = ceil(share * n_frames) values are kept of each
-        feature, whatever the clip's length. None: the frames of a 1 s clip within a spotter, the
+        Number of frames that the share refers to: k = ceil(share * n_frames) values of each feature
+        are kept for a clip of any length. None: the frames of a 1 s clip within a spotter, the
         clip's own frames otherwise.
 
     Notes
     -----
-    The vector holds the d largest values (`max`), then the d second largest, and so on. Order in
-    time does not matter, so a clip longer than `n_frames` is searched whole. A clip of fewer than k
-    frames repeats its smallest value; zeros would rank above its negative values.
+    The vector holds the d largest values of the clip (`max`), then the d second largest, and so on.
+    A clip of fewer than k frames repeats its smallest value; zeros would rank above its
+    negative values.
 
     Examples
     --------

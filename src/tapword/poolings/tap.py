@@ -6,13 +6,13 @@ import numpy as np
 
 from tapword.poolings.base import Pooling
 
-# A feature whose standard deviation is at most this share of its mean is constant: float32 cannot
-# tell such a spread from rounding.
+# A feature is constant if its standard deviation is at most this share of its mean: float32 cannot
+# distinguish such a spread from rounding.
 CONSTANT = 8 * np.finfo(np.float32).eps
 # Between these the square of a deviation neither overflows float32 nor loses digits.
 _SMALLEST, _LARGEST = 1e-15, 1e15
 
-# The 32nd power of 16 standard deviations is the first that float32 cannot hold.
+# The 32nd power of 16 standard deviations is the first to overflow float32.
 MAX_ORDER = 32
 
 
@@ -49,7 +49,7 @@ class Tap(Pooling):
         return self.R * d
 
     def reduce_tensor(self, frames: Any) -> Any:
-        """As `moments`, less its care for extremes."""
+        """Pool torch frames (b, t, d) on their device; extreme values lose precision."""
         import torch
 
         first = frames[:, :1]
@@ -98,13 +98,13 @@ def moments(frames: np.ndarray, order: int) -> np.ndarray:
 
 def _fill(frames: np.ndarray, result: np.ndarray) -> None:
     """Moments of frames (b, t, d) into result (b, order, d), in the frames' own precision."""
-    # Whole batches would run through memory ten times; one clip and its scratch stay in the cache.
+    # Clip by clip, so that the data stays in the cache; a whole batch would pass memory ten times.
     z, power = np.empty((2, *frames.shape[1:]), dtype=frames.dtype)
-    # A product with a row of 1/t is the mean over time, faster than numpy's own.
+    # A product with a row of 1/t is the mean over time, and faster than np.mean.
     average = np.full(len(z), 1 / len(z), dtype=frames.dtype)
     for clip, out in zip(frames, result, strict=True):
-        # Deviations from the first frame are exactly 0 where a feature is constant, however long
-        # the clip, and the rounding of their mean is relative to the spread, not to the offset.
+        # Deviations from the first frame are exactly 0 for a constant feature, and the rounding of
+        # their mean is relative to the spread, not to the offset.
         np.subtract(clip, clip[0], out=z)
         mean = np.dot(average, z, out=out[0])
         z -= mean

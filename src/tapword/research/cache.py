@@ -284,7 +284,7 @@ def cache_key(
     shard: int = SHARD,
 ) -> str:
     """Hash of everything that a split's vectors depend on: the name of its folder."""
-    revisions = [one.revision for one in pooling.each(len(backbone.dims))]
+    revisions = [one.revision for one in pooling.per_block(len(backbone.dims))]
     parts = [
         LAYOUT,
         shard,

@@ -25,18 +25,18 @@ from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, MissingExtra, TapwordError
 from tapword.learners.base import Learner
-from tapword.learners.packed import one_thread
 from tapword.poolings.base import Pooling
 from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, EncodedShard, Stored, encode_shard
 from tapword.research.datasets.base import Clip, Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoded, Preparation
-from tapword.spotter.lengths import Length, lengths_of
 from tapword.spotter.session import MAX_CLIPS, Ask, Checked, ModelFile, TeachSession, joined
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue
+from tapword.support.threads import one_thread
 from tapword.version import __version__
 
 ENGINES = ("local", "ray")
@@ -65,15 +65,15 @@ class Outcome(NamedTuple):
         What may be wrong with clips.
     first
         The first clips of each word, for a review.
-    lengths
-        Word -> how long its clips are.
+    vocabulary
+        Count and lengths of each word's clips.
     """
 
     words: list[str]
     bad: list[str]
     issues: list[Issue]
     first: list[Checked]
-    lengths: dict[str, Length]
+    vocabulary: Vocabulary
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def open_engine(
         with connect(address, cpus) as cluster:
             yield cluster
     elif address is not None:
-        raise InputError(f"--address {address} goes with --engine ray")
+        raise InputError(f"--address {address} needs --engine ray")
     else:
         yield None
 
@@ -287,22 +287,22 @@ class Cluster:
         total, merging = fresh(spotter.learner), self._task(merge)
         parcel = pack(learners=[total])
         waiting = None
-        counts: Counter[str] = Counter()
-        lengths: dict[str, Length] = {}
+        vocabulary = Vocabulary()
         while group := list(itertools.islice(batches, self.tasks.fan)):
             for outcome, _ in group:
-                more = Counter(outcome.words)
-                for word, length in outcome.lengths.items():
-                    before = lengths.get(word, Length())
-                    lengths[word] = before.joined(counts[word], length, more[word])
-                counts += more
+                vocabulary = vocabulary.added(outcome.vocabulary)
             # The sum before is added here while the workers make this one.
             made, waiting = waiting, merging.remote(parcel, *(state for _, state in group))
             if made is not None:
                 add(total, self._get(made))
         if waiting is not None:
             add(total, self._get(waiting))
-        return Learned(counts.total(), lambda taught: taught.add(total, lengths))
+
+        def teach(spotter: Spotter) -> None:
+            spotter.learner.merge(total)
+            spotter.vocabulary = spotter.vocabulary.added(vocabulary)
+
+        return Learned(sum(vocabulary.counts.values()), teach)
 
     def _kept(self, batches: Iterator[tuple[Outcome, Any]]) -> Learned:
         """Write vectors to a file, to be taught in order."""
@@ -585,7 +585,9 @@ def encode(
     first = [clip for row, clip in enumerate(used) if words[:row].count(clip.word) < MAX_CLIPS]
     empty = Encoded.one_second(np.empty((0, 0), dtype=np.float32))
     encoded = Encoded.concatenate([clip.encoded for clip in used] or [empty])
-    return Outcome(words, bad, issues, first, lengths_of(words, encoded.seconds)), encoded
+    return Outcome(
+        words, bad, issues, first, Vocabulary.of_samples(words, encoded.seconds)
+    ), encoded
 
 
 def merge(parcel: Parcel, *states: State) -> State:

@@ -129,6 +129,6 @@ def fit_whitenings(
         groups = group_lengths(backbone, pooling)
         known = shipped(backbone.name)
         like = choose([known], backbone, pooling, preparation.align) if known else None
-        make = Whitening.scale if like and like.roots else Whitening.fit
+        make = Whitening.scale if like and like.signed_sqrt else Whitening.fit
         whitenings.append(make(found.encoded.vectors, found.words, groups, about))
     return whitenings

@@ -17,11 +17,11 @@ import numpy as np
 from tapword import registry
 from tapword.errors import InputError
 from tapword.learners.base import Learner
-from tapword.learners.packed import one_thread
 from tapword.research import metrics, orders, sklearn_adapter
 from tapword.research.records import Config, Ordering, Result, as_json
 from tapword.research.sklearn_adapter import SklearnLearner
-from tapword.spotter.cohort import measured, shift
+from tapword.spotter.cohort import normalize
+from tapword.support.threads import one_thread
 
 # Called with (step, done, total).
 Progress = Callable[[str, int, int], None]
@@ -51,10 +51,10 @@ class Split(NamedTuple):
     def scores(self, learner: Learner, rows: Any = slice(None)) -> np.ndarray:
         """Score test vectors for a learner's words, as a spotter does: (n, K)."""
         X = self.test[rows]
-        scores, cosine = learner.scores(X), measured(learner)
-        if self.cohort_score is None or cosine is None:
-            return scores
-        return scores + shift(cosine, X, scores, self.cohort_score[rows])[:, None]
+        words, negatives = learner.all_scores(X)
+        if self.cohort_score is not None and learner.supports_thresholds:
+            words, _ = normalize(learner, X, words, negatives, self.cohort_score[rows])
+        return words
 
 
 @dataclass(frozen=True, kw_only=True)

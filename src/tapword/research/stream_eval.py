@@ -243,16 +243,16 @@ class ObservedStream:
         for candidate, now_s in self.observed:
             event = decide(candidate, thresholds)
             if event is not None:
-                overlaps.take(event, candidate.phrase)
+                overlaps.add(event, candidate.phrase)
                 reported[event] = self.reported.get(event, now_s)
             if candidate.phrase:
-                overlaps.cover(decide.phrase)
-        if (event := decide.settle()) is not None:
-            overlaps.take(event, phrase=True)
+                overlaps.suppress(decide.phrase)
+        if (event := decide.finalize()) is not None:
+            overlaps.add(event, phrase=True)
             reported[event] = self.reported.get(event, self.seconds)
         result: list[EventRecord] = []
         hit: set[int] = set()
-        for event in overlaps.given():
+        for event in overlaps.pop_ready():
             clip = self._clip_of(event)
             kind: Kind
             if clip is None:

@@ -1,9 +1,9 @@
-"""The cohort: windows of running speech, which scores and thresholds are measured against.
+"""Score normalisation against a cohort: windows of running speech.
 
-Which word a sound is, the learner says, in the metric of how the taught words vary. Whether it is a
-word at all is another question: what counts is how much nearer the sound is to the word's mean than
-to the nearest windows of running speech. That depends neither on how many samples were taught nor
-on the other words.
+The learner says which word a sound is, in the metric of how the taught words vary. Whether it is a
+word at all is another question. It is answered by how much nearer the sound is to the word's mean
+than to the nearest windows of running speech. That depends neither on the number of samples nor on
+the other words. Speaker verification calls this S-norm.
 """
 
 import functools
@@ -13,10 +13,11 @@ import numpy as np
 from tapword.learners.base import Learner
 from tapword.spotter.lengths import CLIP_S
 
-# How many windows are the nearest: a choice, so that no single one decides. How much of their
-# cosine is taken off a word's, where a whitening does not say: training/cohort.py prints what
-# other shares would give.
-NEAREST, SHARE = 3, 0.75
+# Windows that count as the nearest: a choice, so no single one decides.
+NEAREST = 3
+# How much of their cosine is subtracted from a word's, unless a whitening says otherwise:
+# training/cohort.py prints what other weights would give.
+WEIGHT = 0.75
 
 
 class Windows:
@@ -25,56 +26,56 @@ class Windows:
     Parameters
     ----------
     vectors
-        Shape (n, D), more than `NEAREST`, of any length; (n, r) where they are seen in r
-        directions.
-    sight
-        These directions, (r, D): sounds are compared with the windows in them alone.
-    share
-        How much of a sound's cosine to the nearest windows is taken off a word's.
+        Shape (n, D) with n more than `NEAREST`, of any length; (n, r) if they are projected.
+    projection
+        Directions, (r, D): sounds are compared with the windows in these alone.
+    weight
+        How much of a sound's cosine to the nearest windows is subtracted from a word's.
 
     Examples
     --------
-    >>> Windows(np.eye(4), share=0.5).level(np.array([[2.0, 0.0, 0.0, 0.0]])).round(3)
+    >>> Windows(np.eye(4), weight=0.5).cohort_score(np.array([[2.0, 0.0, 0.0, 0.0]])).round(3)
     array([0.167], dtype=float32)
     """
 
-    def __init__(self, vectors: np.ndarray, sight: np.ndarray | None = None, share: float = SHARE):
+    def __init__(
+        self, vectors: np.ndarray, projection: np.ndarray | None = None, weight: float = WEIGHT
+    ):
         self.vectors = unit(vectors)
-        self.sight = sight
-        self.share = share
+        self.projection = projection
+        self.weight = weight
 
-    def level(self, X: np.ndarray) -> np.ndarray:
-        """Give what is taken off the cosines of vectors (n, D), (n,)."""
-        return self._level(self._seen(X) @ self.vectors.T)
+    def cohort_score(self, X: np.ndarray) -> np.ndarray:
+        """Return what is subtracted from the cosines of vectors (n, D), (n,)."""
+        return self._cohort_score(self._project(X) @ self.vectors.T)
 
     def scores(self, directions: np.ndarray) -> np.ndarray:
         """Score the windows themselves for words of unit vectors (K, D): (n, K)."""
-        return self.vectors @ self._seen(directions).T - self.levels[:, None]
+        return self.vectors @ self._project(directions).T - self.own_scores[:, None]
 
-    def _seen(self, X: np.ndarray) -> np.ndarray:
-        """Give vectors (n, D) as windows are compared with them, of length 1."""
-        return unit(X if self.sight is None else X @ self.sight.T)
+    def _project(self, X: np.ndarray) -> np.ndarray:
+        """Return vectors (n, D) as windows are compared with them, of length 1."""
+        return unit(X if self.projection is None else X @ self.projection.T)
 
     @functools.cached_property
-    def levels(self) -> np.ndarray:
-        """What is taken off the cosines of the windows themselves, each among the others, (n,)."""
+    def own_scores(self) -> np.ndarray:
+        """Cohort score of each window among the others, (n,)."""
         cosines = self.vectors @ self.vectors.T
         np.fill_diagonal(cosines, -1.0)
-        return self._level(cosines)
+        return self._cohort_score(cosines)
 
-    def _level(self, cosines: np.ndarray) -> np.ndarray:
-        return self.share * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
+    def _cohort_score(self, cosines: np.ndarray) -> np.ndarray:
+        return self.weight * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
 
 
 class Cohort:
-    """Running speech in windows of a second, for words, and in longer ones, for phrases.
+    """Running speech in windows of one second, for words, and in longer ones, for phrases.
 
     Parameters
     ----------
     words, phrases
-        Shapes (n, D) and (m, D), as for `Windows`. Without the second, phrases are measured as
-        words are.
-    sight, share
+        Shapes (n, D) and (m, D), as for `Windows`. Without phrases, words serve for both.
+    projection, weight
         As for `Windows`.
     """
 
@@ -82,54 +83,58 @@ class Cohort:
         self,
         words: np.ndarray,
         phrases: np.ndarray | None = None,
-        sight: np.ndarray | None = None,
-        share: float = SHARE,
+        projection: np.ndarray | None = None,
+        weight: float = WEIGHT,
     ):
-        self.words = Windows(words, sight, share)
-        self.phrases = self.words if phrases is None else Windows(phrases, sight, share)
+        self.words = Windows(words, projection, weight)
+        self.phrases = self.words if phrases is None else Windows(phrases, projection, weight)
 
     def first(self, dim: int) -> "Cohort":
-        """Give the same windows by the first `dim` numbers of their vectors."""
-        if self.words.sight is not None:
+        """Return the same windows by the first `dim` numbers of their vectors."""
+        if self.words.projection is not None:
             return self  # of one backbone, whose numbers are all of them
         words, phrases = (one.vectors[:, :dim] for one in (self.words, self.phrases))
-        return Cohort(words, phrases, share=self.words.share)
+        return Cohort(words, phrases, weight=self.words.weight)
 
-    def level(self, X: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-        """Give what is taken off the cosines of vectors (n, D) of sounds so long (n,): (n,)."""
+    def score(self, X: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """Return cohort scores (n,) of vectors (n, D) of clips with lengths (n,) in seconds."""
         result, long = np.empty(len(X), dtype=np.float32), seconds > CLIP_S
         for rows, windows in ((~long, self.words), (long, self.phrases)):
             if rows.any():
-                result[rows] = windows.level(X[rows])
+                result[rows] = windows.cohort_score(X[rows])
         return result
 
 
-def measured(learner: Learner) -> Learner | None:
-    """Give a learner whose scores are measured against the cohort."""
-    return learner if learner.supports_thresholds else None
+def normalize(
+    learner: Learner,
+    X: np.ndarray,
+    words: np.ndarray,
+    negatives: np.ndarray,
+    cohort_score: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Normalise a learner's scores for words and negatives.
 
-
-def shift(learner: Learner, X: np.ndarray, scores: np.ndarray, level: np.ndarray) -> np.ndarray:
-    """Give what is to be added to all of a learner's scores, (n,).
-
-    The best word's score becomes its cosine less the level; the others stay as far behind it.
+    The best word's score becomes its cosine less the cohort score. The others stay as far behind.
 
     Parameters
     ----------
     learner
-        Whose words.
-    X, scores
-        Vectors (n, D), and the learner's scores of the words, (n, K) with K at least 1.
-    level
-        What the cohort takes off, (n,).
+        One that supports thresholds.
+    X
+        Vectors, (n, D).
+    words, negatives
+        The learner's scores, (n, K) with K at least 1, and (n, M).
+    cohort_score
+        Of the vectors, (n,).
     """
-    words = learner.directions()[[not row.negative for row in learner.rows]]
-    best, rows = scores.argmax(axis=1), np.arange(len(X))
-    cosines = np.einsum("nd,nd->n", unit(X), words[best])
-    return cosines - level - scores[rows, best]
+    directions = learner.directions()[[not row.negative for row in learner.rows]]
+    best, rows = words.argmax(axis=1), np.arange(len(X))
+    cosines = np.einsum("nd,nd->n", unit(X), directions[best])
+    offset = (cosines - cohort_score - words[rows, best])[:, None]
+    return words + offset, negatives + offset
 
 
 def unit(X: np.ndarray) -> np.ndarray:
-    """Bring vectors (n, D) to length 1, float32."""
+    """Scale vectors (n, D) to length 1, float32."""
     lengths = np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
     return (X / lengths).astype(np.float32)

@@ -14,34 +14,32 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-from tapword.spotter import whitening as whitening_room
+from tapword.spotter import whitening as whitening_module
 from tapword.spotter.cohort import Cohort
 from tapword.spotter.lengths import CLIP_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
+from tapword.support.atomic_files import PathLike
 
-# Clips that pass a backbone together, wherever there are many: their vectors are then the same.
+Audio = PathLike | np.ndarray
+
+# Batch size of a backbone everywhere, so vectors are the same everywhere.
 CLIPS_AT_ONCE = 32
-# Clips whose augmented copies pass a backbone together; their frames lie in memory at once.
+# Batch size of clips with augmented copies, whose frames are in memory together.
 AUGMENTED_AT_ONCE = 16
-# Cosine to white noise from which a whitened vector is noise alone and no word. By
-# training/constants.py, 98% of words, in noise of 10 dB or without, stay below 0.45; of six
-# recordings of noise, 98% of the seconds lie above 0.94, but for a bike (0.75), dishes (0.64) and a
-# cat (0.49). Words in louder noise need the room below it.
+# Cosine to white noise from which a whitened vector is noise alone. By training/constants.py, 98%
+# of words, clean or at 10 dB, stay below 0.45. Of six recordings of noise, 98% of the seconds are
+# above 0.94, except a bike (0.75), dishes (0.64) and a cat (0.49). Words in louder noise are in
+# between.
 NOISE_COSINE = 0.75
-# How much higher a word may score by all backbones than by the first alone: a sound that stays
-# farther below every threshold is not passed through the others. By training/constants.py they add
-# 0.06 to 0.08 to half of the right words and 0.20 to 0.23 to 99%.
-REST_SCORE = 0.2
 
 
 class Preparation(NamedTuple):
-    """What is done to clips before a backbone hears them.
+    """How clips are prepared for a backbone.
 
     Attributes
     ----------
     align
-        Cut each clip around its speech, or to the second around its middle where that is short;
-        otherwise take it as it is.
+        Cut each clip around its speech, at least one second; otherwise use the whole clip.
     augment
         Teach each clip as the mean of itself and its augmented copies.
     """
@@ -55,14 +53,14 @@ PLAIN = Preparation()
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Clips as vectors; iterating and indexing give rows, each an `Encoded` as well.
+    """Clips as vectors; iterating and indexing return rows as `Encoded`.
 
     Attributes
     ----------
     vectors
         Shape (n, D), float32: every block of every backbone, side by side.
     seconds
-        Shape (n,), float32: length of each prepared clip; 1 where clips are not aligned.
+        Shape (n,), float32: length of each prepared clip; 1 if clips are not aligned.
 
     Examples
     --------
@@ -100,16 +98,16 @@ class Encoded:
 
 
 class Encoder:
-    """Backbones side by side, each with its pooling and, where there is one, its whitening.
+    """Backbones side by side, each with its pooling and whitening, if there is one.
 
     Parameters
     ----------
     backbones, poolings
         Names with arguments or parts; one pooling for each backbone, or one for all.
     preparation
-        What is done to clips first.
+        How clips are prepared.
     whitening
-        "shipped", "none" or `Whitening`s, among which one is for each backbone.
+        "shipped", "none" or `Whitening`s, one of them for each backbone.
     """
 
     def __init__(
@@ -145,12 +143,15 @@ class Encoder:
         """Each backbone with its pooling."""
         return list(zip(self.backbones, self.poolings, strict=True))
 
-    def prepare(self, clip: np.ndarray) -> np.ndarray:
-        """Bring a clip (n,) to the length that backbones expect."""
-        return prepare(clip, self.preparation.align)
+    def prepare(self, clip: np.ndarray, path: PathLike | None = None) -> np.ndarray:
+        """Bring a clip (n,) to the length that backbones expect; an error names its `path`."""
+        try:
+            return prepare(clip, self.preparation.align)
+        except InputError as error:
+            raise error if path is None else InputError(f"{path}: {error}") from error
 
     def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> Encoded:
-        """Turn prepared clips (n,) float32 into vectors, to learn from where `learning`."""
+        """Encode prepared clips (n,) float32; `learning` augments them."""
         if not len(clips) and not any(pooling.needs_length for pooling in self.poolings):
             return Encoded.one_second(np.zeros((0, self.dim()), dtype=np.float32))
         parts = zip(self.backbones, self._block_poolings, strict=True)
@@ -166,22 +167,22 @@ class Encoder:
         return Encoded(join([part.vectors for part in parts], self.whitenings), parts[0].seconds)
 
     def encode_first(self, clip: np.ndarray) -> np.ndarray:
-        """Turn a prepared clip (n,) into the first backbone's part of its vector (D_1,)."""
+        """Return the first backbone's part of the vector (D_1,) of a prepared clip (n,)."""
         return self.pool_first([self.backbones[0].frames(clip)])[0]
 
     def pool_first(self, clips: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
-        """Turn the first backbone's frames of clips into its part of their vectors (n, D_1)."""
+        """Return the first backbone's part of vectors (n, D_1) from its frames of clips."""
         vectors = pool_clips(self._block_poolings[0], clips, learning=False)
         if not self.whitenings:
             return vectors
-        factor = whitening_room.weights(self.whitenings)[0]
+        factor = whitening_module.weights(self.whitenings)[0]
         return self.whitenings[0](vectors) * np.float32(factor)
 
     def is_noise(self, vectors: np.ndarray) -> np.ndarray:
-        """Say of vectors (n, D) which are of noise alone, (n,) bool; none that is not whitened is.
+        """Whether vectors (n, D) are noise alone, (n,) bool; False without whitening.
 
-        Noise may lie near a word that was taught from noisy clips. The first backbone's part of the
-        vectors is enough to tell.
+        Noise may be near a word that was taught from noisy clips. The first backbone's part of the
+        vectors is enough.
         """
         if not self.whitenings:
             return np.zeros(len(vectors), dtype=bool)
@@ -197,7 +198,7 @@ class Encoder:
 
     @property
     def cohort(self) -> Cohort | None:
-        """Windows of running speech as vectors; None where the whitenings have none."""
+        """Windows of running speech as vectors; None if the whitenings have none."""
         return _cohort(tuple(self.whitenings))
 
     @functools.cached_property
@@ -240,17 +241,16 @@ class Encoder:
                 raise InputError(
                     f"whitening must be shipped, none or Whitenings, got {whitening!r}"
                 )
-            shipped = [whitening_room.shipped(backbone.name) for backbone in self.backbones]
+            shipped = [whitening_module.shipped(backbone.name) for backbone in self.backbones]
             whitening = [one for one in shipped if one is not None]
         chosen = []
         for backbone, pooling in self.parts:
-            found = whitening_room.choose(whitening, backbone, pooling, self.preparation.align)
+            found = whitening_module.choose(whitening, backbone, pooling, self.preparation.align)
             if found is None:
                 aligned = " aligned" if self.preparation.align else ""
                 raise InputError(
-                    f"no whitening at hand for {backbone.spec} -> {pooling.spec}{aligned}; the "
-                    "presets have one, and `tapword whitening` makes one for `evaluate` and the "
-                    "Python interface"
+                    f"no whitening for {backbone.spec} -> {pooling.spec}{aligned}; the presets "
+                    "have one, and `tapword whitening` makes one for `evaluate` and Python"
                 )
             chosen.append(found)
         return chosen
@@ -258,19 +258,20 @@ class Encoder:
 
 @functools.lru_cache(maxsize=3)
 def _cohort(whitenings: tuple[Whitening, ...]) -> Cohort | None:
-    """Give the cohort of whitenings: made once for all encoders that have them."""
+    """Return the cohort of whitenings, made once for all encoders that share them."""
     if not whitenings:
         return None
-    words = whitening_room.join_windows(whitenings, [one.cohort for one in whitenings])
-    phrases = whitening_room.join_windows(whitenings, [one.phrases for one in whitenings])
-    sight = whitenings[0].sight
-    if sight is not None and len(whitenings) > 1:
-        raise InputError("windows seen in a few directions are for one backbone alone")
-    return None if words is None else Cohort(words, phrases, sight, whitenings[0].share)
+    words = whitening_module.join_windows(whitenings, [one.cohort for one in whitenings])
+    phrases = whitening_module.join_windows(whitenings, [one.phrases for one in whitenings])
+    projection = whitenings[0].projection
+    if projection is not None and len(whitenings) > 1:
+        raise InputError("a cohort's projection works with one backbone only")
+    weight = whitenings[0].cohort_weight
+    return None if words is None else Cohort(words, phrases, projection, weight)
 
 
 def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:
-    """Bring a clip (n,) to the length that backbones expect; where asked, cut around its speech."""
+    """Bring a clip (n,) to the length that backbones expect; `aligned`: cut around its speech."""
     if not aligned:
         return fill(clip, CLIP_S)
     start, end = extent(clip)
@@ -279,8 +280,8 @@ def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:
         return align(clip, CLIP_S)
     if seconds > MAX_S:
         raise InputError(
-            f"{seconds:.2f} s of sound without a pause: a word or phrase lasts {MAX_S:g} s at "
-            "most; `tapword listen` finds words in longer recordings"
+            f"{seconds:.2f} s of sound without a pause: a word or phrase lasts at most {MAX_S:g} "
+            "s; `tapword listen` finds words in longer recordings"
         )
     return cut(clip, (start + end) // 2, end - start + round(2 * MARGIN_S * SAMPLE_RATE))
 
@@ -288,17 +289,17 @@ def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:
 def block_poolings(pooling: Pooling, backbone: Backbone, align: bool = False) -> list[Pooling]:
     """Pooling of each block, for clips that are `align`ed or not.
 
-    Those that hang on the number of frames are told that of a 1 s clip.
+    Those that depend on the number of frames get that of a 1 s clip.
     """
-    poolings = list(pooling.each(len(backbone.dims)))
-    asked = align and any(part.stretched(1) is not part for part in poolings)
+    poolings = list(pooling.per_block(len(backbone.dims)))
+    asked = align and any(part.with_frame_rate(1) is not part for part in poolings)
     if not asked and not any(part.needs_length for part in poolings):
         return poolings
     second = backbone.frames(np.zeros(backbone.sample_rate, dtype=np.float32))
-    poolings = [part.fixed(len(block)) for part, block in zip(poolings, second, strict=True)]
+    poolings = [part.with_length(len(block)) for part, block in zip(poolings, second, strict=True)]
     if not align:
         return poolings
-    return [part.stretched(len(block)) for part, block in zip(poolings, second, strict=True)]
+    return [part.with_frame_rate(len(block)) for part, block in zip(poolings, second, strict=True)]
 
 
 def group_lengths(backbone: Backbone, pooling: Pooling) -> list[int]:
@@ -337,13 +338,13 @@ def pool_audio(
     Parameters
     ----------
     backbone, clips
-        Whose frames of what.
+        Frames of these clips.
     poolings
-        Each a list with one pooling for each block; each gives vectors (n, D) float32.
+        Each a list with one pooling for each block; each returns vectors (n, D) float32.
     learning
         Whether the vectors will be learned from.
     augment
-        Give the mean of each clip's vector and those of its augmented copies.
+        Return the mean of each clip's vector and those of its augmented copies.
     """
     if augment and len(clips):
         parts = []
@@ -364,7 +365,7 @@ def pool_audio(
 def _pool_on_device(
     backbone: Backbone, poolings: Sequence[Sequence[Pooling]], clips: Sequence[np.ndarray]
 ) -> list[np.ndarray] | None:
-    """Pool frames on the GPU they lie on; None where they do not, or a pooling cannot."""
+    """Pool frames on their GPU; None if they are not on one, or a pooling cannot."""
     if not all(pooling.on_device for blocks in poolings for pooling in blocks):
         return None
     order: list[int] = []

@@ -1,44 +1,42 @@
-"""How long words last: what a clip's vector is of, and where in a stream a word is looked for."""
+"""Lengths of words: what a clip's vector covers, and which windows of a stream are searched."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tapword.audio.align import MARGIN_S
 
-# Sound that is shorter is heard as the second around its middle; longer sound as it is, with a
-# margin on either side (docs/phrases.md has the trials).
+# Shorter sound is encoded as the second around its middle; longer sound as a whole, with a margin
+# on either side (docs/phrases.md has the trials).
 CLIP_S = 1.0
-# The longest sound that can be one word or phrase, and the clip that is made of it.
+# The longest word or phrase, and the clip that is cut around it.
 MAX_S = 3.0
 LONGEST_S = MAX_S + 2 * MARGIN_S
 
-# A word is a phrase if its samples are longer than this on average: a phrase's own are 1.2 s and
-# more, and a short word may have one or two that noise made long.
+# A word is a phrase if its samples are longer than this on average (mean logarithm): phrases last
+# 1.2 s and more, and noise may lengthen one or two samples of a short word.
 PHRASE = math.log(1.15)
-# Before there are samples to tell, lengths differ by so much (standard deviation of their
-# logarithm), and this counts for so many samples: a choice, about what 12 phrases said by 60 people
-# have between people.
-SPREAD, PRIOR = 0.2, 3
-# What is no more than this is left by rounding.
+# Prior of the standard deviation of log lengths, and the number of samples it counts for: a choice,
+# about what 12 phrases said by 60 people have between people.
+SIGMA, PRIOR = 0.2, 3
+# Smaller values are rounding errors.
 _NONE = 1e-9
-# How many such deviations from the mean a phrase is looked for.
-REACH = 2.0
-# The least factor of that: lengths of stretches in a stream are up to 15% apart.
-LEAST_REACH = 1.08
+# A phrase is searched this many standard deviations around its mean length.
+N_SIGMAS = 2.0
+# At least by this factor: lengths of segments are up to 15% apart.
+MIN_RATIO = 1.08
 
 
 class Length(NamedTuple):
-    """How long the samples of a word are: a statistic that is exact in any order.
+    """How long the samples of a word are: a statistic that does not depend on their order.
 
     Attributes
     ----------
     mean
         Of the logarithms of their lengths in seconds.
     squares
-        Of these about their mean, summed.
+        Sum of squared deviations from the mean.
 
     Examples
     --------
@@ -57,14 +55,13 @@ class Length(NamedTuple):
         return cls(float(logs.mean()), float(np.square(logs - logs.mean()).sum()))
 
     def joined(self, n: int, other: "Length", m: int) -> "Length":
-        """Statistic of these n samples and another's m, where m is at least 1."""
-        apart, share = other.mean - self.mean, m / (n + m)
-        return Length(
-            self.mean + apart * share, self.squares + other.squares + n * share * apart**2
-        )
+        """Statistic of these n samples and another's m, m at least 1."""
+        difference, weight = other.mean - self.mean, m / (n + m)
+        squares = self.squares + other.squares + n * weight * difference**2
+        return Length(self.mean + difference * weight, squares)
 
     def parted(self, n: int, other: "Length", m: int) -> "Length":
-        """Statistic of these n samples without another's m of them: what `joined` undoes."""
+        """Statistic of these n samples without m of them: the inverse of `joined`."""
         if m >= n:
             return Length()
         mean = (n * self.mean - m * other.mean) / (n - m)
@@ -74,7 +71,7 @@ class Length(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long a sample is, typically."""
+        """Typical length of a sample (geometric mean)."""
         return math.exp(self.mean)
 
     @property
@@ -83,15 +80,11 @@ class Length(NamedTuple):
         return self.mean > PHRASE
 
     def span(self, n: int) -> tuple[float, float]:
-        """Seconds between which a phrase is looked for, by its n samples."""
-        spread = math.sqrt((self.squares + PRIOR * SPREAD**2) / (n + PRIOR))
-        reach = max(math.exp(REACH * spread), LEAST_REACH)
-        return max(self.seconds / reach, CLIP_S), min(self.seconds * reach, LONGEST_S)
+        """Shortest and longest window that a phrase of n samples is searched in, in seconds."""
+        sigma = math.sqrt((self.squares + PRIOR * SIGMA**2) / (n + PRIOR))
+        ratio = max(math.exp(N_SIGMAS * sigma), MIN_RATIO)
+        return max(self.seconds / ratio, CLIP_S), min(self.seconds * ratio, LONGEST_S)
 
 
-def lengths_of(words: Sequence[str], seconds: np.ndarray) -> dict[str, Length]:
-    """Lengths of words by their samples' words and seconds, (n,)."""
-    rows: dict[str, list[int]] = {}
-    for row, word in enumerate(words):
-        rows.setdefault(word, []).append(row)
-    return {word: Length.of(seconds[own]) for word, own in rows.items()}
+# All samples of one second.
+ONE_SECOND = Length()

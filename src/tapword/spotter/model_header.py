@@ -1,20 +1,20 @@
-"""The header of a model file: what it may say, judged before anything acts on it.
+"""The header of a model file, validated before anything uses it.
 
-| key | what |
+| key | meaning |
 |---|---|
 | format, version | number of this layout, and the tapword that wrote it |
-| generation, revision | which writing of the file this is, for people and for programs |
-| words, negatives | word -> how many samples were taught as it, and as not it |
-| rows | [word, whether negative] of each row of the arrays, where there are negatives |
+| generation, revision | counter and identifier of this version of the file |
+| words, negatives | word -> samples taught as it, and as not it |
+| rows | [word, whether negative] of each row of the arrays, if there are negatives |
 | sensitivity, sensitivities | from 0 to 1, of all words; word -> its own |
-| lengths | word -> its `lengths.Length`; words that are not named have samples of 1 s |
+| lengths | word -> its `lengths.Length`; samples of other words are 1 s |
 | backbones, poolings, learner | parts with their arguments, backbones with their weights' hash |
-| align, augment, whitening | what is done to clips, and hashes of what whitens their vectors |
+| align, augment, whitening | how clips are prepared, and hashes of the whitenings |
 | dim | numbers per vector |
 | checksum | of the arrays |
 
 A file is data: it names parts of tapword and gives them numbers within bounds, and nothing else.
-Where weights lie, on the disk or on a hub, and how many threads run never come from it.
+Paths of weights and numbers of threads never come from it.
 """
 
 import json
@@ -33,34 +33,34 @@ from tapword.spotter.words import clean_word
 from tapword.support.atomic_files import PathLike
 
 FORMAT = 2
-# From here on files are sealed; those of format 1 from before that have no seal.
+# Files are sealed from this format on; some of format 1 are not.
 SEALED = 2
 # Far more than any model has: numbers per vector (the square root of a covariance of 1,280 numbers
 # has 819,840), backbones, characters of a text.
-MOST_DIM, MOST_PARTS, MOST_TEXT = 2**24, 16, 1000
-# Logarithm of the longest sample, with room for rounding.
-MOST_LENGTH = math.log(LONGEST_S) + 0.01
-# What a message shows of what a file says.
-SHOWN = 300
+MAX_DIM, MAX_PARTS, MAX_TEXT = 2**24, 16, 1000
+# Logarithm of the longest sample in seconds, with a margin for rounding.
+MAX_LOG_LENGTH = math.log(LONGEST_S) + 0.01
+# Characters of a file's content in a message.
+MAX_EXCERPT = 300
 
 
-def shown(value: Any) -> str:
-    r"""Write what a file says into a message: not too much, and nothing a terminal obeys.
+def excerpt(value: Any) -> str:
+    r"""Quote a file's content in a message: bounded, and without control characters.
 
     Examples
     --------
-    >>> print(shown("lamp" + chr(27)))
+    >>> print(excerpt("lamp" + chr(27)))
     'lamp\x1b'
     """
     try:
         text = repr(value)
     except RecursionError:
         return "..."
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return text if len(text) <= MAX_EXCERPT else f"{text[:MAX_EXCERPT]}..."
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make the dict of a JSON object; refuse a name that comes twice, of which one would go."""
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of a JSON object; refuse duplicate names."""
     result = dict(pairs)
     if len(result) < len(pairs):
         raise ValueError("a name comes twice")
@@ -68,95 +68,88 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse(path: PathLike, text: str) -> dict[str, Any]:
-    """Read a header's JSON; refuse formats of later versions, which nothing else is known of."""
+    """Read a header's JSON; refuse formats of later versions."""
     try:
-        header = json.loads(text, object_pairs_hook=once)
+        header = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path} is damaged: its header is not JSON ({error})") from error
     if not isinstance(header, dict) or not _whole(header.get("format"), 1):
         raise ModelFileError(f"{path} is damaged: its header has no format number")
     if header["format"] > FORMAT:
         raise ModelFileError(
-            f"{path} was written by tapword {shown(header.get('version', '?'))} in format "
+            f"{path} was written by tapword {excerpt(header.get('version', '?'))} in format "
             f"{header['format']}; this tapword reads up to {FORMAT}: "
             "upgrade with pip install -U tapword"
         )
     return header
 
 
-def judge(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
-    """Give a header today's names; refuse what tapword would not have written."""
-    if not _is_table(header.get("words")):
-        raise ModelFileError(f"{path} is damaged: its header has no list of words")
+def validate(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
+    """Return a header with today's keys; refuse what tapword would not have written."""
+
+    def require(valid: bool, problem: str) -> None:
+        if not valid:
+            raise ModelFileError(f"{path} is damaged: {problem}")
+
+    require(_is_table(header.get("words")), "its header has no list of words")
     try:
         if header["format"] == 1:
             header = _from_format_1(header)
-        absent: dict[str, Any] = {"negatives": {}, "rows": None, "dim": None}
-        absent |= {"sensitivity": SENSITIVITY, "sensitivities": {}, "lengths": {}}
-        # Earlier versions kept thresholds, of scores that are no more.
-        header = absent | {key: header[key] for key in header if key != "calibrated"}
         for word in header["words"]:
             if clean_word(word) != word:
-                raise InputError(f"the word {shown(word)} is not spelled as tapword spells it")
+                raise InputError(f"the word {excerpt(word)} is not spelled as tapword spells it")
     except InputError as error:
         raise ModelFileError(f"{path} is damaged: {error}") from error
-    negatives = header["negatives"]
-    if not _is_table(negatives) or not negatives.keys() <= header["words"].keys():
-        raise ModelFileError(f"{path} is damaged: its negatives are not of its words")
+    absent: dict[str, Any] = {"negatives": {}, "rows": None, "dim": None}
+    absent |= {"sensitivity": SENSITIVITY, "sensitivities": {}, "lengths": {}}
+    # Earlier versions kept thresholds of scores that no longer exist.
+    header = absent | {key: header[key] for key in header if key != "calibrated"}
+    words = header["words"]
+    for key in ("negatives", "sensitivities", "lengths"):
+        of_words = isinstance(header[key], dict) and header[key].keys() <= words.keys()
+        require(of_words, f"its {key} are not of its words: {excerpt(header[key])}")
+    require(_is_table(header["negatives"]), "its negatives are not counts of its words")
     header["rows"] = _rows(path, header["rows"])
     revision = header.get("revision")
-    if not _whole(header.get("generation", 0)) or not isinstance(revision, str) or not revision:
-        raise ModelFileError(f"{path} is damaged: its header does not say which writing it is")
-    if header["dim"] is not None and not _whole(header["dim"], 1, MOST_DIM):
-        raise ModelFileError(f"{path} is damaged: vectors of {shown(header['dim'])} numbers")
-    own = header["sensitivities"]
-    if not isinstance(own, dict) or not own.keys() <= header["words"].keys():
-        raise ModelFileError(
-            f"{path} is damaged: sensitivities that are not of its words: {shown(own)}"
-        )
-    for value in (header["sensitivity"], *own.values()):
-        if type(value) not in (int, float) or not 0 <= value <= 1:
-            raise ModelFileError(
-                f"{path} is damaged: a sensitivity of {shown(value)}, which goes from 0 to 1"
-            )
-    lengths = header["lengths"]
-    if not isinstance(lengths, dict) or not lengths.keys() <= header["words"].keys():
-        raise ModelFileError(f"{path} is damaged: lengths that are not of its words")
-    for word, pair in lengths.items():
-        right = isinstance(pair, list) and len(pair) == 2 and all(map(_is_length, pair))
-        # So many numbers between 0 and the longest are spread no wider.
-        most = MOST_LENGTH, header["words"][word] * MOST_LENGTH**2 / 4 + 0.01
-        if not right or pair[0] > most[0] or pair[1] > most[1]:
-            raise ModelFileError(f"{path} is damaged: samples of length {shown(pair)}")
+    numbered = _whole(header.get("generation", 0)) and isinstance(revision, str) and revision != ""
+    require(numbered, "its header has no generation or revision")
+    dim = header["dim"]
+    require(dim is None or _whole(dim, 1, MAX_DIM), f"vectors of {excerpt(dim)} numbers")
+    for value in (header["sensitivity"], *header["sensitivities"].values()):
+        problem = f"a sensitivity of {excerpt(value)}, which must be from 0 to 1"
+        require(_is_number(value) and value <= 1, problem)
+    for word, pair in header["lengths"].items():
+        is_pair = isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))
+        # The squares of n numbers from 0 to the longest are no larger.
+        largest = MAX_LOG_LENGTH, words[word] * MAX_LOG_LENGTH**2 / 4 + 0.01
+        bounded = is_pair and pair[0] <= largest[0] and pair[1] <= largest[1]
+        require(bounded, f"samples of length {excerpt(pair)}")
     for parts in (header.get("backbones"), header.get("poolings"), [header.get("learner")]):
-        if (
-            not isinstance(parts, list)
-            or not 1 <= len(parts) <= MOST_PARTS
-            or not all(map(_is_part, parts))
-        ):
+        counted = isinstance(parts, list) and 1 <= len(parts) <= MAX_PARTS
+        if not counted or not all(map(_is_part, parts or ())):
             raise ModelFileError(
-                f"{path} names parts that cannot be made: {shown(parts)} should be 1 to "
-                f"{MOST_PARTS} names with arguments"
+                f"{path} names parts that cannot be made: {excerpt(parts)} should be 1 to "
+                f"{MAX_PARTS} names with arguments"
             )
     for key in header.keys() - {"words", "negatives", "rows", "sensitivities", "lengths"}:
         _check_plain(path, [key, header[key]])
     return header
 
 
-def _is_length(value: Any) -> bool:
-    """Whether a number can be of the lengths of samples."""
+def _is_number(value: Any) -> bool:
+    """Whether this is a number from 0 on, within bounds."""
     return type(value) in (int, float) and 0 <= value <= MAX_WHOLE
 
 
 def make_learner(path: PathLike, header: dict[str, Any]) -> Learner:
-    """Make a header's learner, which has learned nothing yet."""
+    """Make a header's learner, not taught yet."""
     return _make(path, "learners", header["learner"])
 
 
 def make_parts(path: PathLike, kind: str, header: dict[str, Any]) -> list[Any]:
-    """Make a header's backbones or poolings; no weights are looked for.
+    """Make a header's backbones or poolings, without opening weights.
 
-    A backbone whose weights lie where only this machine knows must be given instead.
+    A backbone whose weights are at a path on this machine must be given instead.
     """
     made = [_make(path, kind, stored) for stored in header[kind]]
     for part, stored in zip(made, header[kind], strict=True):
@@ -168,8 +161,8 @@ def make_parts(path: PathLike, kind: str, header: dict[str, Any]) -> list[Any]:
 
 
 def is_stored(stored: dict[str, Any], one: Backbone) -> bool:
-    """Whether a header's backbone is this one, wherever it runs; old files may say where."""
-    # An argument that was added since the file was written has its default.
+    """Whether a header's backbone is this one, on whatever device; old files may name one."""
+    # Arguments added after the file was written have their defaults.
     defaults = {name: parameter.default for name, parameter in one.parameters().items()}
     arguments = registry.plain(defaults) | stored["arguments"]
     for name in one.machine_arguments:
@@ -180,11 +173,11 @@ def is_stored(stored: dict[str, Any], one: Backbone) -> bool:
 
 def taught_with(header: dict[str, Any]) -> str:
     """Name a header's backbones with their arguments."""
-    return registry.describe("backbones", *header["backbones"])[:SHOWN]
+    return registry.describe("backbones", *header["backbones"])[:MAX_EXCERPT]
 
 
 def _ask_for(path: PathLike, header: dict[str, Any], backbones: list[Backbone]) -> str:
-    """Say which backbones to give, and how."""
+    """Explain which backbones to give, and how."""
     wanted = []
     for one in backbones:
         stored = registry.store(one, skip=one.machine_arguments)
@@ -193,8 +186,8 @@ def _ask_for(path: PathLike, header: dict[str, Any], backbones: list[Backbone]) 
         place = {one.located_by: "..."} if one.located_by else {}
         wanted.append(registry.describe("backbones", {"name": one.name, "arguments": place | kept}))
     return (
-        f"{path} was taught with {taught_with(header)}; where weights lie and how they run "
-        f"never comes from a file: give the backbone with Spotter.load(path, backbones={wanted}), "
+        f"{path} was taught with {taught_with(header)}; paths of weights and devices never come "
+        f"from a file: give the backbone with Spotter.load(path, backbones={wanted}), "
         f"or on the command line with {' '.join(f'--backbone {one}' for one in wanted)}"
     )
 
@@ -204,14 +197,14 @@ def _make(path: PathLike, kind: str, stored: dict[str, Any]) -> Any:
         return registry.restore(kind, stored)
     except (ArithmeticError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
-            f"{path} names parts that cannot be made: {str(error)[:SHOWN]}"
+            f"{path} names parts that cannot be made: {str(error)[:MAX_EXCERPT]}"
         ) from error
 
 
 def _from_format_1(header: dict[str, Any]) -> dict[str, Any]:
-    """Bring a header of before to today's names and spelling of words.
+    """Convert a header to today's keys and spelling of words.
 
-    Negatives stood among the words, with a sign; words were stored as they were given.
+    Negatives were among the words, with a sign, and words had any spelling.
     """
     sign = "¬"
     counts: dict[Row, int] = {}
@@ -239,7 +232,7 @@ def _rows(path: PathLike, rows: Any) -> list[Row] | None:
 
 
 def _check_plain(path: PathLike, value: Any) -> None:
-    """Refuse text that cannot be shown and numbers without end, however deep they lie."""
+    """Refuse unprintable text and too large numbers at any depth."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
@@ -248,8 +241,8 @@ def _check_plain(path: PathLike, value: Any) -> None:
         elif isinstance(value, list):
             waiting += value
         elif isinstance(value, str):
-            if len(value) > MOST_TEXT or not value.isprintable():
-                raise ModelFileError(f"{path} is damaged: its header says {shown(value)}")
+            if len(value) > MAX_TEXT or not value.isprintable():
+                raise ModelFileError(f"{path} is damaged: its header says {excerpt(value)}")
         elif isinstance(value, int | float) and not abs(value) <= MAX_WHOLE:
             raise ModelFileError(f"{path} is damaged: its header has a number beyond 2^53")
 

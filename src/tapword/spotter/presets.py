@@ -1,4 +1,4 @@
-"""Presets: how much the device can hold -> which parts.
+"""Presets: size of the device -> parts.
 
 docs/results/sizes.md has the accuracy and state of each, docs/choices.md how they were chosen.
 """
@@ -19,7 +19,7 @@ class Preset(NamedTuple):
     augment: bool = True
 
 
-# The presets' learner, for other backbones and poolings, whose vectors nothing whitens.
+# The presets' learner for other backbones and poolings, which have no whitening.
 UNWHITENED = "cosine:prior=diagonal,covariance=full"
 # For a backbone that no preset names: the paper's.
 POOLING = "tap"
@@ -32,7 +32,7 @@ PRESETS = {
     "large": Preset(("tapword_ear", "moonshine_base"), ("attentive", "tap:R=2"), _LEARNER),
 }
 DEFAULT = "small"
-# What the name of Google's network alone stands for: its blocks and poolings that were chosen.
+# Blocks and poolings that Google's network gets when it is named alone.
 EMBEDDING = Preset(
     ("speech_embedding:layers=b64+emb+emb",),
     ("blocks:poolings=tap:R=2+tap:R=2+middle",),
@@ -60,17 +60,17 @@ def preset(name: str) -> Preset:
 def fill_in(
     backbones: Sequence[Any] | None, poolings: Sequence[Any] | None, learner: Any | None
 ) -> Preset:
-    """Give the parts that are named, and for the others those of the default preset.
+    """Return the named parts, and the default preset's for the others.
 
-    The preset's pooling goes with its own backbone, which may be named without arguments; where
-    another pooling is named, the backbone's own arguments are left out, and another backbone gets
-    the paper's pooling, but for `speech_embedding`, which has its own. Clips are prepared as the
-    preset has it where backbone and pooling belong together.
+    The preset's pooling belongs to its backbone, which may be named without arguments. With another
+    pooling, the backbone's own arguments are left out. Another backbone gets the paper's pooling,
+    except `speech_embedding`, which has its own. Clips are prepared as in the preset if backbone
+    and pooling belong together.
 
     Parameters
     ----------
     backbones, poolings, learner
-        Names with arguments or parts; None where they are not named.
+        Names with arguments or parts; None if not named.
 
     Examples
     --------

@@ -1,6 +1,5 @@
 """Check clips before they are taught: one by one, then as a lesson."""
 
-import copy
 import hashlib
 import itertools
 import math
@@ -14,14 +13,14 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 
 from tapword.audio import files as audio_files
-from tapword.audio.align import besides
+from tapword.audio.align import other_sound
 from tapword.audio.endpoint import Take
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.lengths import CLIP_S
-from tapword.spotter.spotter import Spotter
+from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import decide
 from tapword.spotter.words import case_variant
 from tapword.support.atomic_files import PathLike
@@ -122,7 +121,7 @@ def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
     """Say what else a clip contains that is taught as one word or phrase."""
     if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
         return
-    other_s, pause_s = besides(clip.audio)
+    other_s, pause_s = other_sound(clip.audio)
     if other_s >= OTHER_S:
         yield Issue("more_than_one_word", "note")
     if pause_s >= PAUSE_S:
@@ -167,7 +166,7 @@ CHECKS = (
     Check(unlike_issues, ("take",)),
 )
 # After one of these, nothing more is checked.
-FINAL = {"no_speech", "noise", "other_word"}
+FINAL = {"noise", "other_word"}
 
 
 @dataclass(frozen=True)
@@ -288,13 +287,15 @@ class TeachSession:
         encoder = self.spotter.encoder
         prepared = prepared or [encoder.prepare(clip) for clip in clips]
         rows = encoder.encode(prepared, learning=True)
+        # A lesson is compared with the model by its review.
+        spotter = self.spotter if kind == "lesson" else self.current
         result = []
         for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
             clip = Clip(audio, word, encoded, issue)
             issues: list[Issue] = []
             for check in CHECKS:
                 if kind in check.kinds and not FINAL & {found.code for found in issues}:
-                    issues += check.find(self.current, clip)
+                    issues += check.find(spotter, clip)
             digest = hashlib.sha256(audio.tobytes()).digest()
             result.append(Checked(word, name, encoded, issues, digest))
         return result
@@ -424,17 +425,15 @@ class TeachSession:
     ) -> list[Issue]:
         """Check sound files and accept those to teach; arguments as for `learn_files`."""
         issues: list[Issue] = []
+        answer: Severity = "note" if keep_noise else "refuse"
         for batch in read_files(self.spotter.encoder, files, skipped, progress):
             paths, words, clips, prepared = zip(*batch, strict=True)
             names = [str(path) for path in paths]
             for checked in self._check("lesson", clips, words, names, prepared=prepared):
-                doubtful = checked.severity == "doubt"
                 for issue in checked.issues:
-                    severity: Severity = issue.severity
-                    if severity == "doubt":
-                        severity = "note" if keep_noise else "refuse"
+                    severity = answer if issue.severity == "doubt" else issue.severity
                     issues.append(issue._replace(severity=severity, clips=(checked.name,)))
-                if keep_noise or not doubtful:
+                if keep_noise or checked.severity != "doubt":
                     self.accept(checked)
         return joined(issues)
 
@@ -448,7 +447,7 @@ class TeachSession:
         # The file is locked only for the moment of learning.
         with Spotter.edit(self.model.path, self.model.backbones, **self.model.parts) as spotter:
             # Somebody may have replaced it meanwhile.
-            spotter.require_same_parts(self.spotter)
+            require_same_parts(spotter, self.spotter)
             self.teach(spotter)
         return spotter
 
@@ -483,7 +482,7 @@ def read_files(
         for path, label in some:
             try:
                 clip = audio_files.read(path)
-                batch.append((path, label, clip, _prepared(encoder, clip, path)))
+                batch.append((path, label, clip, encoder.prepare(clip, path)))
             except InputError as error:
                 if skipped is None:
                     raise
@@ -493,13 +492,6 @@ def read_files(
         done += len(some)
         if progress is not None:
             progress(done)
-
-
-def _prepared(encoder: Encoder, clip: np.ndarray, path: PathLike) -> np.ndarray:
-    try:
-        return encoder.prepare(clip)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def joined(issues: Iterable[Issue]) -> list[Issue]:
@@ -544,8 +536,7 @@ def _mostly_heard(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
 
 def _taught(spotter: Spotter, clips: Sequence[Checked]) -> Spotter:
     """Copy of a spotter that has learned more."""
-    taught = copy.copy(spotter)
-    taught.learner = copy.deepcopy(spotter.learner)
+    taught = spotter.copy()
     if clips:
         taught.learn_encoded(_joined(clips), [clip.word for clip in clips])
     return taught

@@ -1,10 +1,9 @@
-"""One taught model, one file: safetensors with a JSON header, written whole or not at all.
+"""Model files: safetensors with a JSON header, written completely or not at all.
 
-The header stands in safetensors' metadata under "tapword"; `header` says what is in it. "crc32"
-beside it seals it together with the table of arrays, so that no damage renames a word. A file is
-read from front to back, and each part is judged before the next is read: sizes, the table, the
-header, the arrays. Nothing in a file is ever executed, and sizes are looked at before memory is
-taken.
+The header is in safetensors' metadata under "tapword"; `model_header` describes it. "crc32" seals
+it together with the table of arrays, so damage cannot rename a word. A file is read from front to
+back. Each part is validated before the next is read: sizes, table, header, arrays. Nothing in a
+file is ever executed, and sizes are checked before memory is allocated.
 """
 
 import contextlib
@@ -28,27 +27,27 @@ from tapword.support import atomic_files
 from tapword.support.atomic_files import PathLike
 
 LOCK_TIMEOUT_S = 30.0
-# No learner takes a larger state unless told to, and no list of words needs a larger header: 2 MB
-# have room for some 60,000 words, and as JSON become up to 80 MB of objects.
+# No learner has a larger state by default, and no list of words needs a larger header: 2 MB hold
+# about 60,000 words, and become up to 80 MB of objects.
 MAX_GB = 4.0
 MAX_HEADER_MB = 2
 # safetensors' names of types -> numpy's.
 TYPES = {"BOOL": "?", "F16": "<f2", "F32": "<f4", "F64": "<f8"}
 TYPES |= {f"{kind}{8 * n}": f"<{kind.lower()}{n}" for kind in "IU" for n in (1, 2, 4, 8)}
 NO_MODEL = "is not a tapword model, or it was cut short or damaged"
-# More axes than any array has, and longer ones: their product is taken after this.
-MOST_AXES, LONGEST = 4, 2**40
+# More than any array has; checked before the product of its axes.
+MAX_AXES, MAX_AXIS = 4, 2**40
 
 
 class Model(NamedTuple):
-    """What a file holds: the JSON header and arrays by name."""
+    """Content of a file: the JSON header and arrays by name."""
 
     header: dict[str, Any]
     arrays: dict[str, np.ndarray]
 
 
 class Entry(NamedTuple):
-    """What a file's table says of an array."""
+    """Entry of an array in a file's table."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -61,17 +60,17 @@ class Entry(NamedTuple):
 
 @contextlib.contextmanager
 def locked(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-    """Hold the right to write `path`, against other threads and processes.
+    """Hold the lock on `path`, against other threads and processes.
 
-    The lock is a file beside it (`.NAME.lock`), because the model itself is replaced by each
-    write. The system releases it when a process dies.
+    The lock is a file beside it (`.NAME.lock`), because each write replaces the model. The system
+    releases it when a process dies.
     """
     path = resolve(path)
     if not os.path.isdir(path.parent):
         raise ModelFileError(f"cannot write {path}: the folder {path.parent} does not exist")
     lock = filelock.FileLock(path.with_name(f".{path.name}.lock"), timeout=timeout_s)
     try:
-        # Often, so that one who waits finds the moments between the writes of a busy crowd.
+        # Often, to find a gap between the writes of many others.
         lock.acquire(poll_interval=0.01)
     except filelock.Timeout:
         raise ModelFileError(
@@ -87,7 +86,7 @@ def locked(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
 
 
 def resolve(path: PathLike) -> Path:
-    """Absolute path with links followed, so that a link stays a link when its target changes."""
+    """Absolute path with links followed, so a write replaces the target and not the link."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError) as error:
@@ -95,7 +94,7 @@ def resolve(path: PathLike) -> Path:
 
 
 def backup(path: PathLike) -> Path:
-    """Where the file lies that the last write replaced, if it is kept."""
+    """Path of the file that the last write replaced, if it was kept."""
     path = resolve(path)
     return path.with_name(f"{path.name}.bak")
 
@@ -103,11 +102,11 @@ def backup(path: PathLike) -> Path:
 def write(
     path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray], forgot: bool = False
 ) -> dict[str, Any]:
-    """Write a model whole or not at all; call it inside `locked`.
+    """Write a model completely or not at all; call it inside `locked`.
 
-    It is read back before it takes its place. What it replaces is kept as `backup`, unless that
-    holds a word, or negatives, that the model no longer has; `forgot` says that something was
-    forgotten even where the names are the same.
+    It is read back before it replaces the old file, which is kept as `backup`, unless that contains
+    words or negatives that the model no longer has. `forgot` says that something was forgotten even
+    if the names are the same.
 
     Returns
     -------
@@ -130,7 +129,7 @@ def write(
     def check(written: Path) -> None:
         try:
             found = read(written)
-            taught(written, found)
+            load_learner(written, found)
         except ModelFileError as error:
             reason = str(error).replace(str(written), "what was written")
             raise ModelFileError(f"not saved, {path} stays as it was: {reason}") from error
@@ -148,14 +147,14 @@ def write(
 
 
 def _names(header: dict[str, Any]) -> set[tuple[str, str]]:
-    """List what a header's model knows by name: words and negatives."""
+    """Names of a header's words and negatives."""
     return {(key, word) for key in ("words", "negatives") for word in header[key]}
 
 
 def _back_up(path: Path, known: set[tuple[str, str]]) -> None:
-    """Keep the file that is about to be replaced, if nothing in it is to be forgotten.
+    """Keep the file that is about to be replaced, if nothing in it was forgotten.
 
-    Where that file cannot be read, the backup from before is kept on the same condition.
+    If it cannot be read, the earlier backup is kept on the same condition.
     """
     kept = backup(path)
     for found in (path, kept):
@@ -171,7 +170,7 @@ def _back_up(path: Path, known: set[tuple[str, str]]) -> None:
 
 
 def read(path: PathLike) -> Model:
-    """Read a model; every way a file can be wrong has its own message."""
+    """Read a model; every kind of damage has its own message."""
     path = Path(path)
     try:
         with _opened(path) as (file, table, header):
@@ -184,8 +183,8 @@ def read(path: PathLike) -> Model:
     return Model(header, arrays)
 
 
-def taught(path: PathLike, model: Model) -> Learner:
-    """Make the learner of a model that was read, with all that it learned; it takes the arrays."""
+def load_learner(path: PathLike, model: Model) -> Learner:
+    """Make the learner of a model with all it learned; it takes over the arrays."""
     header, arrays = model
     learner = model_header.make_learner(path, header)
     try:
@@ -198,14 +197,14 @@ def taught(path: PathLike, model: Model) -> Learner:
         raise ModelFileError(f"{path} cannot be used: {error}") from error
     if learner.dim != header["dim"]:
         raise ModelFileError(
-            f"{path} is damaged: its header speaks of vectors of {header['dim']} numbers, its "
-            f"arrays of {learner.dim}"
+            f"{path} is damaged: its header has vectors of {header['dim']} numbers, its arrays "
+            f"of {learner.dim}"
         )
     return learner
 
 
 def revision(path: Path) -> str | None:
-    """Which writing of the file is on disk, by its header alone; None where there is no file."""
+    """Revision of the file on disk, from its header; None without a file."""
     if not os.path.lexists(path):
         return None
     with _opened(path) as (_, _, header):
@@ -214,7 +213,7 @@ def revision(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, dict[str, Entry], dict[str, Any]]]:
-    """Open a file and judge all that stands before its arrays, where the file is left."""
+    """Open a file, validate all before its arrays, and leave it there."""
     require_file(path)
     try:
         with open(path, "rb", buffering=0) as file:
@@ -231,53 +230,53 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, dict[str, Entry], dict[str, 
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _parse_table(path: Path, content: bytes, room: int) -> tuple[dict[str, str], dict[str, Entry]]:
-    """Read safetensors' own header: metadata, and the table of arrays, which fill `room` bytes."""
+def _parse_table(path: Path, content: bytes, size: int) -> tuple[dict[str, str], dict[str, Entry]]:
+    """Read safetensors' own header: metadata, and the table of arrays of `size` bytes together."""
     try:
-        rows = json.loads(content.decode(), object_pairs_hook=model_header.once)
+        rows = json.loads(content.decode(), object_pairs_hook=model_header.unique)
         found = rows.pop("__metadata__", {})
         if not all(isinstance(text, str) for text in found.values()):
             raise ValueError("its metadata is not text")
         table, end = {}, 0
         for name, row in sorted(rows.items(), key=lambda item: item[1]["data_offsets"]):
             shape = tuple(row["shape"])
-            right = all(type(n) is int and 0 <= n <= LONGEST for n in shape)
-            if not right or len(shape) > MOST_AXES or len(row) != 3:
-                raise ValueError(f"an array of shape {model_header.shown(shape)}")
+            right = all(type(n) is int and 0 <= n <= MAX_AXIS for n in shape)
+            if not right or len(shape) > MAX_AXES or len(row) != 3:
+                raise ValueError(f"an array of shape {model_header.excerpt(shape)}")
             entry = Entry(np.dtype(TYPES[row["dtype"]]), shape)
             start, end = end, end + entry.nbytes
             if row["data_offsets"] != [start, end]:
-                raise ValueError("its arrays do not lie one after the other")
+                raise ValueError("its arrays are not contiguous")
             table[name] = entry
-        if end != room:
-            raise ValueError(f"{end} bytes of arrays are announced, {room} are there")
+        if end != size:
+            raise ValueError(f"{end} bytes of arrays are announced, {size} are there")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        reason = f"{NO_MODEL} ({str(error)[: model_header.SHOWN]})"
+        reason = f"{NO_MODEL} ({str(error)[: model_header.MAX_EXCERPT]})"
         raise ModelFileError(_damaged(path, reason)) from error
     return found, table
 
 
 def _header(path: Path, found: dict[str, str], table: dict[str, Entry]) -> dict[str, Any]:
-    """Take tapword's header out of the metadata, if its seal is right."""
+    """Return tapword's header from the metadata, if its seal matches."""
     if "tapword" not in found:
         raise ModelFileError(f"{path} is a safetensors file, but not a tapword model")
     header = model_header.parse(path, found["tapword"])
-    # A seal whose name was damaged is none; nothing else stands beside a header.
+    # A seal with a damaged name does not count; the metadata has no other keys.
     sealed = found.keys() == {"tapword", "crc32"}
     if sealed and found["crc32"] != seal(found["tapword"], table):
         raise ModelFileError(_damaged(path, "is damaged: its header was changed"))
     if not sealed and (header["format"] >= model_header.SEALED or len(found) > 1):
         raise ModelFileError(_damaged(path, "is damaged: its header was changed, or never sealed"))
-    return model_header.judge(path, header)
+    return model_header.validate(path, header)
 
 
 def _check_arrays(path: Path, header: dict[str, Any], held: int) -> None:
-    """Refuse arrays that are far from what the header's learner keeps of its words."""
+    """Refuse arrays far from the size of the header's learner and words."""
     learner, rows = model_header.make_learner(path, header), 0
     least = most = 0
     if header["dim"] is not None:
         rows = len(header["words"]) + len(header["negatives"])
-        least = learner.least_bytes(header["dim"], rows)
+        least = learner.min_bytes(header["dim"], rows)
         most = learner.bytes_for(header["dim"], rows)
     if held > 2 * most + 1_000_000 or held < least // 2:
         wanted = f"at most {most}" if held > most else f"at least {least}"
@@ -291,7 +290,7 @@ def _read_array(file: BinaryIO, entry: Entry) -> np.ndarray:
     array = np.empty(entry.shape, entry.dtype)
     place = array.reshape(-1).view(np.uint8)
     while len(place):
-        # One call gives 2 GB at most.
+        # One call reads at most 2 GB.
         n = file.readinto(place)  # type: ignore[attr-defined]
         if not n:
             break
@@ -300,14 +299,14 @@ def _read_array(file: BinaryIO, entry: Entry) -> np.ndarray:
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path where no model file can be."""
+    """Refuse a path that cannot be a model file."""
     found = atomic_files.why_not_file(path)
     if found is not None:
         raise ModelFileError(f"no model file: {path} {found}")
 
 
 def _damaged(path: Path, how: str) -> str:
-    """Say that a file cannot be read, and what to do."""
+    """Explain that a file cannot be read, and what to do."""
     kept = backup(path)
     if atomic_files.why_not_file(kept) is None:
         return (
@@ -335,7 +334,7 @@ def checksum(arrays: dict[str, np.ndarray]) -> int:
 
 
 def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
-    """Give a file's bytes: the header as JSON with its seal, and the arrays."""
+    """Return a file's bytes: the header as JSON with its seal, and the arrays."""
     text = json.dumps(header, ensure_ascii=False, default=_plain)
     return safetensors.numpy.save(arrays, {"tapword": text, "crc32": seal(text, arrays)})
 
@@ -347,7 +346,7 @@ def seal(text: str, arrays: Mapping[str, np.ndarray | Entry]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Write a number of numpy's as Python's own; nothing else is there that JSON lacks."""
+    """Convert numpy's numbers for JSON."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} cannot be written as JSON")

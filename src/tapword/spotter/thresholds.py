@@ -1,4 +1,4 @@
-"""What counts as said: scores against thresholds, and how many false alarms a threshold allows."""
+"""Which word counts as said: thresholds, and the false alarms they allow."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,33 +9,32 @@ import numpy as np
 from tapword.errors import InputError
 from tapword.spotter.words import clean_word
 
-# How many are acceptable in speech that holds none of the words, unless somebody says otherwise.
+# Acceptable in speech that contains none of the words, by default.
 FALSE_ALARMS_PER_HOUR = 0.5
 
-# A word's scores in running speech: between which shares of the highest its tail is placed.
-PLACED = (0.005, 0.02)
-# How far the tail reaches beyond its place: for one false alarm an hour, and more for e times
-# fewer. Fitted by training/cohort.py, size small, to English words in phone calls of which the
-# cohort held no window; docs/results/running_speech.md has how it does elsewhere. A whitening
-# may bring others.
-REACH = (0.191, 0.0282)
-# A low score would have a rate without limit.
-MOST_LOG_RATE = 20.0
+# Quantile band, from the highest score down, that locates the tail of a word's scores.
+TAIL_QUANTILES = (0.005, 0.02)
+# threshold = tail_mean + offset - slope * ln(rate), with rate in false alarms per hour. Fitted by
+# training/cohort.py, size small, to English words in phone calls that the cohort has no window of;
+# docs/results/running_speech.md has results on other speech. A whitening may bring its own.
+OFFSET_SLOPE = (0.191, 0.0282)
+# Bounds the rate that belongs to a low score.
+MAX_LOG_RATE = 20.0
 
-# Of a word that nobody made hear more or less: the middle of a scale from 0 to 1, as Picovoice's.
+# The default: the middle of a scale from 0 to 1, as Picovoice's.
 SENSITIVITY = 0.5
-# Either end of the scale allows so many times as many false alarms as the middle, or as few.
-SENSITIVITY_REACH = 100.0
+# Sensitivity 1 allows this many times the false alarms of the middle, sensitivity 0 the inverse.
+MAX_RATE_RATIO = 100.0
 
 
 class Scores(NamedTuple):
-    """What a clip scores, and what it scores as a negative of a word, where it has any."""
+    """Scores of a clip for each word, and for the negatives of those words that have any."""
 
     words: dict[str, float]
     negatives: dict[str, float]
 
     def of(self, words: Sequence[str]) -> "Scores":
-        """Scores of some of the words alone."""
+        """Scores of some of the words."""
         return Scores(
             {word: self.words[word] for word in words},
             {word: score for word, score in self.negatives.items() if word in words},
@@ -51,9 +50,9 @@ class Scores(NamedTuple):
 
 
 def decide(scores: Scores, thresholds: Mapping[str, float]) -> str | None:
-    """Word that counts as said: the best of those that reach their threshold.
+    """Return the best word of those that reach their threshold.
 
-    A word without a threshold is never said.
+    A word without a threshold never counts.
 
     Examples
     --------
@@ -68,20 +67,20 @@ def decide(scores: Scores, thresholds: Mapping[str, float]) -> str | None:
     return max(found, key=lambda word: found[word], default=None)
 
 
-def nearly(scores: Scores, thresholds: Mapping[str, float], by: float) -> bool:
-    """Whether a word's score is below its threshold by no more than this, or reaches it."""
-    return decide(scores, {word: score - by for word, score in thresholds.items()}) is not None
+def is_close(scores: Scores, thresholds: Mapping[str, float], margin: float) -> bool:
+    """Whether a word's score is at most `margin` below its threshold."""
+    return decide(scores, {word: score - margin for word, score in thresholds.items()}) is not None
 
 
 def check_rate(false_alarms_per_hour: float) -> float:
-    """Refuse a rate of false alarms that no threshold gives."""
+    """Refuse a rate that is not above 0."""
     if not 0 < false_alarms_per_hour < math.inf:
         raise InputError(f"false_alarms_per_hour must be above 0, got {false_alarms_per_hour!r}")
     return false_alarms_per_hour
 
 
 def check_sensitivity(sensitivity: float) -> float:
-    """Refuse a sensitivity that is not on the scale."""
+    """Refuse a sensitivity that is not from 0 to 1."""
     if not 0 <= sensitivity <= 1:
         raise InputError(
             f"a sensitivity is a number from 0 to 1, {SENSITIVITY} unless changed; "
@@ -91,27 +90,27 @@ def check_sensitivity(sensitivity: float) -> float:
 
 
 def rate_factor(sensitivity: float) -> float:
-    """How many times as many false alarms a sensitivity allows as the middle of the scale.
+    """Ratio of the false alarms that a sensitivity allows to those of the middle of the scale.
 
     Examples
     --------
     >>> [round(rate_factor(sensitivity), 2) for sensitivity in (0, 0.4, 0.5, 0.6, 1)]
     [0.01, 0.4, 1.0, 2.51, 100.0]
     """
-    return SENSITIVITY_REACH ** (2 * check_sensitivity(sensitivity) - 1)
+    return MAX_RATE_RATIO ** (2 * check_sensitivity(sensitivity) - 1)
 
 
 def sensitivity_for(factor: float) -> float:
-    """Sensitivity that allows so many times as many false alarms, as near as the scale comes to it.
+    """Sensitivity that allows this ratio of false alarms, as far as the scale goes.
 
     Examples
     --------
     >>> [sensitivity_for(factor) for factor in (0, 0.01, 1, 10, 1e9)]
     [0.0, 0.0, 0.5, 0.75, 1.0]
     """
-    if factor <= 1 / SENSITIVITY_REACH:
+    if factor <= 1 / MAX_RATE_RATIO:
         return 0.0
-    return min((1 + math.log(factor) / math.log(SENSITIVITY_REACH)) / 2, 1.0)
+    return min((1 + math.log(factor) / math.log(MAX_RATE_RATIO)) / 2, 1.0)
 
 
 def parse_sensitivity(text: str) -> tuple[str | None, float]:
@@ -155,50 +154,50 @@ def parse_threshold(text: str) -> tuple[str, float]:
     return clean_word(word), value
 
 
-def placed(n: int) -> tuple[int, int]:
-    """Which of n scores, the highest first, a tail is placed by: from the first to the second.
+def tail_band(n: int) -> tuple[int, int]:
+    """Ranks among n scores, the highest first, whose mean is the `tail_mean`: first and end.
 
     Examples
     --------
-    >>> placed(1000), placed(50)
+    >>> tail_band(1000), tail_band(50)
     ((5, 20), (0, 1))
     """
-    highest, lowest = (round(share * n) for share in PLACED)
-    return highest, max(lowest, highest + 1)
+    first, end = (round(quantile * n) for quantile in TAIL_QUANTILES)
+    return first, max(end, first + 1)
 
 
 class Tail(NamedTuple):
-    """How high a word's scores reach in running speech, in which nobody says it.
+    """How high a word's scores are in running speech that does not contain it.
 
-    Its place does not hang on the highest half percent of the scores, so a word that somebody does
-    say now and then has nearly the same tail.
+    The highest half percent is left out, so a word that is said now and then changes little.
 
     Attributes
     ----------
-    place
-        Mean of the scores that between 0.5 and 2% of the sounds reach.
-    reach
-        How far beyond its place one false alarm an hour lies, and e times fewer after it. The same
-        for all words: how widely a word's scores scatter does not tell (docs/choices.md).
+    tail_mean
+        Mean of the scores within `TAIL_QUANTILES`.
+    offset, slope
+        Of the threshold's line. The same for all words: how widely a word's scores scatter does
+        not help (docs/choices.md).
     """
 
-    place: float
-    reach: tuple[float, float] = REACH
+    tail_mean: float
+    offset: float = OFFSET_SLOPE[0]
+    slope: float = OFFSET_SLOPE[1]
 
     @classmethod
-    def of(cls, scores: np.ndarray, reach: tuple[float, float] = REACH) -> "Tail":
-        """Tail of the scores (n,) that sounds have."""
+    def of(
+        cls, scores: np.ndarray, offset: float = OFFSET_SLOPE[0], slope: float = OFFSET_SLOPE[1]
+    ) -> "Tail":
+        """Tail of the scores (n,) of windows."""
         ranked = np.sort(scores)[::-1]
-        first, end = placed(len(ranked))
-        return cls(float(ranked[first:end].mean()), reach)
+        first, end = tail_band(len(ranked))
+        return cls(float(ranked[first:end].mean()), offset, slope)
 
     def threshold(self, false_alarms_per_hour: float) -> float:
-        """Score that is reached so often in an hour of running speech."""
-        one_per_hour, fewer = self.reach
-        return self.place + one_per_hour - fewer * math.log(false_alarms_per_hour)
+        """Score that gives this rate in running speech."""
+        return self.tail_mean + self.offset - self.slope * math.log(false_alarms_per_hour)
 
     def false_alarms_per_hour(self, threshold: float) -> float:
-        """How often a score is reached: what `threshold` undoes."""
-        one_per_hour, fewer = self.reach
-        rarity = (threshold - self.place - one_per_hour) / fewer
-        return math.exp(min(-rarity, MOST_LOG_RATE))
+        """Rate that a threshold gives: the inverse of `threshold`."""
+        log_rate = -(threshold - self.tail_mean - self.offset) / self.slope
+        return math.exp(min(log_rate, MAX_LOG_RATE))

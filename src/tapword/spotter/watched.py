@@ -1,9 +1,8 @@
-"""A model file that other programs may change: whoever changes it, all who watch it see it.
+"""A model file that other programs may change while this one uses it.
 
-Whatever happens to the file, the words that were read from it stay until a whole new file is there.
+Whatever happens to the file, the words read from it stay until a complete new file is there.
 """
 
-import copy
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,25 +17,25 @@ from tapword.spotter.spotter import Spotter
 
 
 class WatchedModel:
-    """A model file, and the spotter it held when it could last be read.
+    """A model file, and the spotter it contained when it could last be read.
 
     Parameters
     ----------
     path
-        The model file. Where there is none yet, there are no words until it appears.
+        The model file. Without one there are no words until it appears.
     parts
-        What to make a spotter of, where there is no file.
+        Arguments of `Spotter`, if there is no file.
     backbones
-        The model's backbones as they are to be had here, as for `Spotter.load`.
+        Override where the model's backbones are loaded from, as for `Spotter.load`.
 
     Attributes
     ----------
     spotter
-        What the file held; replaced, never changed.
+        Content of the file; replaced, never changed.
     revision
-        Which writing of the file that was; None where there was no file yet.
+        Revision of the file; None if there was none yet.
     problem
-        Why the file cannot be used now; None where it can, or was never there.
+        Why the file cannot be used now, if so.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class WatchedModel:
         self.problem: str | None = None
         self._looking = threading.Lock()
         self._seen = _signature(path)
-        # Whether what was seen last may be a file that is still being copied.
+        # Whether the file may still be being copied.
         self._unfinished = False
         self.revision = store.revision(path)
         if self.revision is None:
@@ -60,7 +59,7 @@ class WatchedModel:
             self.spotter = Spotter.load(path, backbones)
 
     def look(self) -> bool:
-        """Take over what others wrote since; say whether anything changed."""
+        """Take over what others wrote since; return whether anything changed."""
         with self._looking:
             before, self._seen = self._seen, _signature(self.path)
             if self._seen == before and not self._unfinished:
@@ -69,17 +68,17 @@ class WatchedModel:
             try:
                 self._read()
             except Exception as error:
-                # Whatever a file does to its reader, what looks for changes goes on.
+                # No file may stop the watching.
                 reason = str(error) if isinstance(error, TapwordError) else repr(error)
-                # A file that is being copied here changes until it is whole. One that does not
-                # change any more, and still cannot be read, is broken.
+                # A file that is being copied changes until it is complete. One that stopped
+                # changing and still cannot be read is broken.
                 self._unfinished = self._seen != before
                 if not self._unfinished:
                     self.problem = f"{reason}; the words from before stay in use"
             return (self.revision, self.problem) != known
 
     def _read(self) -> None:
-        """Read the file, where it is there and holds something new."""
+        """Read the file, if it is there and new."""
         if self._seen is None:
             gone = f"{self.path} is gone; its words stay in use"
             self.problem = None if self.revision is None else gone
@@ -92,35 +91,33 @@ class WatchedModel:
 
     def _load(self) -> Spotter:
         try:
-            # Backbones are large and mostly stay as they are.
-            return Spotter.load(self.path, self.spotter.backbones)
+            # Backbones are large and rarely change.
+            return Spotter.load(self.path, self.spotter.encoder.backbones)
         except ModelFileError:
             return Spotter.load(self.path, self.backbones)
 
     @contextmanager
     def edit(self) -> Iterator[Spotter]:
-        """Change the file under its lock, so that nothing others taught is lost.
+        """Change the file under its lock, so nothing that others taught is lost.
 
-        A file that is gone is written anew, with the words that are still in use.
+        A file that is gone is written again, with the words that are still in use.
         """
         self.look()
         if os.path.lexists(self.path):
-            with Spotter.edit(self.path, self.spotter.backbones) as spotter:
+            with Spotter.edit(self.path, self.spotter.encoder.backbones) as spotter:
                 yield spotter
         elif self.revision is None:
             with Spotter.edit(self.path, **self.parts) as spotter:
                 yield spotter
         else:
-            spotter = copy.copy(self.spotter)
-            spotter.learner = copy.deepcopy(spotter.learner)
-            spotter.sensitivities = dict(spotter.sensitivities)
+            spotter = self.spotter.copy()
             yield spotter
             spotter.save(self.path)
         self.look()
 
 
 def _signature(path: Path) -> tuple[int, ...] | None:
-    """Numbers that change whenever a file is written or its permissions are; None without one."""
+    """Numbers that change with a file's content or permissions; None without a file."""
     try:
         found = os.stat(path)
     except OSError:

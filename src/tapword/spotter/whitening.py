@@ -1,4 +1,4 @@
-"""Whitening: how the vectors of words vary in general, learned from other words, taken out."""
+"""Whitening: remove how vectors of words vary in general, as learned from other words."""
 
 import functools
 import hashlib
@@ -17,30 +17,30 @@ from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-from tapword.spotter.cohort import SHARE
-from tapword.spotter.thresholds import REACH
+from tapword.spotter.cohort import WEIGHT
+from tapword.spotter.thresholds import OFFSET_SLOPE
 from tapword.support.atomic_files import PathLike, write
 
-# Under which a file says what it is of; the name from before whitening was called so.
+# Names in files, from before these things had today's names.
 KEY = "tapword_prior"
-# The cohort's array keeps its first name in the file.
-COHORT_KEY = "background"
+COHORT_KEY, PROJECTION_KEY, SQRT_KEY = "background", "sight", "roots"
+OFFSET_SLOPE_KEY, WEIGHT_KEY = "reach", "share"
 # Numbers that are whitened together: a block on the diagonal of the covariance.
 BLOCK = 96
-# How often the diagonal of that covariance counts: correlations within some words hold for others
-# in part. One training clip a word of Speech Commands: 88.1% right by 1, 89.2% by 2, 89.1% by 4;
+# Factor of that covariance's diagonal: correlations within some words hold for others only in
+# part. One training clip a word of Speech Commands: 88.1% right by 1, 89.2% by 2, 89.1% by 4;
 # from five clips on no difference (training/constants.py).
 DIAGONAL = 2.0
-# Windows of a cohort: fewer have no tail.
-LEAST_WINDOWS = 100
+# Fewer windows have no tail.
+MIN_WINDOWS = 100
 
 
 class Whitening:
     """Whitens a vector by how words of other people vary.
 
     Each group of a vector (one pooled block of the backbone, or a part of it) is centred, whitened
-    in blocks on the diagonal of the within-word covariance, or scaled number by number, and brought
-    to unit length. Before that, signed square roots may be taken, so that no few numbers decide.
+    in blocks on the diagonal of the within-word covariance, or scaled number by number, and scaled
+    to unit length. A signed square root may come before that, so no few numbers dominate.
 
     Parameters
     ----------
@@ -54,11 +54,9 @@ class Whitening:
         Shape (G,): squared distance of a group's vectors from their word's mean, on average.
     cohort, phrases
         Whitened vectors (n, D) of windows of running speech, int8, of any scale: see
-        `cohort.Cohort`. The first are of a second each, the others longer. None where there
-        are none.
-    sight
-        Directions (r, D), int8, of any scale, in which the windows are seen, which are (n, r) then:
-        see `narrowed`.
+        `cohort.Cohort`. The first are of one second each, the others longer.
+    projection
+        Directions (r, D), int8, of any scale. The windows are then (n, r): see `project`.
     """
 
     def __init__(
@@ -69,7 +67,7 @@ class Whitening:
         within: np.ndarray,
         cohort: np.ndarray | None = None,
         phrases: np.ndarray | None = None,
-        sight: np.ndarray | None = None,
+        projection: np.ndarray | None = None,
     ):
         self.about = about
         self.mean = mean
@@ -77,22 +75,22 @@ class Whitening:
         self.within = within
         self.cohort = cohort
         self.phrases = phrases
-        self.sight = sight
+        self.projection = projection
         groups, block = about["groups"], about["block"]
-        one_per_hour, fewer = self.reach
-        if not (-100 < one_per_hour < 100 and 0 < fewer < 100):
-            raise InputError("a whitening's reach must be two numbers, the second above 0")
-        if not 0 <= self.share <= 1:
-            raise InputError("a whitening's share must be a number from 0 to 1")
+        offset, slope = self.offset_slope
+        if not (-100 < offset < 100 and 0 < slope < 100):
+            raise InputError("a whitening's offset and slope must be numbers, slope above 0")
+        if not 0 <= self.cohort_weight <= 1:
+            raise InputError("a whitening's cohort weight must be a number from 0 to 1")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(mean), len(maps), len(within)) != wanted:
             raise InputError("a whitening's arrays do not fit its groups")
-        if sight is not None and sight.shape[1:] != mean.shape:
-            raise InputError("a whitening's directions do not fit its groups")
-        seen = mean.shape if sight is None else sight.shape[:1]
+        if projection is not None and projection.shape[1:] != mean.shape:
+            raise InputError("a whitening's projection does not fit its groups")
+        width = mean.shape if projection is None else projection.shape[:1]
         for windows in (cohort, phrases):
-            if windows is not None and (windows.shape[1:] != seen or len(windows) < LEAST_WINDOWS):
+            if windows is not None and (windows.shape[1:] != width or len(windows) < MIN_WINDOWS):
                 raise InputError("a whitening's windows do not fit its groups, or are too few")
         self._spans = [slice(group[0].start, group[-1].stop) for group in _groups(groups, block)]
         self._scale = maps.astype(np.float32) if block == 1 else None
@@ -114,37 +112,34 @@ class Whitening:
 
     @functools.cached_property
     def sha256(self) -> str:
-        """Hash of the numbers: two of one hash whiten alike."""
+        """Hash of the numbers: equal hashes whiten the same way."""
         content = b"".join(array.tobytes() for array in (self.mean, self.maps, self.within))
-        content += b"roots" if self.roots else b""
+        content += SQRT_KEY.encode() if self.signed_sqrt else b""
         return hashlib.sha256(content).hexdigest()
 
     @property
-    def reach(self) -> tuple[float, float]:
-        """How far scores reach in running speech that are measured against its cohort.
-
-        See `thresholds.Tail`.
-        """
-        one_per_hour, fewer = self.about.get("reach", REACH)
-        return one_per_hour, fewer
+    def offset_slope(self) -> tuple[float, float]:
+        """Of the threshold's line for scores normalised by its cohort: see `thresholds.Tail`."""
+        offset, slope = self.about.get(OFFSET_SLOPE_KEY, OFFSET_SLOPE)
+        return offset, slope
 
     @property
-    def share(self) -> float:
-        """How much of the cosine to running speech is taken off a word's: see `Windows`."""
-        return self.about.get("share", SHARE)
+    def cohort_weight(self) -> float:
+        """How much of the cohort's cosine is subtracted: see `cohort.Windows`."""
+        return self.about.get(WEIGHT_KEY, WEIGHT)
 
     @property
-    def roots(self) -> bool:
-        """Whether signed square roots of the whitened numbers are taken."""
-        return self.about.get("roots", False)
+    def signed_sqrt(self) -> bool:
+        """Whether a signed square root follows the whitening (power normalisation)."""
+        return self.about.get(SQRT_KEY, False)
 
     @property
     def source(self) -> str:
-        """Where the statistics come from, in words."""
+        """Where the statistics come from, in plain text."""
         return self.about["source"]
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Whiten vectors (n, D): every group has length 1 after it."""
+        """Whiten vectors (n, D); every group then has length 1."""
         result = X - self.mean
         if self._scale is not None:
             result *= self._scale
@@ -153,7 +148,7 @@ class Whitening:
                 result[:, rows] = result[:, rows] @ matrix
         for group in self._spans:
             whole = result[:, group]
-            if self.roots:
+            if self.signed_sqrt:
                 np.copysign(np.sqrt(np.abs(whole)), whole, out=whole)
             whole /= np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), 1e-6)
         return result
@@ -178,7 +173,7 @@ class Whitening:
         about
             As for the class, without "groups" and "block".
         diagonal
-            How often the covariance's diagonal counts.
+            Factor of the covariance's diagonal.
         """
         X, index = _words(X, words)
         lost = len(X) - index.max() - 1
@@ -190,7 +185,7 @@ class Whitening:
                 part = residuals[:, rows] / spread[rows]
                 covariance = part.T @ part / lost
                 covariance[np.diag_indices_from(covariance)] *= diagonal
-                # What does not vary within these words says nothing of how others will.
+                # What never varies within these words says nothing about others.
                 still = np.diag(covariance) < 1e-12
                 covariance[still, still] = 1.0
                 inverse = np.linalg.inv(np.linalg.cholesky(covariance)).T / spread[rows, None]
@@ -202,13 +197,13 @@ class Whitening:
     def scale(
         cls, X: np.ndarray, words: Sequence[str], groups: Sequence[int], about: dict[str, Any]
     ) -> "Whitening":
-        """Compute one that scales each number by how it varies from word to word, and takes roots.
+        """Compute one that scales each number by its spread over all words, with a signed sqrt.
 
-        For vectors that were trained to be compared as they are: taking out how these words vary
-        would take out part of what tells others apart. Parameters are those of `fit`.
+        For vectors that were trained to be compared directly: removing how these words vary would
+        remove part of what separates others. Parameters are those of `fit`.
         """
         X, index = _words(X, words)
-        about = about | {"block": 1, "roots": True}
+        about = about | {"block": 1, SQRT_KEY: True}
         return cls._made(X, index, groups, about, 1 / (X.std(axis=0) + 1e-6))
 
     @classmethod
@@ -220,7 +215,7 @@ class Whitening:
         about: dict[str, Any],
         maps: np.ndarray,
     ) -> "Whitening":
-        """Make it of maps, with how far the vectors (n, D) then lie from their words' means."""
+        """Make a whitening from its maps; measure how far vectors (n, D) are from their means."""
         about = about | {"groups": list(groups)}
         with np.errstate(over="ignore"):
             packed = maps.astype(np.float16)
@@ -235,33 +230,33 @@ class Whitening:
         made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
         return made
 
-    def keep_cohort(self, X: np.ndarray, phrases: np.ndarray | None = None) -> None:
-        """Take vectors (n, D) of windows of running speech for the cohort, and longer ones."""
+    def set_cohort(self, X: np.ndarray, phrases: np.ndarray | None = None) -> None:
+        """Keep vectors (n, D) of windows of running speech, of one second and longer."""
         self.cohort = _packed(self(X))
         self.phrases = None if phrases is None else _packed(self(phrases))
 
-    def narrowed(self, directions: int, reach: tuple[float, float]) -> "Whitening":
-        """Give the same with less to keep: windows by their numbers in a few directions alone.
+    def project(self, dim: int, offset_slope: tuple[float, float]) -> "Whitening":
+        """Return the same with less to keep: windows projected to `dim` directions.
 
-        These are the ones in which the windows differ most. `reach` is how far scores reach in
-        running speech that are measured so.
+        These are the directions in which the windows differ most. `offset_slope` belongs to scores
+        normalised this way.
         """
         found = [one for one in (self.cohort, self.phrases) if one is not None]
-        if not found or self.sight is not None:
-            raise InputError("this whitening has no windows of running speech to narrow")
+        if not found or self.projection is not None:
+            raise InputError("this whitening has no windows of running speech to project")
         units = [one / np.linalg.norm(one.astype(np.float32), axis=1)[:, None] for one in found]
         axes = np.linalg.svd(np.concatenate(units), full_matrices=False)[2]
-        sight = _packed(axes[:directions])
-        windows = [_packed(one @ sight.T) for one in units]
+        projection = _packed(axes[:dim])
+        windows = [_packed(one @ projection.T) for one in units]
         phrases = None if self.phrases is None else windows[-1]
-        about = self.about | {"reach": list(reach)}
-        return Whitening(about, self.mean, self.maps, self.within, windows[0], phrases, sight)
+        about = self.about | {OFFSET_SLOPE_KEY: list(offset_slope)}
+        return Whitening(about, self.mean, self.maps, self.within, windows[0], phrases, projection)
 
     def save(self, path: PathLike) -> None:
         """Write the whitening; `load` reads it."""
         arrays = {"mean": self.mean, "maps": self.maps, "within": self.within}
-        kept = {COHORT_KEY: self.cohort, "phrases": self.phrases, "sight": self.sight}
-        arrays |= {name: windows for name, windows in kept.items() if windows is not None}
+        kept = {COHORT_KEY: self.cohort, "phrases": self.phrases, PROJECTION_KEY: self.projection}
+        arrays |= {name: array for name, array in kept.items() if array is not None}
         about = json.dumps(self.about, ensure_ascii=False)
         write(path, safetensors.numpy.save(arrays, {KEY: about}))
 
@@ -272,7 +267,8 @@ class Whitening:
             with safetensors.safe_open(path, "numpy") as file:
                 about = json.loads((file.metadata() or {})[KEY])
                 arrays = {name: file.get_tensor(name) for name in list(file.keys())}
-            return cls(about, cohort=arrays.pop(COHORT_KEY, None), **arrays)
+            names = {COHORT_KEY: "cohort", PROJECTION_KEY: "projection"}
+            return cls(about, **{names.get(name, name): array for name, array in arrays.items()})
         except FileNotFoundError:
             raise InputError(f"{path} does not exist") from None
         except (OSError, KeyError, ValueError, TypeError, safetensors.SafetensorError) as error:
@@ -280,7 +276,7 @@ class Whitening:
 
 
 def vector_kind(backbone: Backbone, pooling: Pooling, align: bool) -> dict[str, Any]:
-    """Say which vectors a whitening is for."""
+    """Describe which vectors a whitening is for."""
     return {
         "backbone": registry.store(backbone, skip=backbone.machine_arguments),
         "weights_sha256": backbone.weights_sha256,
@@ -292,7 +288,7 @@ def vector_kind(backbone: Backbone, pooling: Pooling, align: bool) -> dict[str, 
 def choose(
     whitenings: Sequence[Whitening], backbone: Backbone, pooling: Pooling, align: bool
 ) -> Whitening | None:
-    """Whitening for these vectors; None where there is none."""
+    """Find the whitening for these vectors, if there is one."""
     wanted = json.loads(json.dumps(vector_kind(backbone, pooling, align)))
     for one in whitenings:
         if {key: one.about.get(key) for key in wanted} == wanted:
@@ -309,10 +305,10 @@ def shipped(name: str) -> Whitening | None:
 
 
 def join(blocks: Sequence[np.ndarray], whitenings: Sequence[Whitening]) -> np.ndarray:
-    """Put vectors (n, D_i) of several backbones side by side, whitened where there is how.
+    """Put vectors (n, D_i) of several backbones side by side, whitened if there are whitenings.
 
-    Whitened ones weigh alike, and are scaled so that a word's vectors vary by 1 in each number,
-    on average.
+    Whitened backbones count equally, scaled so a word's vectors vary by 1 in each number on
+    average.
     """
     if not whitenings:
         return np.hstack(blocks)
@@ -335,7 +331,7 @@ def join_windows(
     Returns
     -------
     np.ndarray or None
-        Shape (n, D). None where one of them has none, or others.
+        Shape (n, D). None if one backbone has none, or other windows.
     """
     parts: list[np.ndarray] = []
     for one, rows, weight in zip(whitenings, windows, weights(whitenings), strict=True):
@@ -348,19 +344,19 @@ def join_windows(
 
 
 def weights(whitenings: Sequence[Whitening]) -> list[float]:
-    """Factor of each backbone's whitened vectors where they stand side by side."""
+    """Factor of each backbone's whitened vectors when they are side by side."""
     dim = sum(len(one.mean) for one in whitenings)
     within = sum(float(one.within.mean()) for one in whitenings)
     return [float(np.sqrt(dim / within / len(one.within))) for one in whitenings]
 
 
 def _packed(Z: np.ndarray) -> np.ndarray:
-    """Bring numbers to 8 bits."""
+    """Scale numbers to 8 bits."""
     return np.rint(Z * (127 / np.abs(Z).max())).astype(np.int8)
 
 
 def _words(X: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Give vectors in double precision, and the number of the word of each."""
+    """Return vectors in double precision, and the index of each one's word."""
     names, index = np.unique(np.asarray(words), return_inverse=True)
     if len(X) < 2 * len(names):
         raise InputError(

@@ -1,1 +1,1 @@
-"""What several packages share: files, downloads, issues, intervals, text."""
+"""Shared by several packages: files, downloads, issues, intervals, text, threads."""

@@ -1,4 +1,4 @@
-"""Files of any kind: why a path is none, and writing one whole or not at all."""
+"""Check paths, and write files atomically."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ PathLike = str | os.PathLike[str]
 
 
 def why_not_file(path: PathLike) -> str | None:
-    """Say why a path is not a plain file, as the end of a sentence that begins with it.
+    """Say why a path is not a plain file, as the end of a sentence that starts with the path.
 
     Examples
     --------
@@ -36,10 +36,10 @@ def why_not_file(path: PathLike) -> str | None:
 
 
 def check_writable(path: PathLike) -> None:
-    """Refuse a path that could not be written, before the work whose result goes there."""
+    """Refuse a path that cannot be written, before long work starts."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
-    # A plain file is replaced, which its folder must allow; a device is written to.
+    # A plain file is replaced, which needs a writable folder; a device is written to.
     plain = os.path.isfile(target) or not os.path.exists(target)
     if os.path.isdir(target):
         raise InputError(f"cannot write {path}: it is a folder")
@@ -52,11 +52,11 @@ def check_writable(path: PathLike) -> None:
 def atomic_write(
     path: PathLike, content: bytes, check: Callable[[Path], None] | None = None
 ) -> None:
-    """Write a file whole or not at all.
+    """Write a file completely or not at all.
 
-    A link stays a link, a file that is replaced keeps its permissions, and what is no plain file
-    (a pipe, a terminal) is written to as it is. `check` is given the new file before it takes its
-    place, and may raise. Raises `OSError`.
+    A link stays a link, a replaced file keeps its permissions, and a pipe or terminal is written to
+    directly. `check` gets the new file before it replaces the old one, and may raise. Raises
+    `OSError`.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -65,8 +65,7 @@ def atomic_write(
     temporary = _beside(target)
     mode = _mode(target)
     try:
-        # The system takes the umask off these permissions; nobody may read meanwhile what nobody
-        # may read after.
+        # The system applies the umask. The new file is never more readable than the old one.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         descriptor = os.open(temporary, flags, 0o666 if mode is None else mode & 0o666)
         with os.fdopen(descriptor, "wb") as file:
@@ -84,24 +83,24 @@ def atomic_write(
 
 
 def backup(path: Path, kept: Path) -> None:
-    """Give the file at `path` a second name, which stays when another takes its place."""
+    """Keep the file at `path` under a second name, before it is replaced."""
     temporary = _beside(path)
     try:
         try:
             os.link(path, temporary)
         except OSError:
-            # Not every disk knows second names.
+            # Not every file system has hard links.
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             shutil.copyfile(path, temporary)
             shutil.copymode(path, temporary)
         os.replace(temporary, kept)
     finally:
-        # Where both are one file already, replacing does nothing.
+        # Replacing does nothing if both are the same file already.
         temporary.unlink(missing_ok=True)
 
 
 def _beside(path: Path) -> Path:
-    """Name for a file that is being made, in the folder of the one it is to become."""
+    """Name of a temporary file in the same folder."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
 
 
@@ -110,7 +109,7 @@ def _mode(path: Path) -> int | None:
 
 
 def write(path: PathLike, content: bytes) -> None:
-    """Write a file as `atomic_write` does, and refuse what cannot be written with its reason."""
+    """Write a file like `atomic_write`; raise `InputError` with the reason if it fails."""
     try:
         atomic_write(path, content)
     except OSError as error:
@@ -118,9 +117,9 @@ def write(path: PathLike, content: bytes) -> None:
 
 
 def clean_temp(path: Path) -> None:
-    """Remove what a write of this file that was killed left beside it.
+    """Remove temporary files that a killed write of this file left behind.
 
-    Nobody else may be writing it: hold its lock.
+    Hold the file's lock, so that no other process is writing it.
     """
     left = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.new")
     with contextlib.suppress(OSError):
@@ -129,7 +128,7 @@ def clean_temp(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Windows cannot open a folder, and needs no such call.
+    # Windows cannot open a folder, and does not need this.
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Files from the network: from https addresses alone once redirected, and never without an end."""
+"""Download files with a size limit; redirects are followed only to https."""
 
 import http.client
 import secrets
@@ -13,13 +13,13 @@ TIMEOUT_S = 30.0
 
 
 class TooLarge(OSError):
-    """More came, or was promised, than the file can have."""
+    """The server sent or announced more bytes than the limit."""
 
 
 def opened(
     url: str, headers: dict[str, str] | None = None, timeout_s: float = TIMEOUT_S
 ) -> http.client.HTTPResponse:
-    """Ask for an address; a redirection is followed only to https. Raises `OSError`."""
+    """Open an address; a redirect is followed only to https. Raises `OSError`."""
     if not url.startswith(("http://", "https://")):
         raise OSError(f"an address must begin with http:// or https://, got {url!r}")
     asked = urllib.request.Request(url, headers={"User-Agent": "tapword"} | (headers or {}))
@@ -30,7 +30,7 @@ def opened(
 
 
 def blocks(response: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
-    """Read an answer of at most `most` bytes a block at a time. Raises `OSError`."""
+    """Read a response of at most `most` bytes in blocks. Raises `OSError`."""
     length = response.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > most:
         raise TooLarge(f"{int(length):,} bytes are offered; the file has at most {most:,}")
@@ -45,14 +45,14 @@ def blocks(response: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
 
 
 def download(url: str, path: Path, most: int) -> None:
-    """Fetch a file of at most `most` bytes, whole or not at all. Raises `OSError`."""
+    """Download a file of at most `most` bytes, completely or not at all. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with opened(url) as response, temporary.open("xb") as file:
             for block in blocks(response, most):
                 file.write(block)
-            # Cut off: http.client counts down what is still to come.
+            # http.client counts down the bytes that are still to come.
             if response.length:
                 raise OSError(f"the connection was cut {response.length:,} bytes before the end")
         temporary.replace(path)
@@ -70,7 +70,7 @@ class _OnlyToHttps(urllib.request.HTTPRedirectHandler):
         headers: Any,
         newurl: str,
     ) -> urllib.request.Request | None:
-        """Refuse to be led to ftp:, file: or plain http:."""
+        """Refuse a redirect to ftp:, file: or plain http:."""
         if not newurl.startswith("https://"):
             why = f"leads on to {newurl}, which is not an https address"
             raise urllib.error.HTTPError(req.full_url, code, why, headers, fp)

@@ -1,4 +1,4 @@
-"""Exact 95% intervals of what was counted: within them, neither end is too unlikely to be so."""
+"""Exact 95% confidence intervals of counts."""
 
 from collections.abc import Callable
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from tapword.errors import InputError
 
-# Chance of seeing so many or more, and so few or fewer, at the lower and at the upper end.
+# Probability of the observed count or more at the lower end, and of it or fewer at the upper end.
 TAIL = 0.025
 
 
 def poisson_interval(count: int, hours: float) -> tuple[float, float]:
-    """Exact 95% interval of a rate, in events an hour, of which `count` were seen in `hours`.
+    """Exact 95% interval of a rate in events per hour, of which `count` were seen in `hours`.
 
     Notes
     -----
-    Garwood's: the rates under which so many or more, or so few or fewer, have a chance of 2.5%.
+    Garwood's interval: at its ends, the count or more, or the count or fewer, has probability 2.5%.
 
     Examples
     --------
@@ -24,23 +24,23 @@ def poisson_interval(count: int, hours: float) -> tuple[float, float]:
     """
     if count < 0 or not hours > 0:
         raise InputError(f"wanted a count from 0 and hours above 0, got {count} in {hours}")
-    so_many = np.arange(count + 1)
+    counts = np.arange(count + 1)
     ways = -_log_factorials(count)
 
     def or_fewer(most: int, events: float) -> float:
-        return _sum((ways + so_many * np.log(events) - events)[: most + 1])
+        return _sum((ways + counts * np.log(events) - events)[: most + 1])
 
     low, high = _ends(or_fewer, count, 2.0 * count + 20)
     return low / hours, high / hours
 
 
 def binomial_interval(count: int, of: int) -> tuple[float, float]:
-    """Exact 95% interval of a share, in percent, of which `count` were seen among `of`.
+    """Exact 95% interval of a share in percent, of which `count` were seen among `of`.
 
     Notes
     -----
-    Clopper and Pearson's: the shares under which so many or more, or so few or fewer, have a chance
-    of 2.5%.
+    Clopper and Pearson's interval: at its ends, the count or more, or the count or fewer, has
+    probability 2.5%.
 
     Examples
     --------
@@ -49,12 +49,12 @@ def binomial_interval(count: int, of: int) -> tuple[float, float]:
     """
     if not 0 <= count <= of or not of:
         raise InputError(f"wanted a count from 0 to as many as were asked, got {count} of {of}")
-    so_many = np.arange(of + 1)
+    counts = np.arange(of + 1)
     factorials = _log_factorials(of)
     ways = factorials[-1] - factorials - factorials[::-1]
 
     def or_fewer(most: int, share: float) -> float:
-        logs = ways + so_many * np.log(share) + (of - so_many) * np.log1p(-share)
+        logs = ways + counts * np.log(share) + (of - counts) * np.log1p(-share)
         return _sum(logs[: most + 1])
 
     low, high = _ends(or_fewer, count, 1.0)
@@ -62,9 +62,9 @@ def binomial_interval(count: int, of: int) -> tuple[float, float]:
 
 
 def _ends(or_fewer: Callable[[int, float], float], count: int, most: float) -> tuple[float, float]:
-    """Where the chance of `count` or more, and of so many or fewer, is `TAIL`, from 0 to `most`.
+    """Parameters from 0 to `most` at which `count` or more, and `count` or fewer, has `TAIL`.
 
-    `or_fewer` gives the chance of so many or fewer, which falls from 1 to 0.
+    `or_fewer` gives the probability of a count or fewer, which falls from 1 to 0.
     """
 
     def where(limit: int, chance: float) -> float:

@@ -1,13 +1,13 @@
-"""Text made fit to be shown: what somebody else wrote, numbers of things and lists of names."""
+"""Text for messages: printable, counted and listed."""
 
 from collections.abc import Sequence
 
-# So many names are listed before the rest is counted.
+# Number of names that are listed before the rest is counted.
 LISTED = 3
 
 
 def printable(value: object) -> str:
-    r"""Text that any terminal shows on one line: what cannot be printed is escaped as in `repr`.
+    r"""Escape characters that a terminal cannot show on one line, as `repr` does.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def printable(value: object) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of something.
+    """Write a number and its noun, in the plural if needed.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """First few of the names, and how many more there are.
+    """First few names, and the number of the others.
 
     Examples
     --------

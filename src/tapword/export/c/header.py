@@ -15,10 +15,11 @@ from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
 from tapword.export import layout
 from tapword.export.c import state as states
-from tapword.export.c.amalgamation import amalgamate
+from tapword.export.c.amalgamation import amalgamate, macros
 from tapword.export.c.augment import add_augment
 from tapword.export.c.listening import add_listening
 from tapword.export.c.network import add_ear
+from tapword.export.c.reduced import for_device
 from tapword.export.c.tables import Tables, quote
 from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
@@ -31,21 +32,18 @@ from tapword.spotter import session
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.lengths import PHRASE, Length
-from tapword.spotter.model_header import MOST_LENGTH
+from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
-    SENSITIVITY_REACH,
-    placed,
+    MAX_RATE_RATIO,
+    tail_band,
 )
 from tapword.spotter.whitening import weights
+from tapword.spotter.words import MAX_WORD_BYTES
 from tapword.support.issues import MESSAGES
 from tapword.version import __version__
 
-# Longest recording that is aligned, in steps of 10 ms: 5 s, a long phrase with a second around it.
-MAX_STEPS = 500
-# Room for a word's name, unless a longer one is taught already.
-NAME_BYTES = 64
 # Kinds of poolings in the C code.
 MOMENT, DEVIATION, LARGEST, MIDDLE, ATTENTION = range(5)
 # The comment at the top of a header.
@@ -59,6 +57,8 @@ ABOUT = """A model of tapword {version} that keeps learning: C99, no allocation,
 
    Constant tables: {flash} bytes. RAM: sizeof(tapword) bytes, and sizeof(tapword_listener) for a
    stream."""
+DEFAULT = """Sizes and features of a model: here the ear as shipped, without words. Export has those
+   of another model in their place. `make model_header` writes this file."""
 OUTSIDE = """The backbone's network is not in here. It runs on the device's ONNX or TFLite runtime,
    from tapword_log_mel (frames, 32), at most TAPWORD_MEL_FRAMES for a clip, to tapword_vector
    (blocks of {widths} numbers per frame). `tapword export MODEL OUT.h --frames FRAMES.onnx` writes
@@ -68,9 +68,9 @@ OUTSIDE = """The backbone's network is not in here. It runs on the device's ONNX
 # where longer clips are pooled in another way, 0 where they are not.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
-    "attentive": lambda pooling: (ATTENTION, len(pooling.centers), pooling.second or 0),
+    "attentive": lambda pooling: (ATTENTION, len(pooling.centers), pooling.frame_rate or 0),
     "max": lambda pooling: (LARGEST, 1, 0),
-    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.second or 0),
+    "middle": lambda pooling: (MIDDLE, pooling.n, pooling.frame_rate or 0),
     "tap": lambda pooling: (MOMENT, pooling.R, 0),
     "tsdp": lambda pooling: (DEVIATION, 2, 0),
     "tstp": lambda pooling: (MOMENT, 2, 0),
@@ -131,7 +131,7 @@ def build(
     if separate_weights:
         outside = "The weights are in a file of their own: see tapword_set_weights."
     if not settings["HAS_BACKBONE"]:
-        outside = OUTSIDE.format(widths=", ".join(map(str, spotter.backbones[0].dims)))
+        outside = OUTSIDE.format(widths=", ".join(map(str, spotter.encoder.backbones[0].dims)))
     about = ABOUT.format(
         version=__version__,
         parts=f"{spotter.encoder!r} -> {spotter.learner.spec}",
@@ -142,13 +142,21 @@ def build(
     return Header(text, tables.bytes, tables.weights() if separate_weights else None)
 
 
+def default_model() -> str:
+    """Write tapword_model.h as it is among the sources: the ear as shipped, for a small device."""
+    settings, _ = describe(for_device(states.new(states.FORMS[0])), 20, True, False)
+    return f"/* {DEFAULT} */\n{macros(settings)}"
+
+
 def describe(
     spotter: Spotter, max_words: int, eight_bits: bool, separate_weights: bool
 ) -> tuple[dict[str, Any], Tables]:
     """Macros and tables of a spotter; arguments are as for `build`."""
-    if len(spotter.backbones) != 1:
-        raise InputError(f"a C header takes one backbone, the model has {len(spotter.backbones)}")
-    [backbone] = spotter.backbones
+    if len(spotter.encoder.backbones) != 1:
+        raise InputError(
+            f"a C header takes one backbone, the model has {len(spotter.encoder.backbones)}"
+        )
+    [backbone] = spotter.encoder.backbones
     learner = spotter.learner
     if max_words < len(learner.rows):
         raise InputError(
@@ -158,8 +166,9 @@ def describe(
     settings = _rule(spotter)
     [pooling], aligned = spotter.encoder.poolings, spotter.encoder.preparation.align
     poolings = block_poolings(pooling, backbone, aligned)
-    room = max([NAME_BYTES, *(len(states.name(row).encode()) + 1 for row in learner.rows)])
-    settings |= _settings(spotter) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
+    # Longer words may have been taught before there was a limit.
+    room = max([MAX_WORD_BYTES, *(len(row.word.encode()) for row in learner.rows)])
+    settings |= _settings(spotter) | {"MAX_WORDS": max_words, "WORD_BYTES": room}
     if separate_weights and not eight_bits:
         raise InputError("only weights of 8 bits are written to a file of their own")
     tables = Tables(packed=eight_bits, separate=separate_weights)
@@ -170,7 +179,7 @@ def describe(
         settings |= add_ear(tables, backbone, eight_bits)
     elif eight_bits:
         raise InputError("only the network of tapword_ear is written in 8 bits in C")
-    _add_taught(tables, spotter, room)
+    _add_taught(tables, spotter, room + len(states.NOT.encode()) + 1)
     settings |= _add_whitening(tables, spotter) | _add_cohort(tables, spotter)
     augment = settings["HAS_EAR"] and spotter.encoder.preparation.augment
     settings |= add_augment(tables) if augment else {"COPIES": 0}
@@ -201,15 +210,14 @@ def _pooling(pooling: Pooling) -> tuple[int, int, int]:
 
 def _settings(spotter: Spotter) -> dict[str, Any]:
     """Macros that no table needs."""
-    learner, [backbone] = spotter.learner, spotter.backbones
+    learner, [backbone] = spotter.learner, spotter.encoder.backbones
     state, fingerprint = states.arrays(spotter), states.fingerprint(spotter)
     return _front_end(backbone) | {
         "SAMPLE_RATE": SAMPLE_RATE,
         "NEGATIVE": quote(states.NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
-        "HALF_WINDOW": align.REACH,
-        "MAX_STEPS": MAX_STEPS,
+        "HALF_WINDOW": align.HALF_WINDOW,
         "SMOOTH": align.SMOOTH,
         "PAUSE": align.PAUSE,
         "SILENCE": layout.SILENCE,
@@ -234,9 +242,9 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "WORDS": len(learner.rows),
         "SAMPLES": int(state["n_scatter"][0]),
         "SCATTER": len(state["scatter"]) if "scatter" in state else 0,
-        "SENSITIVITY": f"{spotter.sensitivity}f",
+        "SENSITIVITY": f"{spotter.vocabulary.sensitivity}f",
         "PHRASE": PHRASE,
-        "MAX_LENGTH": MOST_LENGTH,
+        "MAX_LENGTH": MAX_LOG_LENGTH,
         "STATE_MAGIC": quote(states.MAGIC),
         "STATE_VERSION": f"{states.VERSION}u",
         "FINGERPRINT_LOW": f"{fingerprint % 2**32:#x}u",
@@ -274,7 +282,7 @@ def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]
         "LARGEST": LARGEST,
         "MIDDLE": MIDDLE,
         "ATTENTION": ATTENTION,
-        "MOMENTS": max([1, *(n for kind, n, _ in written if kind in (MOMENT, DEVIATION))]),
+        "MOMENTS": max([2, *(n for kind, n, _ in written if kind in (MOMENT, DEVIATION))]),
         "HAS_ATTENTION": int(bool(heads)),
     }
     if heads:
@@ -299,31 +307,31 @@ def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     return {
         "WHITENING": 1,
         "WHITENING_BLOCK": whitening.about["block"],
-        "SIGNED_SQRT": int(whitening.roots),
+        "SIGNED_SQRT": int(whitening.signed_sqrt),
         "WHITENING_WEIGHT": f"{np.float32(weight):.9g}f",
         "GROUPS": len(groups),
     }
 
 
 def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
-    cohort = spotter.cohort
+    cohort = spotter.scorer.cohort
     if cohort is None:
         return {"COHORT": 0}
     [whitening] = spotter.encoder.whitenings
     words, phrases = np.asarray(whitening.cohort, dtype=np.int8), whitening.phrases
-    levels = [cohort.words.levels, cohort.phrases.levels]
+    levels = [cohort.words.own_scores, cohort.phrases.own_scores]
     # Where clips are not cut around their sound, none is measured as a phrase.
     if phrases is None or not spotter.encoder.preparation.align:
         phrases, levels = words[:0], levels[:1]
-    rows, projection = np.concatenate([words, phrases]), whitening.sight
+    rows, projection = np.concatenate([words, phrases]), whitening.projection
     if projection is not None:
         tables.add_bytes("tapword_projection", projection)
     tables.add_bytes("tapword_cohort", rows)
     tables.add("tapword_cohort_scores", np.concatenate(levels))
-    if layout.front_end(spotter.backbones[0]).in_c:
+    if layout.front_end(spotter.encoder.backbones[0]).in_c:
         tables.add("tapword_noise", spotter.encoder.noise)
-    (first, end), (long_first, long_end) = placed(len(words)), placed(len(phrases))
-    offset, slope = whitening.reach
+    (first, end), (long_first, long_end) = tail_band(len(words)), tail_band(len(phrases))
+    offset, slope = whitening.offset_slope
     return {
         "COHORT": len(words),
         "LONG_COHORT": len(phrases),
@@ -331,14 +339,14 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "PROJECTION": int(projection is not None),
         "PROJECTED": rows.shape[1],
         "NEAREST": NEAREST,
-        "COHORT_WEIGHT": f"{float(whitening.share)}f",
+        "COHORT_WEIGHT": f"{float(whitening.cohort_weight)}f",
         "NOISE_COSINE": NOISE_COSINE,
         "TAIL_FIRST": first,
         "TAIL_END": end,
         "LONG_TAIL_FIRST": long_first,
         "LONG_TAIL_END": long_end,
         "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
-        "MAX_RATE_RATIO": SENSITIVITY_REACH,
+        "MAX_RATE_RATIO": MAX_RATE_RATIO,
         "TAIL_OFFSET": offset,
         "TAIL_SLOPE": slope,
     }
@@ -357,23 +365,23 @@ def _add_mel(tables: Tables, backbone: Backbone) -> None:
     tables.add("tapword_band_weights", np.concatenate(used))
 
 
-def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
+def _add_taught(tables: Tables, spotter: Spotter, name_bytes: int) -> None:
     rows, state = spotter.learner.rows, states.arrays(spotter)
     if not rows:
         return
-    tables.add_names("tapword_taught_names", list(map(states.name, rows)), room)
+    tables.add_names("tapword_taught_names", list(map(states.name, rows)), name_bytes)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
-    lengths = [Length() if row.negative else spotter.length_of(row.word) for row in rows]
+    lengths = [Length() if row.negative else spotter.vocabulary.length_of(row.word) for row in rows]
     tables.add("tapword_taught_lengths", lengths)
-    own = [spotter.sensitivity_of(row.word) for row in rows]
+    own = [spotter.vocabulary.sensitivity_of(row.word) for row in rows]
     tables.add("tapword_taught_sensitivities", own)
     tables.add("tapword_taught_means", state["means"])
     if "scatter" in state:
         tables.add("tapword_taught_scatter", state["scatter"])
-    if spotter.cohort is not None:
-        tails = spotter.tails()
+    if spotter.has_thresholds:
+        tails = spotter.scorer.tails()
         # Negatives are never said.
-        places = [0.0 if row.negative else tails[row.word].place for row in rows]
+        places = [0.0 if row.negative else tails[row.word].tail_mean for row in rows]
         tables.add("tapword_taught_tails", places)
 
 
@@ -384,7 +392,9 @@ def _teaching() -> dict[str, Any]:
         ends = ("_LOW", "_HIGH") if isinstance(value, tuple) else ("",)
         for end, number in zip(ends, np.atleast_1d(value).tolist(), strict=True):
             settings[f"ENDPOINT_{name.upper()}{end}"] = number
-    settings["ENDPOINT_FRAMES"] = round(endpoint.SETTINGS.most_s * 1000 / endpoint.SETTINGS.hop_ms)
+    # A second more, for the chunk in which a recording ends.
+    frames = (endpoint.SETTINGS.most_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
+    settings["ENDPOINT_FRAMES"] = round(frames)
     settings |= {f"ISSUE_{code.upper()}": number for number, code in enumerate(MESSAGES, 1)}
     return settings | {
         "ISSUES": ", ".join(map(quote, MESSAGES)),

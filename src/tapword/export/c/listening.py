@@ -7,7 +7,7 @@ from tapword.audio.align import MARGIN_S
 from tapword.backbones.tapword_ear import HOP
 from tapword.export.c.tables import Tables
 from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE, SHARED_S
-from tapword.listening.detector import CLOSE_SCORE, LATE_S, SILENCE_S, STRETCH_SCORE
+from tapword.listening.detector import CLOSE_SCORE, LATE_S, SEGMENT_SCORE, SILENCE_S
 from tapword.listening.phrases import STEP_S, Grid
 from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
 from tapword.spotter import lengths
@@ -25,10 +25,10 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
     `hears`: whether the ear is in the header. Streams are listened to where it is, and where
     thresholds are known.
     """
-    if not hears or spotter.cohort is None:
+    if not hears or not spotter.has_thresholds:
         return {"HAS_LISTENER": 0}
     grid = Grid.of(HOP)
-    offsets = [steps(ms) for ms in SEARCH.beside_ms]
+    offsets = [steps(ms) for ms in SEARCH.offsets_ms]
     tables.add("tapword_segment_hops", grid.lengths, "uint16")
     return {
         "HAS_LISTENER": 1,
@@ -36,11 +36,11 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "SEARCH_HALF": HALF,
         "SEARCH_NEAR": steps(SEARCH.near_ms),
         "SEARCH_APART": steps(SEARCH.apart_ms),
-        "SEARCH_APART_CROWDED": steps(SEARCH.apart_in_crowd_ms),
+        "SEARCH_APART_CROWDED": steps(SEARCH.apart_with_neighbours_ms),
         "SEARCH_OFFSETS": ", ".join(map(str, offsets)),
         "SEARCH_OFFSET_COUNT": len(offsets),
         "SEARCH_MAX_OFFSET": max(offsets),
-        "SEARCH_ALONE_DB": SEARCH.alone_db,
+        "SEARCH_ALONE_DB": SEARCH.neighbour_db,
         "SEARCH_GATE_DB": SEARCH.gate_db,
         "SEARCH_SILENCE_DB": SEARCH.silence_db,
         "SEARCH_FLOOR": FLOOR,
@@ -52,9 +52,9 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "CLOSE_SCORE": f"{CLOSE_SCORE}f",
         "WAITING": WAITING,
         "PHRASE_PRIOR": lengths.PRIOR,
-        "PHRASE_SPREAD": lengths.SPREAD,
-        "PHRASE_SIGMAS": lengths.REACH,
-        "PHRASE_MIN_RATIO": lengths.LEAST_REACH,
+        "PHRASE_SPREAD": lengths.SIGMA,
+        "PHRASE_SIGMAS": lengths.N_SIGMAS,
+        "PHRASE_MIN_RATIO": lengths.MIN_RATIO,
         "PHRASE_LONGEST_S": LONGEST_S,
         "PHRASE_MARGIN_S": MARGIN_S,
         "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S),
@@ -65,6 +65,6 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "SEGMENT_STEP": grid.step,
         "SEGMENT_APART": grid.apart,
         "SEGMENT_LEAD": grid.lead,
-        "SEGMENT_SCORE": f"{STRETCH_SCORE}f",
+        "SEGMENT_SCORE": f"{SEGMENT_SCORE}f",
         "SEGMENT_LONGEST": grid.lengths[-1],
     }

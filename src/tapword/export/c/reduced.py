@@ -1,6 +1,5 @@
 """Models with less to keep, for devices that cannot hold all of it."""
 
-import copy
 import functools
 
 import numpy as np
@@ -8,17 +7,16 @@ import numpy as np
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
 from tapword.learners.base import Learner
-from tapword.learners.packed import Blocks
+from tapword.learners.packed import PackedBlocks
 from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import CovarianceLearner
-from tapword.spotter.cohort import measured
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, shipped
 
 FORMS = ("block", "diagonal")
 # In how many directions a device compares sounds with running speech, and how far scores of our own
 # ear then reach (training/directions.py); docs/export.md has what other numbers give.
-DIRECTIONS, REACH = 24, (-0.038, 0.0384)
+DIRECTIONS, OFFSET_SLOPE = 24, (-0.038, 0.0384)
 
 
 def reduced(learner: Learner, form: str) -> Learner:
@@ -40,7 +38,7 @@ def reduced(learner: Learner, form: str) -> Learner:
         raise InputError(f"learner {learner.spec} keeps a sketch, which cannot be reduced")
     arguments = learner.arguments() | {"covariance": form, "max_kb": None}
     made: CovarianceLearner = type(learner)(**arguments)
-    kept, wanted = statistics.blocks, Blocks(learner.dim, made.block_size(form, learner.dim))
+    kept, wanted = statistics.blocks, PackedBlocks(learner.dim, made.block_size(form, learner.dim))
     if kept.size % wanted.size and kept.size < kept.dim:
         raise InputError(
             f"blocks of {kept.size} numbers cannot be cut into blocks of {wanted.size}"
@@ -66,34 +64,33 @@ def for_device(spotter: Spotter, keep: bool = False) -> Spotter:
     unless all of it is to be kept; our own ear compares sounds with running speech in few
     directions.
     """
-    made, learner = copy.copy(narrowed(spotter)), measured(spotter.learner)
-    if learner is not None and not keep and learner.dim is not None:
-        made.learner = reduced(learner, "diagonal")
-    return made
+    learner = spotter.learner
+    if learner.supports_thresholds and not keep and learner.dim is not None:
+        learner = reduced(learner, "diagonal")
+    return project(spotter).copy(learner)
 
 
 def in_eight_bits(spotter: Spotter) -> bool:
     """Whether the network of a spotter can be written in 8 bits."""
-    return isinstance(spotter.backbones[0], TapwordEar)
+    return isinstance(spotter.encoder.backbones[0], TapwordEar)
 
 
-def narrowed(spotter: Spotter) -> Spotter:
+def project(spotter: Spotter) -> Spotter:
     """Give a spotter on our own ear that compares sounds with running speech in few directions.
 
     It knows the same, and its thresholds are its own. Others are given back as they are.
     """
     [*whitenings] = spotter.encoder.whitenings
-    if spotter.cohort is None or whitenings != [shipped("tapword_ear")]:
+    if not spotter.has_thresholds or whitenings != [shipped("tapword_ear")]:
         return spotter
     made = Spotter(
-        spotter.backbones,
+        spotter.encoder.backbones,
         spotter.encoder.poolings,
         spotter.learner,
         **spotter.encoder.preparation._asdict(),
         whitening=[_few()],
     )
-    made.sensitivity, made.sensitivities = spotter.sensitivity, spotter.sensitivities
-    made.lengths = spotter.lengths
+    made.vocabulary = spotter.vocabulary
     return made
 
 
@@ -101,4 +98,4 @@ def narrowed(spotter: Spotter) -> Spotter:
 def _few() -> Whitening:
     whitening = shipped("tapword_ear")
     assert whitening is not None
-    return whitening.narrowed(DIRECTIONS, REACH)
+    return whitening.project(DIRECTIONS, OFFSET_SLOPE)

@@ -1,6 +1,5 @@
 """What a spotter knows as bytes that C code saves and loads: docs/export.md has the layout."""
 
-import copy
 import hashlib
 import json
 import struct
@@ -17,8 +16,9 @@ from tapword.learners.base import LARGEST, Learner, Row
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
 from tapword.spotter.lengths import Length
-from tapword.spotter.model_header import MOST_LENGTH
+from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.words import clean_word
 from tapword.support import atomic_files
 from tapword.support.atomic_files import PathLike
@@ -56,7 +56,7 @@ def fingerprint(spotter: Spotter) -> int:
     parts = {
         "backbones": [
             _bare(one, part) | {"weights": part["weights_sha256"]}
-            for one, part in zip(spotter.backbones, stored["backbones"], strict=True)
+            for one, part in zip(spotter.encoder.backbones, stored["backbones"], strict=True)
         ],
         "poolings": list(map(_bare, spotter.encoder.poolings, stored["poolings"])),
         "learner": _bare(spotter.learner, stored["learner"]),
@@ -92,7 +92,7 @@ def arrays(spotter: Spotter) -> dict[str, np.ndarray]:
 
 def dump(spotter: Spotter) -> bytes:
     """Write what a spotter knows as `tapword_save` does."""
-    state, rows = arrays(spotter), spotter.learner.rows
+    state, rows, vocabulary = arrays(spotter), spotter.learner.rows, spotter.vocabulary
     scatter = state.get("scatter", np.zeros(0))
     means = state["means"]
     content = HEAD.pack(
@@ -103,12 +103,13 @@ def dump(spotter: Spotter) -> bytes:
         len(scatter),
         len(rows),
         int(state["n_scatter"][0]),
-        spotter.sensitivity,
+        vocabulary.sensitivity,
     )
     for row, count, mean in zip(rows, state["counts"], means, strict=True):
-        length = Length() if row.negative else spotter.length_of(row.word)
+        length = Length() if row.negative else vocabulary.length_of(row.word)
         text = name(row).encode()
-        content += ROW.pack(int(count), spotter.sensitivity_of(row.word), *length, len(text))
+        own = vocabulary.sensitivity_of(row.word)
+        content += ROW.pack(int(count), own, *length, len(text))
         content += text + mean.astype("<f4").tobytes()
     content += scatter.astype("<f4").tobytes()
     return content + SEAL.pack(zlib.crc32(content))
@@ -169,7 +170,7 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
     reader = _Reader(content[: -SEAL.size], HEAD.size)
     counts: dict[Row, int] = {}
     means = np.zeros((n_rows, dim), dtype=np.float32)
-    made.sensitivity, made.sensitivities, made.lengths = _share(sensitivity), {}, {}
+    common, lengths, sensitivities = _share(sensitivity), dict[str, Length](), dict[str, float]()
     for index in range(n_rows):
         count, own, mean, squares, size = reader.numbers(ROW)
         row = _row(reader.take(size))
@@ -178,14 +179,14 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
                 f"it has {row.word!r} twice: forget one of the two where they were taught"
             )
         counts[row] = count
-        most = count * MOST_LENGTH**2 / 4 + 0.01
-        if not (0 <= mean <= MOST_LENGTH and 0 <= squares <= most):
+        most = count * MAX_LOG_LENGTH**2 / 4 + 0.01
+        if not (0 <= mean <= MAX_LOG_LENGTH and 0 <= squares <= most):
             raise ModelFileError("it is damaged: samples of a length that none has")
         own = _share(own)
-        if not row.negative and own != made.sensitivity:
-            made.sensitivities[row.word] = own
+        if not row.negative and own != common:
+            sensitivities[row.word] = own
         if not row.negative and (mean, squares) != Length():
-            made.lengths[row.word] = Length(mean, squares)
+            lengths[row.word] = Length(mean, squares)
         means[index] = reader.floats(dim)
     scatter = reader.floats(n_scatter)
     if reader.place != len(content) - SEAL.size:
@@ -197,6 +198,8 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
         raise ModelFileError("it is damaged: its numbers are too large")
     if counts:
         _teach(made.learner, counts, means, scatter, samples)
+    words, negatives = made.learner.words, made.learner.negatives
+    made.vocabulary = Vocabulary.of(words, negatives, lengths, sensitivities, common)
     return made
 
 
@@ -218,9 +221,7 @@ def _empty(spotter: Spotter) -> Iterator[Spotter]:
     if isinstance(learner, CovarianceLearner):
         changes += [{"covariance": form, "max_kb": None} for form in FORMS]
     for change in changes:
-        made = copy.copy(spotter)
-        made.learner = type(learner)(**learner.arguments() | change)
-        yield made
+        yield spotter.copy(type(learner)(**learner.arguments() | change), Vocabulary())
 
 
 def _teach(

@@ -11,7 +11,6 @@ from tapword.export.layout import CLIP, front_end
 from tapword.export.onnx.frames import blocks, cut, fill, log_mel
 from tapword.export.onnx.graph_builder import GraphBuilder
 from tapword.export.onnx.scores import measure, pool, score, whiten
-from tapword.spotter.cohort import measured
 from tapword.spotter.encoder import block_poolings
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import weights
@@ -45,7 +44,7 @@ def build(spotter: Spotter) -> Any:
     order = sorted(range(len(rows)), key=lambda number: rows[number].negative)
     vector = graph.add("Concat", *vectors, axis=1)
     scores = score(graph, spotter.learner, order, vector)
-    learner, cohort = measured(spotter.learner), spotter.cohort
+    learner, cohort = spotter.learner, spotter.scorer.cohort
     if learner is not None and cohort is not None:
         long = graph.add("Greater", graph.length(clip), graph.ints(CLIP)) if align else None
         scores = measure(graph, learner, cohort, order, vector, scores, long)
@@ -56,7 +55,7 @@ def build(spotter: Spotter) -> Any:
         "tapword": __version__,
         "sample_rate": SAMPLE_RATE,
         "words": list(spotter.words),
-        "negatives": list(spotter.negatives),
+        "negatives": list(spotter.learner.negatives),
         "thresholds": thresholds(spotter),
         "align": "inside the file" if align else "none",
         "parts": f"{encoder!r} -> {spotter.learner.spec}",
@@ -74,7 +73,7 @@ def build_frames(spotter: Spotter) -> Any:
         Input `mel` (frames, 32), as the header's `tapword_log_mel` gives it; outputs `block_0`,
         `block_1`, ... (frames, numbers), as its `tapword_vector` takes them.
     """
-    [backbone] = spotter.backbones
+    [backbone] = spotter.encoder.backbones
     graph = GraphBuilder()
     found = blocks(graph, backbone, graph.add("Unsqueeze", "mel", graph.ints(0)))
     outputs: dict[str, tuple[str, list[int | str]]] = {

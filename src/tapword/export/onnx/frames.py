@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tapword.audio.align import HOP, PAUSE, REACH, SMOOTH
+from tapword.audio.align import HALF_WINDOW, HOP, PAUSE, SMOOTH
 from tapword.backbones import logmel, speech_embedding, tapword_ear
 from tapword.export.layout import (
     ABOVE,
@@ -128,7 +128,8 @@ def _centring(graph: GraphBuilder, energy: str) -> tuple[str, str]:
     half = graph.constant(0.5, np.float64)
     moment = graph.add("Mul", energy, graph.add("Add", steps, half))
     around, moments = (
-        _between(graph, _sums(graph, values), points, REACH, REACH) for values in (energy, moment)
+        _between(graph, _sums(graph, values), points, HALF_WINDOW, HALF_WINDOW)
+        for values in (energy, moment)
     )
     zero, one = (graph.constant(value, np.float64) for value in (0.0, 1.0))
     loud = graph.add("Greater", around, zero)

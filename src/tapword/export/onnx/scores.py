@@ -72,10 +72,10 @@ def _attentive(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
 
     count, k = graph.cast(graph.length(frames), np.float64), len(pooling.centers)
     word = count
-    if pooling.second is not None:
-        word = graph.add("Min", count, doubles([attentive.WORD * pooling.second]))
-        rest = graph.add("Sub", count, doubles([2 * MARGIN_S * pooling.second]))
-        longer = graph.add("Greater", count, doubles([pooling.second]))
+    if pooling.frame_rate is not None:
+        word = graph.add("Min", count, doubles([attentive.WORD * pooling.frame_rate]))
+        rest = graph.add("Sub", count, doubles([2 * MARGIN_S * pooling.frame_rate]))
+        longer = graph.add("Greater", count, doubles([pooling.frame_rate]))
         word = graph.add("Where", longer, rest, word)
     half = doubles([0.5])
     first = graph.add("Mul", graph.add("Sub", count, word), half)
@@ -102,7 +102,7 @@ def _attentive(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
     position = graph.add("Sub", graph.add("Add", at, half), first)
     position = graph.reshape(graph.add("Div", position, word), -1, 1)
     centers, widths = doubles(pooling.centers), doubles(pooling.widths)
-    if pooling.second is not None:
+    if pooling.frame_rate is not None:
         evenly = map(doubles, attentive.evenly(k))
         centers, widths = (
             graph.add("Where", longer, even, own)
@@ -132,7 +132,9 @@ POOLINGS: dict[str, Callable[[GraphBuilder, str, Any], list[str]]] = {
     "avgmax": lambda graph, frames, _: [*_moments(graph, frames, 1), _largest(graph, frames)],
     "attentive": _attentive,
     "max": lambda graph, frames, _: [_largest(graph, frames)],
-    "middle": lambda graph, frames, pooling: [_middle(graph, frames, pooling.n, pooling.second)],
+    "middle": lambda graph, frames, pooling: [
+        _middle(graph, frames, pooling.n, pooling.frame_rate)
+    ],
     "mix": lambda graph, frames, pooling: [_mix(graph, frames, pooling.alpha)],
     "tap": lambda graph, frames, pooling: _moments(graph, frames, pooling.R),
     "tsdp": lambda graph, frames, _: _moments(graph, frames, 2)[1:],
@@ -157,7 +159,7 @@ def whiten(graph: GraphBuilder, whitening: Whitening, weight: float, vector: str
         matrices = graph.cast(graph.constant(stacked, np.float16), np.float32)
         turned = graph.add("MatMul", graph.reshape(part, -1, 1, block), matrices)
         turned = graph.reshape(turned, 1, -1)
-        if whitening.roots:
+        if whitening.signed_sqrt:
             root = graph.add("Sqrt", graph.add("Abs", turned))
             turned = graph.add("Mul", graph.add("Sign", turned), root)
         size = graph.add("ReduceL2", turned, axes=[1])
@@ -177,7 +179,7 @@ def measure(
     scores: str,
     long: str | None,
 ) -> str:
-    """Normalise scores (K,) by the cohort, as `cohort.shift` does.
+    """Normalise scores (K,) by the cohort, as `cohort.normalize` does.
 
     `order` are the learner's rows in the order of the `scores`, words before negatives. `long`,
     (1,) bool, is true for clips longer than a second; None where clips are not aligned.
@@ -200,7 +202,7 @@ def measure(
 
 def _level(graph: GraphBuilder, windows: Windows, turned: str) -> str:
     """Score of the cohort for a unit vector (1, D)."""
-    if windows.sight is not None:
+    if windows.projection is not None:
         raise InputError("an ONNX file needs the whole cohort; export the model itself")
     # 8-bit integers, as shipped, keep the file small.
     rows = np.rint(windows.vectors * (127 / np.abs(windows.vectors).max()))
@@ -208,7 +210,7 @@ def _level(graph: GraphBuilder, windows: Windows, turned: str) -> str:
     near = graph.add("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
     nearest = graph.add("TopK", near, graph.ints(NEAREST), unused=1)
     level = graph.add("ReduceMean", nearest, axes=[0, 1], keepdims=0)
-    return graph.add("Mul", level, graph.floats(windows.share))
+    return graph.add("Mul", level, graph.floats(windows.weight))
 
 
 def score(graph: GraphBuilder, learner: Learner, order: list[int], vector: str) -> str:

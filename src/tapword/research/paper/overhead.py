@@ -10,7 +10,6 @@ import numpy as np
 from tapword import registry
 from tapword.audio.align import fill
 from tapword.backbones.base import Backbone
-from tapword.learners.packed import one_thread
 from tapword.research.datasets.base import Clip
 from tapword.research.metrics import mean
 from tapword.research.paper import published as paper
@@ -18,6 +17,7 @@ from tapword.research.paper.compare import Cell, Comparison, Group, Inputs, Pape
 from tapword.research.paper.results import PaperResults
 from tapword.spotter.encoder import block_poolings, pool_clips
 from tapword.spotter.lengths import CLIP_S
+from tapword.support.threads import one_thread
 
 # Every step except learning, which changes the learner, is timed this often; the best time counts.
 REPEATS = 3

@@ -191,7 +191,7 @@ class PaperResults:
         pooling = registry.build("poolings", spec)
         if self.options.pad_to_s is not None and pooling.needs_length:
             n_samples = round(self.options.pad_to_s * backbone.sample_rate)
-            pooling = pooling.fixed(len(backbone.frames(np.zeros(n_samples, np.float32))[0]))
+            pooling = pooling.with_length(len(backbone.frames(np.zeros(n_samples, np.float32))[0]))
         return pooling
 
     def learner(self, name: str) -> str:

@@ -133,7 +133,9 @@ class _Requests:
 
     async def learn(self, request: Request) -> Response:
         word = request.query_params.get("word", "")
-        kind: Kind = "file" if request.query_params.get("kind") == "file" else "take"
+        kind = request.query_params.get("kind", "take")
+        if kind not in ("take", "file"):
+            raise InputError(f"kind must be take or file, got {kind!r}")
         anyway = "anyway" in request.query_params
         audio = await self._audio(request)
         history = self._history(request)

@@ -191,21 +191,23 @@ class SensitivityChanged(Change):
         whose = "of all words" if self.word is None else f'of "{self.word}"'
         refusal = InputError(
             f"the sensitivity {whose} was changed elsewhere since, so it was not undone",
-            code="sensitivity_changed",
+            code="sensitivities_changed" if self.word is None else "sensitivity_changed",
             params={"word": self.word},
         )
         if self.word is None:
             if sensitivities(spotter) != self.after:
                 raise refusal
-            spotter.sensitivity, spotter.sensitivities = self.before[0], dict(self.before[1])
+            spotter.vocabulary = spotter.vocabulary.with_sensitivities(*self.before)
             return
         spotter.learner.require_taught(self.word)
-        if spotter.sensitivity_of(self.word) != self.after[1].get(self.word, self.after[0]):
+        after = self.after[1].get(self.word, self.after[0])
+        if spotter.vocabulary.sensitivity_of(self.word) != after:
             raise refusal
+        common, own = sensitivities(spotter)
+        own.pop(self.word, None)
         if self.word in self.before[1]:
-            spotter.sensitivities[self.word] = self.before[1][self.word]
-        else:
-            spotter.sensitivities.pop(self.word, None)
+            own[self.word] = self.before[1][self.word]
+        spotter.vocabulary = spotter.vocabulary.with_sensitivities(common, own)
 
     def rename_word(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
@@ -222,7 +224,7 @@ class SensitivityChanged(Change):
 
 def sensitivities(spotter: Spotter) -> tuple[float, dict[str, float]]:
     """Copy the common sensitivity, and those of words that have their own."""
-    return spotter.sensitivity, dict(spotter.sensitivities)
+    return spotter.vocabulary.sensitivity, spotter.vocabulary.sensitivities
 
 
 class History:

@@ -32,7 +32,7 @@ from tapword.serve.studio.word_map import word_map
 from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.session import LATEST, Kind, TeachSession
-from tapword.spotter.spotter import Spotter
+from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.watched import WatchedModel
 from tapword.spotter.words import MAX_WORD_BYTES, clean_new_word, clean_word
 from tapword.support.issues import Issue
@@ -152,7 +152,7 @@ class StudioModel(WatchedModel):
         with self._changing:
             with self.edit() as spotter:
                 last = not take.negative and spotter.words.get(take.word) == 1
-                word_model = spotter.part(take.word) if last else None
+                word_model = spotter.extract_word(take.word) if last else None
                 take.unlearn(spotter)
             take.gone = "take_removed"
             history.add(TakeRemoved(take, word_model))
@@ -164,7 +164,7 @@ class StudioModel(WatchedModel):
         with self._changing:
             with self.edit() as spotter:
                 can_undo = spotter.learner.mergeable and word in spotter.words
-                word_model = spotter.part(word) if can_undo else None
+                word_model = spotter.extract_word(word) if can_undo else None
                 spotter.forget(word)
             gone = [take for take in self.histories.in_model() if take.word == word]
             for take in gone:
@@ -270,7 +270,7 @@ class StudioModel(WatchedModel):
             path = Path(folder) / "uploaded.tap"
             path.write_bytes(content)
             try:
-                theirs = Spotter.load(path, self.spotter.backbones)
+                theirs = Spotter.load(path, self.spotter.encoder.backbones)
             except ModelFileError as error:
                 raise ModelFileError(str(error).replace(str(path), "the uploaded file")) from None
         with self._changing:
@@ -283,7 +283,7 @@ class StudioModel(WatchedModel):
                         code="model_changed",
                     )
                 else:
-                    ours.replace_by(theirs)
+                    ours.replace_with(theirs)
             for take in [] if add else self.histories.in_model():
                 take.gone = "take_changed"
 
@@ -295,7 +295,7 @@ class StudioModel(WatchedModel):
         """Give what a page shows of the model, except the map, ready for JSON."""
         # Another thread may replace the spotter meanwhile.
         revision, spotter = self.revision, self.spotter
-        learner, negatives = spotter.learner, spotter.negatives
+        learner, negatives = spotter.learner, spotter.vocabulary.negatives
         return {
             "file": self.path.name,
             "revision": revision,
@@ -305,11 +305,11 @@ class StudioModel(WatchedModel):
                     "word": word,
                     "count": n,
                     "negatives": negatives.get(word, 0),
-                    "sensitivity": spotter.sensitivity_of(word),
+                    "sensitivity": spotter.vocabulary.sensitivity_of(word),
                 }
                 for word, n in spotter.words.items()
             ],
-            "sensitivity": spotter.sensitivity,
+            "sensitivity": spotter.vocabulary.sensitivity,
             "has_thresholds": spotter.has_thresholds,
             "state_bytes": learner.state_bytes.total,
             "bytes_per_word": learner.state_bytes.per_word,
@@ -376,7 +376,7 @@ def _encode_both(spotter: Spotter, clip: np.ndarray) -> tuple[Encoded, Encoded]:
 def _same_parts(one: Spotter, other: Spotter) -> bool:
     """Whether the vectors of one spotter fit another."""
     try:
-        one.require_same_parts(other)
+        require_same_parts(one, other)
     except InputError:
         return False
     return True

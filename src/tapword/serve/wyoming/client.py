@@ -207,7 +207,7 @@ class Client:
         if unknown:
             shown = ", ".join(f"{name[:60]!r}" for name in unknown[:3])
             more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
-            log.warning("%s: waits for %s%s, which are not taught", self.name, shown, more)
+            log.warning("%s: waits for %s%s, not taught", self.name, shown, more)
 
     async def _enqueue(self, raw: RawChunk) -> None:
         """Queue audio, within the limit."""

@@ -20,11 +20,11 @@ from wyoming.client import AsyncTcpClient
 from wyoming.info import Attribution, Describe, Info, WakeModel, WakeProgram
 
 from tapword.errors import InputError
-from tapword.learners.packed import one_thread
 from tapword.serve.polling import polling
 from tapword.serve.wyoming.announce import announced
 from tapword.serve.wyoming.client import LIMITS, Client, ClientLimits, log
 from tapword.serve.wyoming.served_model import ServedModel
+from tapword.support.threads import one_thread
 from tapword.version import __version__
 
 T = TypeVar("T")

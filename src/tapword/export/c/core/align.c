@@ -191,7 +191,8 @@ int tapword_cut(tapword *t, const float *audio, size_t n, tapword_clip *clip)
 }
 
 /* A sample of a clip: silence where the clip has none, or the recording. */
-TAPWORD_PRIVATE float tapword_sample(const float *audio, size_t n, tapword_clip clip, ptrdiff_t place)
+TAPWORD_PRIVATE float tapword_sample(const float *audio, size_t n, tapword_clip clip,
+                                     ptrdiff_t place)
 {
     ptrdiff_t at = clip.start + place;
     int inside = place >= 0 && place < (ptrdiff_t)clip.length && at >= 0 && at < (ptrdiff_t)n;

@@ -18,8 +18,8 @@ static float tapword_logit(float logit, double center, double width, double posi
     return logit - (float)(far * far) / 2.0f;
 }
 
-TAPWORD_PRIVATE float *tapword_attention_pool(const uint16_t *pooling, size_t width, const float *x, size_t t,
-                            float *out)
+TAPWORD_PRIVATE float *tapword_attention_pool(const uint16_t *pooling, size_t width, const float *x,
+                                              size_t t, float *out)
 {
     size_t heads = pooling[1], second = pooling[2], d = width - heads, head, i, j;
     const float *centers = tapword_head_centers + pooling[3];

@@ -119,8 +119,8 @@ static float tapword_resampled(const uint16_t *speed, const float *audio, size_t
     return sum;
 }
 
-TAPWORD_PRIVATE void tapword_copy_start(tapword_copy *copy, size_t number, const float *audio, size_t n,
-                               tapword_clip clip)
+TAPWORD_PRIVATE void tapword_copy_start(tapword_copy *copy, size_t number, const float *audio,
+                                        size_t n, tapword_clip clip)
 {
     memset(copy, 0, sizeof *copy);
     copy->number = number;
@@ -132,8 +132,8 @@ TAPWORD_PRIVATE void tapword_copy_start(tapword_copy *copy, size_t number, const
 }
 
 /* The next sample of a copy. */
-TAPWORD_PRIVATE float tapword_copy_sample(tapword_copy *copy, const float *audio, size_t n, tapword_clip clip,
-                            size_t place)
+TAPWORD_PRIVATE float tapword_copy_sample(tapword_copy *copy, const float *audio, size_t n,
+                                          tapword_clip clip, size_t place)
 {
     if (copy->number > 0 && copy->number < TAPWORD_COPIES && place < clip.length) {
         return tapword_resampled(tapword_speeds[copy->number - 1], audio, n, clip, place);

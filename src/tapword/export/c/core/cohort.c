@@ -59,7 +59,8 @@ TAPWORD_PRIVATE float tapword_cohort_score(const float *x, size_t length)
     int is_long = TAPWORD_LONG_COHORT > 0 && length > TAPWORD_CLIP;
     size_t row = is_long ? TAPWORD_COHORT : 0, i;
     size_t end = is_long ? TAPWORD_COHORT + TAPWORD_LONG_COHORT : TAPWORD_COHORT;
-    float nearest[TAPWORD_NEAREST], sum = 0.0f, room[TAPWORD_PROJECTION ? TAPWORD_PROJECTED : 1], size;
+    float nearest[TAPWORD_NEAREST], sum = 0.0f, room[TAPWORD_PROJECTION ? TAPWORD_PROJECTED : 1],
+                                    size;
     const float *projected = tapword_project(x, room, &size);
     for (i = 0; i < TAPWORD_NEAREST; i++) {
         nearest[i] = -1.0f;
@@ -81,7 +82,8 @@ TAPWORD_PRIVATE float tapword_cohort_score(const float *x, size_t length)
 }
 
 /* The best word's score becomes its cosine less its cohort score; the others keep their distance. */
-TAPWORD_PRIVATE void tapword_normalize(const tapword *t, const float *vector, size_t length, float *scores)
+TAPWORD_PRIVATE void tapword_normalize(const tapword *t, const float *vector, size_t length,
+                                       float *scores)
 {
     int best = tapword_decide(t, scores, 0);
     float more;
@@ -89,7 +91,8 @@ TAPWORD_PRIVATE void tapword_normalize(const tapword *t, const float *vector, si
     if (best < 0) {
         return;
     }
-    more = tapword_cosine(vector, t->means[best]) - tapword_cohort_score(vector, length) - scores[best];
+    more = tapword_cosine(vector, t->means[best]) - tapword_cohort_score(vector, length) -
+           scores[best];
     for (k = 0; k < t->words; k++) {
         scores[k] += more;
     }

@@ -49,11 +49,14 @@ TAPWORD_PRIVATE int tapword_best_said(const tapword *t, const tapword_listener *
     return best;
 }
 
-TAPWORD_PRIVATE double tapword_seconds(int64_t samples) { return (double)samples / TAPWORD_SAMPLE_RATE; }
+TAPWORD_PRIVATE double tapword_seconds(int64_t samples)
+{
+    return (double)samples / TAPWORD_SAMPLE_RATE;
+}
 
 /* A word that was scored, from one sample of the stream to another. */
 TAPWORD_PRIVATE void tapword_name(const tapword *t, int word, int64_t start, int64_t end,
-                         tapword_candidate *candidate)
+                                  tapword_candidate *candidate)
 {
     candidate->start = tapword_seconds(start);
     candidate->end = tapword_seconds(end);
@@ -83,7 +86,8 @@ TAPWORD_PRIVATE int tapword_in_refractory(const tapword_listener *l, int64_t cen
 
 /* Whether a word is the last one's utterance, seen through another window. Two utterances need at
    least as much sound as lies between their centres. */
-static int tapword_repeats(const tapword_listener *l, const tapword_candidate *candidate, int64_t centre)
+static int tapword_repeats(const tapword_listener *l, const tapword_candidate *candidate,
+                           int64_t centre)
 {
     const tapword_candidate *last = &l->last;
     double start = candidate->start < last->start ? candidate->start : last->start;
@@ -94,11 +98,13 @@ static int tapword_repeats(const tapword_listener *l, const tapword_candidate *c
     if ((end - start) * TAPWORD_SAMPLE_RATE < (double)(centre - l->last_centre)) {
         return 1;
     }
-    return strcmp(candidate->word, last->word) == 0 && candidate->score - last->score >= TAPWORD_RISE_SCORE;
+    return strcmp(candidate->word, last->word) == 0 &&
+           candidate->score - last->score >= TAPWORD_RISE_SCORE;
 }
 
 /* Append to a row of TAPWORD_WAITING; of more than that the oldest is lost. */
-static void tapword_append(tapword_candidate *row, uint32_t *count, const tapword_candidate *candidate)
+static void tapword_append(tapword_candidate *row, uint32_t *count,
+                           const tapword_candidate *candidate)
 {
     if (*count == TAPWORD_WAITING) {
         memmove(row, row + 1, --*count * sizeof *row);
@@ -113,7 +119,8 @@ TAPWORD_PRIVATE void tapword_drop(tapword_candidate *row, uint32_t *count, size_
 }
 
 /* Decide on a word in the window around a centre; whether it is an event, which then waits. */
-TAPWORD_PRIVATE int tapword_decide_word(tapword_listener *l, const tapword_candidate *candidate, int64_t centre)
+TAPWORD_PRIVATE int tapword_decide_word(tapword_listener *l, const tapword_candidate *candidate,
+                                        int64_t centre)
 {
     int repeats = tapword_repeats(l, candidate, centre), inside = tapword_in_phrase(l, candidate);
     l->last = *candidate;

@@ -27,7 +27,7 @@ TAPWORD_PRIVATE void tapword_relu(float *x, size_t n)
 /* Mix the channels of each band: y = weights x + biases. A row of biases comes first, then a row of
    weights for each input. */
 TAPWORD_PRIVATE void tapword_mix(tapword_ear *ear, tapword_walk *at, const float *x, size_t bands,
-                        size_t inputs, size_t outputs, float *y)
+                                 size_t inputs, size_t outputs, float *y)
 {
     size_t band, i, o;
     tapword_row(at, outputs, ear->row);

@@ -4,14 +4,14 @@
 #if TAPWORD_HAS_EAR && !TAPWORD_EIGHT_BITS
 /* Mix all channels of ear->x into y. */
 TAPWORD_PRIVATE void tapword_join(tapword_ear *ear, tapword_walk *at, size_t inputs, size_t outputs,
-                         float *y)
+                                  float *y)
 {
     tapword_mix(ear, at, ear->x, 1, inputs, outputs, y);
 }
 
 /* Filter each channel of ear->wide, over bands and earlier steps, into ear->filtered. */
 static void tapword_depthwise(tapword_ear *ear, tapword_walk *at, const tapword_block *b,
-                         const float *before)
+                              const float *before)
 {
     size_t bands = b->bands / b->band_step, step, tap, band, o;
     tapword_row(at, b->wide, ear->row);
@@ -41,8 +41,8 @@ static void tapword_depthwise(tapword_ear *ear, tapword_walk *at, const tapword_
 
 /* Widen ear->x, filter each channel and narrow, into ear->y. Returns 0 if no step comes out, as a
    stride over time leaves some out. */
-TAPWORD_PRIVATE int tapword_run_block(tapword_ear *ear, tapword_walk *at, const tapword_block *b, size_t step,
-                       float **state)
+TAPWORD_PRIVATE int tapword_run_block(tapword_ear *ear, tapword_walk *at, const tapword_block *b,
+                                      size_t step, float **state)
 {
     size_t bands = b->bands / b->band_step, kept = b->steps - 1u;
     size_t size = (size_t)b->bands * b->wide;

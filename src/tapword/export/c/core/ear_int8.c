@@ -136,7 +136,7 @@ static void tapword_mix_bytes(tapword_walk *at, const int8_t *x, size_t bands, s
 
 /* Mix all channels of ear->x into y. */
 TAPWORD_PRIVATE void tapword_join(tapword_ear *ear, tapword_walk *at, size_t inputs, size_t outputs,
-                         float *y)
+                                  float *y)
 {
     tapword_in_bytes(ear, at, inputs);
     tapword_mix_bytes(at, ear->bytes, 1, inputs, outputs, NULL, y);
@@ -144,7 +144,7 @@ TAPWORD_PRIVATE void tapword_join(tapword_ear *ear, tapword_walk *at, size_t inp
 
 /* Look around in each channel of ear->wide, and of the steps before it, into ear->filtered. */
 static void tapword_depthwise(tapword_ear *ear, tapword_walk *at, const tapword_block *b,
-                         const int8_t *before)
+                              const int8_t *before)
 {
     size_t bands = b->bands / b->band_step, step, tap, band, o;
     for (band = 0; band < bands; band++) {
@@ -177,8 +177,8 @@ static void tapword_depthwise(tapword_ear *ear, tapword_walk *at, const tapword_
 
 /* Widen ear->x, filter each channel and narrow, into ear->y. Returns 0 if no step comes out, as a
    stride over time leaves some out. */
-TAPWORD_PRIVATE int tapword_run_block(tapword_ear *ear, tapword_walk *at, const tapword_block *b, size_t step,
-                       int8_t **state)
+TAPWORD_PRIVATE int tapword_run_block(tapword_ear *ear, tapword_walk *at, const tapword_block *b,
+                                      size_t step, int8_t **state)
 {
     size_t bands = b->bands / b->band_step, kept = b->steps - 1u;
     size_t size = (size_t)b->bands * b->wide;

@@ -59,7 +59,7 @@ static size_t tapword_frames(tapword *t, const float *audio, size_t n, tapword_c
 
 /* Pool a clip, or one of its copies. */
 TAPWORD_PRIVATE void tapword_pool_copy(tapword *t, const float *audio, size_t n, tapword_clip clip,
-                              size_t number, float *pooled)
+                                       size_t number, float *pooled)
 {
     const float *frames[1];
     size_t count = tapword_frames(t, audio, n, clip, number, t->work.encoding.frames);
@@ -68,7 +68,7 @@ TAPWORD_PRIVATE void tapword_pool_copy(tapword *t, const float *audio, size_t n,
 }
 
 int tapword_encode(tapword *t, const float *audio, size_t n, float vector[TAPWORD_DIM],
-                 size_t *length)
+                   size_t *length)
 {
     tapword_clip clip;
     int error = tapword_cut(t, audio, n, &clip);

@@ -23,8 +23,8 @@ typedef struct {
 /* Tables of bytes that are packed into one. */
 #if TAPWORD_PACKED
 #define tapword_ear_bytes (tapword_bytes + TAPWORD_EAR_BYTES_AT)
-#define tapword_cohort ((const int8_t(*)[TAPWORD_PROJECTED])(tapword_bytes + TAPWORD_COHORT_AT))
-#define tapword_projection ((const int8_t(*)[TAPWORD_DIM])(tapword_bytes + TAPWORD_PROJECTION_AT))
+#define tapword_cohort ((const int8_t (*)[TAPWORD_PROJECTED])(tapword_bytes + TAPWORD_COHORT_AT))
+#define tapword_projection ((const int8_t (*)[TAPWORD_DIM])(tapword_bytes + TAPWORD_PROJECTION_AT))
 #endif
 #if TAPWORD_SEPARATE_WEIGHTS
 #define TAPWORD_WEIGHTS_MISSING (tapword_bytes == NULL)
@@ -72,8 +72,8 @@ TAPWORD_PRIVATE void tapword_add_residual(tapword_ear *ear, const tapword_block 
                                           float **waiting);
 
 /* ear_int8.c or ear_float.c */
-TAPWORD_PRIVATE void tapword_join(tapword_ear *ear, tapword_walk *at, size_t inputs,
-                                  size_t outputs, float *y);
+TAPWORD_PRIVATE void tapword_join(tapword_ear *ear, tapword_walk *at, size_t inputs, size_t outputs,
+                                  float *y);
 TAPWORD_PRIVATE int tapword_run_block(tapword_ear *ear, tapword_walk *at, const tapword_block *b,
                                       size_t step, tapword_ear_number **state);
 #endif
@@ -181,7 +181,8 @@ TAPWORD_PRIVATE double tapword_between_words(const tapword *t, size_t k);
 TAPWORD_PRIVATE int tapword_is_loud(const tapword_listener *l, int64_t first, int64_t end);
 TAPWORD_PRIVATE void tapword_follow_floor(tapword_listener *l, int64_t point);
 TAPWORD_PRIVATE int tapword_has_neighbours(const tapword_listener *l, int64_t point);
-TAPWORD_PRIVATE int tapword_is_centre(const tapword_listener *l, int64_t point, int64_t half_window);
+TAPWORD_PRIVATE int tapword_is_centre(const tapword_listener *l, int64_t point,
+                                      int64_t half_window);
 TAPWORD_PRIVATE void tapword_loud_part(const tapword_listener *l, int64_t point, int64_t *start,
                                        int64_t *end);
 TAPWORD_PRIVATE int64_t tapword_now(const tapword_listener *l);

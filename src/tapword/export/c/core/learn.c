@@ -77,7 +77,8 @@ TAPWORD_PRIVATE int tapword_number(const tapword *t, const char *word)
     if (!tapword_is_word(word)) {
         return TAPWORD_BAD_WORD;
     }
-    if (known < 0 && tapword_is_negative(word) && tapword_find(t, word + TAPWORD_NEGATIVE_BYTES) < 0) {
+    if (known < 0 && tapword_is_negative(word) &&
+        tapword_find(t, word + TAPWORD_NEGATIVE_BYTES) < 0) {
         return TAPWORD_UNKNOWN;
     }
     if ((known < 0 && t->words == TAPWORD_MAX_WORDS) || t->samples == UINT32_MAX ||
@@ -99,7 +100,8 @@ TAPWORD_PRIVATE int tapword_is_vector(const float *vector)
 }
 
 /* Learn a vector of a clip of `length` samples. */
-TAPWORD_PRIVATE int tapword_learn_vector(tapword *t, const float *vector, size_t length, const char *word)
+TAPWORD_PRIVATE int tapword_learn_vector(tapword *t, const float *vector, size_t length,
+                                         const char *word)
 {
     int number = tapword_number(t, word);
     size_t d, k = (size_t)number;
@@ -190,7 +192,8 @@ TAPWORD_PRIVATE int tapword_negatives(const tapword *t, const char *word)
 {
     size_t k;
     for (k = 0; k < t->words; k++) {
-        if (tapword_is_negative(t->names[k]) && strcmp(t->names[k] + TAPWORD_NEGATIVE_BYTES, word) == 0) {
+        if (tapword_is_negative(t->names[k]) &&
+            strcmp(t->names[k] + TAPWORD_NEGATIVE_BYTES, word) == 0) {
             return (int)k;
         }
     }

@@ -52,8 +52,8 @@ int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio,
         double other_s, pause_s;
         tapword_other_sound(t, n, &other_s, &pause_s);
         if (other_s >= TAPWORD_OTHER_S) {
-            count = tapword_add_issue(issues, count, TAPWORD_ISSUE_MORE_THAN_ONE_WORD,
-                                      TAPWORD_UNKNOWN);
+            count =
+                tapword_add_issue(issues, count, TAPWORD_ISSUE_MORE_THAN_ONE_WORD, TAPWORD_UNKNOWN);
         }
         if (pause_s >= TAPWORD_PAUSE_S) {
             count = tapword_add_issue(issues, count, TAPWORD_ISSUE_LONG_PAUSE, TAPWORD_UNKNOWN);
@@ -182,8 +182,8 @@ int tapword_lesson_add(tapword_lesson *lesson, const tapword *t,
         for (order = 1; order <= TAPWORD_LESSON_FOLDS * TAPWORD_LESSON_TAKES; order++) {
             for (k = 0; k < lesson->before.words; k++) {
                 const tapword_likeness *found = &likeness[k];
-                int confused = (double)found->nearer >= TAPWORD_LESSON_CONFUSED * takes &&
-                               heard == (int)k;
+                int confused =
+                    (double)found->nearer >= TAPWORD_LESSON_CONFUSED * takes && heard == (int)k;
                 int counts = (double)found->counting >= TAPWORD_LESSON_CLOSE * takes;
                 int is_close = takes >= TAPWORD_LESSON_MIN_TAKES && (confused || counts);
                 if (found->order == order && is_close == close && (close || found->taken)) {

@@ -61,7 +61,8 @@ static int tapword_look_at_windows(tapword *t, tapword_listener *l)
     }
     if (error == 0 && tapword_is_centre(l, near, TAPWORD_SEARCH_NEAR)) {
         int64_t apart = near > l->centre ? near - l->centre : l->centre - near;
-        int has_neighbours = apart > TAPWORD_SEARCH_APART_CROWDED && tapword_has_neighbours(l, near);
+        int has_neighbours =
+            apart > TAPWORD_SEARCH_APART_CROWDED && tapword_has_neighbours(l, near);
         if (apart > TAPWORD_SEARCH_APART || has_neighbours) {
             error = tapword_score_window(t, l, near, 0);
         }
@@ -117,7 +118,7 @@ static int tapword_push_sample(tapword *t, tapword_listener *l, float sample)
 /* Hear n samples, silence where there is no audio; the number of events, or an error where there is
    none: what was heard is not lost by it. */
 static int tapword_push_all(tapword *t, tapword_listener *l, const float *audio, size_t n,
-                              tapword_event *events, size_t room)
+                            tapword_event *events, size_t room)
 {
     size_t i, given = tapword_hand_out(t, l, events, room);
     int error = 0;
@@ -156,7 +157,7 @@ void tapword_listener_gap(tapword_listener *l, uint32_t samples)
 }
 
 int tapword_listener_push(tapword *t, tapword_listener *l, const float *audio, size_t n,
-                   tapword_event *events, size_t room)
+                          tapword_event *events, size_t room)
 {
     size_t i;
     if (TAPWORD_WEIGHTS_MISSING) {

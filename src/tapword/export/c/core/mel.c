@@ -62,7 +62,7 @@ size_t tapword_mel_frames(size_t length)
 size_t tapword_log_mel(tapword *t, const float *audio, size_t n, tapword_clip clip, float *mel)
 {
     size_t frames = tapword_mel_frames(clip.length), frame, i;
-    float(*wave)[TAPWORD_FFT] = t->work.encoding.wave;
+    float (*wave)[TAPWORD_FFT] = t->work.encoding.wave;
     for (frame = 0; frame < frames; frame++) {
         ptrdiff_t first = (ptrdiff_t)(frame * TAPWORD_STEP) - TAPWORD_PAD;
         for (i = 0; i < TAPWORD_WINDOW; i++) {

@@ -158,7 +158,10 @@ static size_t tapword_best_segment(tapword *t, tapword_listener *l, int64_t *sta
     return most < -TAPWORD_SEGMENT_SCORE ? 0 : best;
 }
 
-static double tapword_middle(const tapword_candidate *candidate) { return (candidate->start + candidate->end) / 2.0; }
+static double tapword_middle(const tapword_candidate *candidate)
+{
+    return (candidate->start + candidate->end) / 2.0;
+}
 
 /* Whether one phrase holds the middle of another. */
 static int tapword_holds(const tapword_candidate *one, const tapword_candidate *other)
@@ -168,7 +171,8 @@ static int tapword_holds(const tapword_candidate *one, const tapword_candidate *
 }
 
 /* Whether two phrases are one utterance: one holds the other's middle, or it comes too soon. */
-static int tapword_is_same(const tapword_candidate *a, const tapword_candidate *b, double refractory)
+static int tapword_is_same(const tapword_candidate *a, const tapword_candidate *b,
+                           double refractory)
 {
     return tapword_holds(a, b) || tapword_holds(b, a) ||
            fabs(tapword_middle(a) - tapword_middle(b)) < refractory;
@@ -186,7 +190,8 @@ static int tapword_is_new(const tapword_candidate *candidate, const tapword_cand
    there is an event, which then waits. */
 static int tapword_decide_phrase(tapword_listener *l, const tapword_candidate *candidate, int over)
 {
-    int better = candidate != NULL && l->rising.word[0] != 0 && tapword_is_same(&l->rising, candidate, 0.0);
+    int better =
+        candidate != NULL && l->rising.word[0] != 0 && tapword_is_same(&l->rising, candidate, 0.0);
     int settled;
     if (better) {
         if (!(candidate->score > l->rising.score)) {
@@ -232,7 +237,8 @@ static int tapword_find_phrase(tapword *t, tapword_listener *l)
     end = start + (int64_t)hops;
     if (word >= 0) {
         first = l->anchor + start * TAPWORD_EAR_HOP + TAPWORD_MARGIN;
-        tapword_name(t, word, first, l->anchor + end * TAPWORD_EAR_HOP - TAPWORD_MARGIN, &candidate);
+        tapword_name(t, word, first, l->anchor + end * TAPWORD_EAR_HOP - TAPWORD_MARGIN,
+                     &candidate);
         candidate.phrase = 1;
     }
     return tapword_decide_phrase(l, word >= 0 ? &candidate : NULL, end < l->hops);

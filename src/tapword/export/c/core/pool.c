@@ -33,7 +33,7 @@ static void tapword_moments(const float *x, size_t t, size_t width, size_t order
 }
 
 TAPWORD_PRIVATE float *tapword_pool(const uint16_t *pooling, size_t width, const float *x, size_t t,
-                           float *out)
+                                    float *out)
 {
     size_t kind = pooling[0], order = pooling[1], second = pooling[2], j, i, r;
 #if TAPWORD_HAS_ATTENTION

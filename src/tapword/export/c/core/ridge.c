@@ -40,7 +40,8 @@ static double tapword_prior_samples(const double *total, const double *variance,
         return TAPWORD_OAS_TIMES * n;
     }
     share = ((1.0 - 2.0 / dim) * squares + dim * dim) / ((n + 1.0 - 2.0 / dim) * spread);
-    return TAPWORD_OAS_TIMES * n * share / (1.0 - (share < TAPWORD_MAX_SHRINKAGE ? share : TAPWORD_MAX_SHRINKAGE));
+    return TAPWORD_OAS_TIMES * n * share /
+           (1.0 - (share < TAPWORD_MAX_SHRINKAGE ? share : TAPWORD_MAX_SHRINKAGE));
 }
 
 TAPWORD_PRIVATE int tapword_rule(tapword *t)

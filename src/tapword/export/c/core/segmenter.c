@@ -88,7 +88,7 @@ TAPWORD_PRIVATE int tapword_is_centre(const tapword_listener *l, int64_t point, 
 
 /* From where to where what is loud in the window around a point lies, in steps. */
 TAPWORD_PRIVATE void tapword_loud_part(const tapword_listener *l, int64_t point, int64_t *start,
-                              int64_t *end)
+                                       int64_t *end)
 {
     double least = 0.0;
     int64_t step;

@@ -215,13 +215,14 @@ static int tapword_check_state(const uint8_t *bytes, size_t n)
     }
     for (; row + 4 < bytes + n; row += 4) {
         if (!tapword_in_range(tapword_get_float(row), -TAPWORD_LARGEST_SQUARE,
-                          TAPWORD_LARGEST_SQUARE)) {
+                              TAPWORD_LARGEST_SQUARE)) {
             return TAPWORD_BAD_STATE;
         }
     }
     for (k = 0, row = first; k < rows; k++, row = tapword_saved_next(row)) {
         tapword_saved_name(row, name);
-        if (tapword_is_negative(name) && !tapword_saved_has(first, rows, name + TAPWORD_NEGATIVE_BYTES)) {
+        if (tapword_is_negative(name) &&
+            !tapword_saved_has(first, rows, name + TAPWORD_NEGATIVE_BYTES)) {
             return TAPWORD_BAD_STATE;
         }
     }

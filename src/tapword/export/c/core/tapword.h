@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 #define TAPWORD_FULL (-1)         /* TAPWORD_MAX_WORDS are known already */
-#define TAPWORD_BAD_WORD (-2)     /* not 1 to TAPWORD_NAME_BYTES - 1 bytes of printable UTF-8 */
+#define TAPWORD_BAD_WORD (-2)     /* not 1 to TAPWORD_WORD_BYTES bytes of printable UTF-8 */
 #define TAPWORD_BAD_VECTOR (-3)   /* NaN, infinite or too large */
 #define TAPWORD_BAD_AUDIO (-4)    /* empty, over TAPWORD_MAX_SAMPLES, NaN or too large */
 #define TAPWORD_UNKNOWN (-5)      /* no such word */
@@ -40,8 +40,15 @@ extern "C" {
 #define TAPWORD_NO_WEIGHTS (-13)  /* tapword_set_weights was not called yet */
 #define TAPWORD_BAD_WEIGHTS (-14) /* not the weights of this model, damaged, or misaligned */
 
-/* The longest recording. */
+/* The longest recording, in steps of TAPWORD_HOP samples: 5 s, a long phrase with a second around it.
+   Define it before the first include, the same in every file, for another. */
+#ifndef TAPWORD_MAX_STEPS
+#define TAPWORD_MAX_STEPS 500
+#endif
 #define TAPWORD_MAX_SAMPLES (TAPWORD_MAX_STEPS * TAPWORD_HOP)
+
+/* Room for a name: a word, what marks it as negatives, and a 0. */
+#define TAPWORD_NAME_BYTES (TAPWORD_WORD_BYTES + sizeof TAPWORD_NEGATIVE)
 
 /* A clip in a recording: its first sample, which may be negative, and its length. Samples outside
    of the recording are silence. */

@@ -1,3 +1,5 @@
+/* Sizes and features of a model: here the ear as shipped, without words. Export has those
+   of another model in their place. `make model_header` writes this file. */
 #define TAPWORD_COSINE 1
 #define TAPWORD_SLDA 0
 #define TAPWORD_RIDGE 0
@@ -18,7 +20,6 @@
 #define TAPWORD_ALIGN 1
 #define TAPWORD_HOP 160
 #define TAPWORD_HALF_WINDOW 50
-#define TAPWORD_MAX_STEPS 500
 #define TAPWORD_SMOOTH 7
 #define TAPWORD_PAUSE 50
 #define TAPWORD_SILENCE 1e-10
@@ -51,13 +52,13 @@
 #define TAPWORD_FINGERPRINT_LOW 0x13b9fa48u
 #define TAPWORD_FINGERPRINT_HIGH 0x9f6a5336u
 #define TAPWORD_MAX_WORDS 20
-#define TAPWORD_NAME_BYTES 64
+#define TAPWORD_WORD_BYTES 64
 #define TAPWORD_MOMENT 0
 #define TAPWORD_DEVIATION 1
 #define TAPWORD_LARGEST 2
 #define TAPWORD_MIDDLE 3
 #define TAPWORD_ATTENTION 4
-#define TAPWORD_MOMENTS 1
+#define TAPWORD_MOMENTS 2
 #define TAPWORD_HAS_ATTENTION 1
 #define TAPWORD_ATTENTION_WORD 0.65
 #define TAPWORD_ATTENTION_MARGIN_S 0.1
@@ -178,7 +179,7 @@
 #define TAPWORD_ENDPOINT_WAIT_S 5.0
 #define TAPWORD_ENDPOINT_SILENCE_S 0.6
 #define TAPWORD_ENDPOINT_MOST_S 10.0
-#define TAPWORD_ENDPOINT_FRAMES 1000
+#define TAPWORD_ENDPOINT_FRAMES 1100
 #define TAPWORD_ISSUE_NO_SPEECH 1
 #define TAPWORD_ISSUE_TOO_LONG 2
 #define TAPWORD_ISSUE_SEVERAL_WORDS 3

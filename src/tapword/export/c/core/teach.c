@@ -84,9 +84,6 @@ int tapword_reject(tapword *t, const float *audio, size_t n)
     if (best < 0) {
         return TAPWORD_UNKNOWN;
     }
-    if (strlen(t->names[best]) + TAPWORD_NEGATIVE_BYTES >= sizeof name) {
-        return TAPWORD_BAD_WORD;
-    }
     strcpy(name, TAPWORD_NEGATIVE);
     strcat(name, t->names[best]);
     error = tapword_learn_clip(t, audio, n, clip, name);

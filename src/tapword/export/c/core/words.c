@@ -38,8 +38,8 @@ TAPWORD_PRIVATE int tapword_is_word(const char *name)
 {
     const char *word = tapword_is_negative(name) ? name + TAPWORD_NEGATIVE_BYTES : name;
     size_t length = strlen(name), i, bytes;
-    if (length >= TAPWORD_NAME_BYTES || *word == '\0' || *word == ' ' || name[length - 1] == ' ' ||
-        tapword_is_negative(word)) {
+    if (strlen(word) > TAPWORD_WORD_BYTES || *word == '\0' || *word == ' ' ||
+        name[length - 1] == ' ' || tapword_is_negative(word)) {
         return 0;
     }
     for (i = 0; i < length; i += bytes) {

@@ -115,13 +115,14 @@ function showTotal() {
 }
 
 async function teachSorted() {
-  const named = groups.filter(({word}) => word);
+  const filesOf = new Map();
+  for (const {word, files} of groups) if (word) filesOf.set(word, [...(filesOf.get(word) ?? []), ...files]);
   groups = [];
   showGroups();
   $('files').focus({preventScroll: true});
   const list = $('file-list');
   list.replaceChildren();
-  for (const {word, files} of named) await teach(list, word, files);
+  for (const [word, files] of filesOf) await teach(list, word, files);
 }
 
 async function teach(list, word, files) {

@@ -66,7 +66,7 @@ function slider(word, sensitivity) {
   input.oninput = () => { shown.textContent = number(Number(input.value), 2); };
   input.onchange = async () => {
     const value = Number(input.value);
-    const done = (value > sensitivity ? texts.hearsMore : texts.fewerAlarms)(name);
+    const done = (value > sensitivity ? texts.fewerMisses : texts.fewerAlarms)(name);
     if (!await attempt(() => postJson('/api/sensitivity', {word, value}), done)) show(state);
   };
   return element('span', {className: 'sensitivity'}, input, shown);
