@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parent / "ear"))
-from choices import TESTED, TAUGHT, means, measure
+from choices import TAUGHT, TESTED, means, measure
 from cohort import encode_words, fit, scores_of, strangers
 from whitening import encode, windows
 
