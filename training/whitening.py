@@ -98,7 +98,7 @@ def windows(path: str) -> list[np.ndarray]:
 
 
 def stretches(path: str, rng: np.random.Generator) -> list[np.ndarray]:
-    """Stretches of a recording around what is loud in it, of any length that a phrase may have."""
+    """Segments of a recording around what is loud in it, of any length that a phrase may have."""
     segmenter, found = Segmenter(), []
     sound = np.concatenate(list(files.blocks(path)))
     segmenter.push(sound)

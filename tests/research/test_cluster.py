@@ -59,8 +59,8 @@ def cluster():
     if importlib.util.find_spec("ray") is None:
         pytest.skip("needs ray: pip install 'tapword[ray]'")
     # Before Ray is imported.
-    with connect(cpus=2):
-        yield Cluster(SMALL)
+    with connect(cpus=2), contextlib.closing(Cluster(SMALL)) as made:
+        yield made
     ray = importlib.import_module("ray")
     assert not ray.is_initialized(), "a cluster of our own is stopped at the end"
 
