@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tapword.audio import files
+from tapword.export.c.amalgamation import ram
 from tapword.export.c.header import Header, build
 from tapword.export.c.reduced import for_device, reduced
 from tapword.spotter.spotter import Spotter
@@ -41,7 +42,7 @@ int main(void)
             noise = noise * 1664525u + 1013904223u;
             samples[i] = (float)noise / 4294967296.0f - 0.5f;
         }}
-        tapword_ear_hear(&ear, samples, frame);
+        tapword_ear_push(&ear, samples, frame);
     }}
     printf("%f", (double)(clock() - start) / CLOCKS_PER_SEC * 16000 / ({HOPS} * TAPWORD_EAR_HOP));
     return 0;
@@ -82,9 +83,8 @@ def main() -> None:
         for room in ROOMS:
             room = max(room, len(spotter.learner.rows))
             made[form] = build(spotter, room, eight_bits=form == "default")
-            sizes = (
-                f"tables {made[form].flash_bytes:,} bytes, memory {made[form].ram_bytes:,} bytes"
-            )
+            [memory, *_] = ram(made[form].text) or []
+            sizes = f"tables {made[form].flash_bytes:,} bytes, memory {memory:,} bytes"
             print(f"{form}, room for {room}: {sizes}", flush=True)
         if options.check is not None:
             print(f"{form}: {100 * right(made[form], options.check):.1f}% right", flush=True)

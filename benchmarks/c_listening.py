@@ -47,11 +47,11 @@ int main(void)
     tapword_event events[20];
     size_t n;
     tapword_start(&model);
-    tapword_listen_start(&listener);
+    tapword_listener_start(&listener);
     while ((n = fread(audio, sizeof *audio, {CHUNK}, stdin)) > 0) {{
-        tell(events, tapword_listen(&model, &listener, audio, n, events, 20));
+        tell(events, tapword_listener_push(&model, &listener, audio, n, events, 20));
     }}
-    tell(events, tapword_listen_end(&model, &listener, events, 20));
+    tell(events, tapword_listener_flush(&model, &listener, events, 20));
     printf("%ld\\n", hops);
     return 0;
 }}

@@ -128,14 +128,14 @@ static __attribute__((noinline)) int work(const char *what)
     switch (what[0]) {
     case 'e': /* the ear hears a second */
         for (hop = 0; hop < 25; hop++) {
-            tapword_ear_hear(&model.work.hearing.ear, sound + hop * 640, frame);
+            tapword_ear_push(&model.work.encoding.ear, sound + hop * 640, frame);
         }
         return 0;
     case 'q': /* a second of silence is listened to */
         memset(sound, 0, sizeof sound);
-        return tapword_listen(&model, &listener, sound, 16000, events, 4);
+        return tapword_listener_push(&model, &listener, sound, 16000, events, 4);
     case 'l': /* a word is listened to, in a second */
-        return tapword_listen(&model, &listener, sound, 16000, events, 4);
+        return tapword_listener_push(&model, &listener, sound, 16000, events, 4);
     case 'p': /* a recording is asked about */
         return tapword_predict(&model, sound, 16000, 1, &score);
     default: /* and learned */
@@ -168,8 +168,8 @@ static void measure(const char *what, int times, unsigned long answers[4])
         sound[i] = (float)clip[i] / 32768.0f;
     }
     tapword_start(&model);
-    tapword_listen_start(&listener);
-    tapword_ear_start(&model.work.hearing.ear);
+    tapword_listener_start(&listener);
+    tapword_ear_start(&model.work.encoding.ear);
     stack(1);
     while (times-- > 0) {
         result = work(what);
@@ -247,7 +247,7 @@ def main() -> None:
     spotter = for_device(Spotter.load(options.model))
     made = c_header.build(spotter, max(ROOM, len(spotter.learner.rows)), eight_bits=True)
     words = f"{len(spotter.words)} words, room for {ROOM}"
-    print(f"{words}: tables {made.flash_bytes:,} bytes, memory {made.ram_bytes:,} bytes")
+    print(f"{words}: tables {made.flash_bytes:,} bytes")
     clip = np.round(files.read(options.clip)[:16000] * 32767).astype(int)
     numbers = ", ".join(map(str, clip.tolist()))
     with tempfile.TemporaryDirectory() as name:

@@ -64,8 +64,8 @@ static void tell(int found, const tapword_event *events)
         fprintf(stderr, "%s\n", tapword_error(found));
     }
     for (i = 0; i < found; i++) {
-        printf("%.2f-%.2f %s %.3f\n", events[i].start, events[i].end,
-               model.names[events[i].word], (double)events[i].score);
+        printf("%.2f-%.2f %s %.3f\n", events[i].start, events[i].end, model.names[events[i].word],
+               (double)events[i].score);
         fflush(stdout);
     }
 }
@@ -100,14 +100,15 @@ int main(void)
         return 1;
     }
     tapword_start(&model);
-    tapword_listen_start(&listener);
+    tapword_listener_start(&listener);
     /* What was read of samples already, then the rest. */
     n = (size_t)first;
     do {
-        tell(tapword_listen(&model, &listener, samples, take(bytes, n, samples), events, 8), events);
+        tell(tapword_listener_push(&model, &listener, samples, take(bytes, n, samples), events, 8),
+             events);
         n = read_on(bytes, sizeof bytes);
     } while (n > 0);
-    tell(tapword_listen_end(&model, &listener, events, 8), events);
+    tell(tapword_listener_flush(&model, &listener, events, 8), events);
     if (ferror(stdin)) {
         perror("standard input");
         return 1;

@@ -22,8 +22,10 @@ from tapword.backbones.sessions import open_session
 from tapword.errors import InputError, MissingExtra
 from tapword.export.c import header as c_header
 from tapword.export.c import state as states
+from tapword.export.c.amalgamation import ram
 from tapword.export.c.reduced import reduced
 from tapword.export.c.tables import quote
+from tapword.export.layout import front_end
 from tapword.export.onnx import file as onnx_file
 from tapword.export.onnx import frames as onnx_frames
 from tapword.export.onnx import scores as onnx_scores
@@ -199,7 +201,7 @@ def test_the_graph_cuts_clips_as_the_encoder_does():
 )
 def test_the_graph_gives_the_same_log_mel_energies(backbone, limit):
     [clip], graph = clips_of("lamp", stop=1), Graph()
-    written = onnx_frames.exported(build("backbones", backbone))
+    written = front_end(build("backbones", backbone))
     given = run(graph, {"audio": clip}, onnx_frames.log_mel(graph, "audio", written))
     missing = -len(clip) % written.hop
     heard = np.pad(clip, (written.before, missing + written.after))
@@ -210,8 +212,8 @@ def test_the_graph_gives_the_same_log_mel_energies(backbone, limit):
 def test_the_graph_hears_as_the_ear(samples):
     ear, graph = build("backbones", "tapword_ear"), Graph()
     clip = np.resize(phrase(*LIGHT, *MUSIC), samples)
-    written = onnx_frames.exported(ear)
-    [frames] = written.blocks(graph, onnx_frames.log_mel(graph, "audio", written))
+    mel = onnx_frames.log_mel(graph, "audio", front_end(ear))
+    [frames] = onnx_frames.blocks(graph, ear, mel)
     given = run(graph, {"audio": clip}, frames)
     np.testing.assert_allclose(given, ear.frames(clip)[0], atol=1e-4)
 
@@ -385,7 +387,7 @@ def test_other_backbones_are_refused():
             return [audio[:, :, None]]
 
     with pytest.raises(InputError, match="backbone test_export cannot be exported"):
-        onnx_frames.exported(Other())
+        front_end(Other())
 
 
 def test_only_onnx_files_need_the_package_of_that_name(monkeypatch):
@@ -393,7 +395,7 @@ def test_only_onnx_files_need_the_package_of_that_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingExtra, match=r"an ONNX file needs the package 'onnx'.*\[onnx\]"):
         onnx_file.build(spotter)
-    assert "tapword_ear_hear" in c_header.build(spotter, eight_bits=True).text
+    assert "tapword_ear_push" in c_header.build(spotter, eight_bits=True).text
 
 
 # C.
@@ -416,6 +418,11 @@ class Device:
         driver = Path(__file__).with_name("export_driver.c")
         compile_c(*flags, f"-I{folder}", driver, "-o", self.program)
         self.orders, self.answer, self.place = b"", b"", 0
+
+    @property
+    def ram(self) -> list[int]:
+        """Bytes of the model and of a listener."""
+        return ram(self.header.text)
 
     def order(self, letter: str, *parts) -> None:
         """Numbers go as float32 behind their count; texts behind their length."""
@@ -471,7 +478,7 @@ def test_the_header_hears_as_the_model(device, phrases):
     for error in (-7, -4):
         assert device.number() == error and device.number() == 0
         device.take(encoded.vectors.shape[1])
-    assert device.number() == device.header.ram_bytes
+    assert device.number() == device.ram[0]
     assert device.number() == device.header.flash_bytes
 
 
@@ -574,7 +581,7 @@ def test_the_header_surrounds_a_network_outside(tmp_path):
         assert device.number() == len(mel)
         np.testing.assert_allclose(device.take(mel.size).reshape(mel.shape), mel, atol=1e-4)
         np.testing.assert_allclose(device.take(dim), x, rtol=1e-3, atol=1e-4)
-    assert device.number() == device.header.ram_bytes
+    assert device.number() == device.ram[0]
     assert device.number() == device.header.flash_bytes
 
 
@@ -623,7 +630,7 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     ask()
     device.order("l", vectors[0], "one too many")
     device.order("l", vectors[0], "")
-    device.order("l", vectors[0], "x" * 64)
+    device.order("l", vectors[0], "x" * 65)
     device.order("l", np.full_like(vectors[0], np.nan), "lamp")
     for broken in (np.nan, np.inf, 1e20):
         device.order("s", np.uint32(16_000), np.full_like(vectors[0], broken))
@@ -739,8 +746,8 @@ def test_the_device_rejects_as_the_model(tmp_path):
     assert {None, *words} == said
 
     def names() -> list[str]:
-        room = device.take(device.number() * 64, "u1").tobytes()
-        return [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
+        room = device.take(device.number() * 67, "u1").tobytes()
+        return [room[at : at + 67].split(b"\0")[0].decode() for at in range(0, len(room), 67)]
 
     assert names() == list(map(states.name, rows))
     assert device.number() == 0
@@ -905,9 +912,9 @@ def test_the_command_writes_and_measures(run, model, tmp_path):
     assert Runner(target.read_bytes()).words == ["lamp", "door"]
     header = tmp_path / "home.h"
     code, out, _ = run("export", model, header, "--max-words", 7)
-    assert code == 0 and "room for 7" in out and "memory" in out
+    assert code == 0 and "room for 7" in out and "RAM: " in out
     assert "#define TAPWORD_MAX_WORDS 7" in header.read_text()
-    assert "Nothing is outside" in header.read_text()
+    assert "nothing else is needed" in header.read_text()
 
 
 def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_path):
@@ -915,7 +922,7 @@ def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_pat
     frames = tmp_path / "frames.onnx"
     code, out, _ = run("export", tmp_path / "home.tap", tmp_path / "home.h", "--frames", frames)
     assert code == 0 and "not in it: the backbone's convolutions" in out
-    assert "#define TAPWORD_INSIDE 0" in (tmp_path / "home.h").read_text()
+    assert "#define TAPWORD_HAS_BACKBONE 0" in (tmp_path / "home.h").read_text()
     assert [one.name for one in open_session(frames.read_bytes()).get_inputs()] == ["mel"]
 
 

@@ -90,7 +90,7 @@ def test_forget_and_rename(rng):
     spotter.rename("low", "deep")
     assert list(spotter.words) == ["deep", "mid", "high"]
     assert spotter.predict(tone(300)).word == "deep"
-    with pytest.raises(InputError, match="already taught"):
+    with pytest.raises(InputError, match="there is already a word"):
         spotter.rename("deep", "mid")
     spotter.forget("deep")
     assert spotter.predict(tone(300)).word in ("mid", "high")

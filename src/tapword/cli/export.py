@@ -239,13 +239,14 @@ def _export_c(
     frames: Path | None,
 ) -> None:
     from tapword.export.c import header as c_header
+    from tapword.export.c.amalgamation import ram
     from tapword.export.c.reduced import in_eight_bits
+    from tapword.export.layout import front_end
     from tapword.export.onnx import file as onnx_file
-    from tapword.export.onnx.frames import exported
 
     eight_bits = not exact and in_eight_bits(spotter)
-    header = c_header.build(spotter, max_words, eight_bits, apart=weights is not None)
-    outside = not exported(spotter.encoder.backbones[0]).in_c
+    header = c_header.build(spotter, max_words, eight_bits, weights is not None)
+    outside = not front_end(spotter.encoder.backbones[0]).in_c
     if frames is not None:
         if not outside:
             raise InputError("--frames: the header holds all of this backbone, nothing is outside")
@@ -253,10 +254,12 @@ def _export_c(
     if weights is not None and header.weights is not None:
         write(weights, header.weights)
     write(target, header.text.encode())
-    listens = f", of a stream {header.listener_bytes:,} more" if header.listener_bytes else ""
+    sizes = [_kilobytes(size) for size in ram(header.text) or ()]
+    memory = ", plus ".join(sizes) or "sizeof(tapword), which a C compiler knows"
+    listens = " while listening" if len(sizes) > 1 else ""
     out.print(
         f"{target}: {counted(len(spotter.words), 'word')}, room for {max_words}\n"
-        f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes{listens}",
+        f"Flash: {_kilobytes(header.flash_bytes)} and code. RAM: {memory}{listens}",
         soft_wrap=True,
     )
     if header.weights is not None:
@@ -268,6 +271,10 @@ def _export_c(
             f"runs{where}",
             soft_wrap=True,
         )
+
+
+def _kilobytes(size: int) -> str:
+    return f"{size / 1000:,.0f} kB"
 
 
 def _taught_clips(spotter: Spotter, folder: Path) -> tuple[list[Path], list[str]]:

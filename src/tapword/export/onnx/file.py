@@ -7,7 +7,8 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.export.onnx.frames import CLIP, cut, exported, fill, log_mel
+from tapword.export.layout import CLIP, front_end
+from tapword.export.onnx.frames import blocks, cut, fill, log_mel
 from tapword.export.onnx.graph import Graph
 from tapword.export.onnx.scores import measure, pool, score, whiten
 from tapword.spotter.encoder import block_poolings
@@ -33,9 +34,8 @@ def build(spotter: Spotter) -> Any:
     clip, refused = cut(graph, "audio") if align else (fill(graph, "audio"), None)
     vectors = []
     for backbone, pooling in encoder.parts:
-        written = exported(backbone)
-        blocks = written.blocks(graph, log_mel(graph, clip, written))
-        parts = zip(block_poolings(pooling, backbone, align), blocks, strict=True)
+        frames = blocks(graph, backbone, log_mel(graph, clip, front_end(backbone)))
+        parts = zip(block_poolings(pooling, backbone, align), frames, strict=True)
         pooled = [pool(graph, part, block) for part, block in parts]
         vectors.append(graph.add("Concat", *pooled, axis=1))
     if encoder.whitenings:
@@ -75,7 +75,7 @@ def build_frames(spotter: Spotter) -> Any:
     """
     [backbone] = spotter.encoder.backbones
     graph = Graph()
-    found = exported(backbone).blocks(graph, graph.add("Unsqueeze", "mel", graph.ints(0)))
+    found = blocks(graph, backbone, graph.add("Unsqueeze", "mel", graph.ints(0)))
     outputs: dict[str, tuple[str, list[int | str]]] = {
         f"block_{index}": (block, [f"frames_{index}", width])
         for index, (block, width) in enumerate(zip(found, backbone.dims, strict=True))

@@ -1,36 +1,24 @@
 """Audio -> frames as ONNX nodes: the clip around its sound, log-mel energies, the backbone."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tapword.audio.align import (
-    ABOVE_DB,
-    DEEPEST_DB,
-    HALF_WINDOW,
-    HOP,
-    LEAST_DB,
-    MARGIN_S,
-    NOTHING_DB,
-    PAUSE,
-    SMOOTH,
-)
-from tapword.audio.files import SAMPLE_RATE
+from tapword.audio.align import HALF_WINDOW, HOP, PAUSE, SMOOTH
 from tapword.backbones import logmel, speech_embedding, tapword_ear
-from tapword.backbones.base import Backbone
-from tapword.errors import InputError
+from tapword.export.layout import (
+    ABOVE,
+    CLIP,
+    DEEPEST,
+    LEAST,
+    MARGIN,
+    MAX,
+    NOTHING,
+    SILENCE,
+    FrontEnd,
+)
 from tapword.export.onnx.graph import Graph
-from tapword.spotter.lengths import CLIP_S, MAX_S
-
-# In samples: the second around a short sound; where longer sound begins, what is left on either
-# side of it, and where it ends.
-CLIP, MARGIN, MAX = (round(s * SAMPLE_RATE) for s in (CLIP_S, MARGIN_S, MAX_S))
-# Ratios of power: levels are compared without taking logarithms. Then the power of silence.
-DEEPEST, ABOVE, LEAST = (10 ** (db / 10) for db in (-DEEPEST_DB, ABOVE_DB, -LEAST_DB))
-NOTHING = 10 ** (NOTHING_DB / 10)
-SILENCE = 1e-10
 
 
 def fill(graph: Graph, audio: str) -> str:
@@ -169,38 +157,13 @@ def _at_most(graph: Graph, one: str, other: str) -> str:
     return graph.add("Not", graph.add("Greater", one, other))
 
 
-class ExportedBackbone(NamedTuple):
-    """How a backbone is written.
-
-    Attributes
-    ----------
-    mel
-        Number of its log-mel bands, and the hertz from which to which they go.
-    before, after
-        Silence on either side of a clip, in samples.
-    hop
-        A clip is filled up to whole multiples of so many samples.
-    blocks
-        Makes frames (t_i, d_i) of each block from log-mel energies (1, t, bands).
-    in_c
-        Whether a C header holds all of it: of others the network stays outside.
-    """
-
-    mel: tuple[int, float, float]
-    before: int
-    after: int
-    hop: int
-    blocks: Callable[[Graph, str], list[str]]
-    in_c: bool
-
-
-def log_mel(graph: Graph, audio: str, written: ExportedBackbone) -> str:
+def log_mel(graph: Graph, audio: str, front: FrontEnd) -> str:
     """Log-mel energies of a clip (n,) as a backbone hears it: (1, t, bands).
 
     A convolution with windowed sines and cosines is the Fourier transform at the frequencies that
     the bands use; every runtime has it and runs it fast.
     """
-    window, bands = logmel.tables(*written.mel)
+    window, bands = logmel.tables(*front.mel)
     weights = bands.toarray()
     used = np.flatnonzero(weights.any(axis=0))
     # 2 * 512 numbers and where each kernel finds its own take less room than all kernels.
@@ -210,9 +173,9 @@ def log_mel(graph: Graph, audio: str, written: ExportedBackbone) -> str:
     kernels = graph.add("Gather", graph.floats([np.cos(turn), np.sin(turn)]), place, axis=1)
     kernels = graph.add("Mul", kernels, graph.floats(window))
     waves = graph.reshape(kernels, -1, 1, logmel.WINDOW)
-    rest = graph.add("Mod", graph.add("Neg", graph.length(audio)), graph.ints(written.hop))
-    after = graph.add("Add", rest, graph.ints(written.after))
-    around = graph.add("Concat", graph.ints(written.before), after, axis=0)
+    rest = graph.add("Mod", graph.add("Neg", graph.length(audio)), graph.ints(front.hop))
+    after = graph.add("Add", rest, graph.ints(front.after))
+    around = graph.add("Concat", graph.ints(front.before), after, axis=0)
     padded = graph.reshape(graph.add("Pad", audio, around), 1, 1, -1)
     turned = graph.add("Conv", padded, waves, strides=[logmel.STEP])
     squares = graph.reshape(graph.add("Mul", turned, turned), 2, len(used), -1)
@@ -222,70 +185,44 @@ def log_mel(graph: Graph, audio: str, written: ExportedBackbone) -> str:
     return graph.add("Transpose", levels, perm=[0, 2, 1])
 
 
-def exported(backbone: Backbone) -> ExportedBackbone:
-    """Say how a backbone is written; refuse one that cannot be."""
-    if backbone.name not in BACKBONES:
-        raise InputError(
-            f"backbone {backbone.name} cannot be exported; {', '.join(BACKBONES)} can (the size "
-            "small is of these)"
-        )
-    return BACKBONES[backbone.name](backbone)
-
-
-def _tapword_ear(backbone: Any) -> ExportedBackbone:
-    def blocks(graph: Graph, mel: str) -> list[str]:
-        import onnx
-
-        heard = graph.add("Add", mel, graph.floats(tapword_ear.SHIFT))
-        heard = graph.add("Div", heard, graph.floats(tapword_ear.SCALE))
-        heard = graph.add("Unsqueeze", graph.add("Transpose", heard, perm=[0, 2, 1]), graph.ints(1))
-        inputs = {"mel": heard}
-        for index, kept in enumerate(backbone.network.initial_state(1)):
-            inputs[f"before_{index}"] = graph.floats(kept)
-        model = onnx.load_model_from_string(backbone.network.graph())
-        [frames] = graph.include(model, inputs, ["frames"])
-        # (1, 101, 1, t) -> (t, 101), without the first, which are of nothing.
-        frames = graph.add("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
-        return [graph.slice(frames, graph.ints(tapword_ear.LATENCY_FRAMES), graph.length(frames))]
-
-    mel = tapword_ear.BANDS, tapword_ear.LOW_HZ, tapword_ear.HIGH_HZ
-    after = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
-    return ExportedBackbone(mel, tapword_ear.OVERLAP, after, tapword_ear.HOP, blocks, True)
-
-
-def _speech_embedding(backbone: Any) -> ExportedBackbone:
-    def blocks(graph: Graph, mel: str) -> list[str]:
-        import onnx
-
-        path = Path(speech_embedding.weights_path(backbone.weights))
-        model = onnx.load_model_from_string(path.read_bytes())
-        speech_embedding.free_time_axis(model)
-        image = graph.reshape(mel, 1, -1, logmel.BANDS, 1)
-        # A block may be named twice, to be pooled in two ways.
-        wanted = {name: speech_embedding.BLOCKS[name] for name in backbone.names}
-        tensors = graph.include(model, {"input_1": image}, [inner for inner, _ in wanted.values()])
-        found = {}
-        for (name, (_, width)), tensor in zip(wanted.items(), tensors, strict=True):
-            # (1, channels, t, bands) -> (t, channels * bands)
-            ordered = graph.add("Transpose", tensor, perm=[0, 2, 1, 3])
-            found[name] = graph.reshape(ordered, -1, width)
-        return [found[name] for name in backbone.names]
-
-    pad = speech_embedding.PAD
-    return ExportedBackbone(_LOGMEL, pad, pad, 1, blocks, False)
-
-
-def _logmel(backbone: Any) -> ExportedBackbone:
-    def blocks(graph: Graph, mel: str) -> list[str]:
+def blocks(graph: Graph, backbone: Any, mel: str) -> list[str]:
+    """Frames (t_i, d_i) of each block of a backbone, from log-mel energies (1, t, bands)."""
+    if backbone.name == "logmel":
         return [graph.reshape(mel, -1, logmel.BANDS)]
+    return (_ear_blocks if backbone.name == "tapword_ear" else _embedding_blocks)(
+        graph, backbone, mel
+    )
 
-    pad = round(backbone.pad_s * backbone.sample_rate)
-    return ExportedBackbone(_LOGMEL, pad, pad, 1, blocks, True)
+
+def _ear_blocks(graph: Graph, backbone: Any, mel: str) -> list[str]:
+    import onnx
+
+    heard = graph.add("Add", mel, graph.floats(tapword_ear.SHIFT))
+    heard = graph.add("Div", heard, graph.floats(tapword_ear.SCALE))
+    heard = graph.add("Unsqueeze", graph.add("Transpose", heard, perm=[0, 2, 1]), graph.ints(1))
+    inputs = {"mel": heard}
+    for index, kept in enumerate(backbone.network.initial_state(1)):
+        inputs[f"before_{index}"] = graph.floats(kept)
+    model = onnx.load_model_from_string(backbone.network.graph())
+    [frames] = graph.include(model, inputs, ["frames"])
+    # (1, 101, 1, t) -> (t, 101), without the first, which are of nothing.
+    frames = graph.add("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
+    return [graph.slice(frames, graph.ints(tapword_ear.LATENCY_FRAMES), graph.length(frames))]
 
 
-_LOGMEL = logmel.BANDS, logmel.LOW_HZ, logmel.HIGH_HZ
-BACKBONES = {
-    "tapword_ear": _tapword_ear,
-    "speech_embedding": _speech_embedding,
-    "logmel": _logmel,
-}
+def _embedding_blocks(graph: Graph, backbone: Any, mel: str) -> list[str]:
+    import onnx
+
+    path = Path(speech_embedding.weights_path(backbone.weights))
+    model = onnx.load_model_from_string(path.read_bytes())
+    speech_embedding.free_time_axis(model)
+    image = graph.reshape(mel, 1, -1, logmel.BANDS, 1)
+    # A block may be named twice, to be pooled in two ways.
+    wanted = {name: speech_embedding.BLOCKS[name] for name in backbone.names}
+    tensors = graph.include(model, {"input_1": image}, [inner for inner, _ in wanted.values()])
+    found = {}
+    for (name, (_, width)), tensor in zip(wanted.items(), tensors, strict=True):
+        # (1, channels, t, bands) -> (t, channels * bands)
+        ordered = graph.add("Transpose", tensor, perm=[0, 2, 1, 3])
+        found[name] = graph.reshape(ordered, -1, width)
+    return [found[name] for name in backbone.names]
