@@ -122,9 +122,9 @@ def clips(word, count=3):
 def teach_files(page, word, paths):
     page.locator("#word").fill(word)
     page.locator("#files").set_input_files(paths)
-    if page.locator("#sort").is_visible():
-        page.locator("#sort-teach").click()
-    page.locator("#file-list li", has_text=f"of “{word}”").wait_for()
+    # They are named by their voices.
+    page.locator("#sort-teach").click()
+    page.locator("#file-list li", has_text=f"of “{word}”.").last.wait_for()
 
 
 def taught(page):
@@ -518,15 +518,15 @@ def test_teach_by_voice(microphone, open_page):
             break
     assert "“lamp” is ready: 5 takes" in page.locator("#verdict").inner_text()
     page.get_by_role("button", name="Remove take 2").click()
-    page.locator("#undo[aria-label='Undo: a take of “lamp” removed']").wait_for()
+    page.locator("#undo[aria-label='Undo: removed a take of “lamp”']").wait_for()
     assert taught(page) == {"lamp": 4}
     page.get_by_label("Sensitivity: lamp").fill("0.7")
     page.locator("#undo[aria-label='Undo: sensitivity of “lamp”']").click()
-    page.locator("#undo[aria-label='Undo: a take of “lamp” removed']").wait_for()
+    page.locator("#undo[aria-label='Undo: removed a take of “lamp”']").wait_for()
     page.get_by_role("button", name="Rename: lamp").click()
     page.get_by_label("New name").fill("light")
     page.keyboard.press("Enter")
-    page.locator("#undo[aria-label='Undo: “lamp” renamed to “light”']").wait_for()
+    page.locator("#undo[aria-label='Undo: renamed “lamp” to “light”']").wait_for()
     page.get_by_role("button", name="Forget: light").click()
     assert "You can undo this" in page.locator("#dialog-text").inner_text()
     page.get_by_role("button", name="Forget", exact=True).click()

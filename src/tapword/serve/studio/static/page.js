@@ -81,6 +81,8 @@ export function ask({title, text = '', label = null, value = '', choices}) {
   if (label !== null) input.select();
   return new Promise(resolve => {
     dialog.onclose = () => {
+      // The event of the dialog before may come when this one is open.
+      if (dialog.open) return;
       // The list with the focus may have been redrawn meanwhile.
       if (!before?.isConnected) find(before?.dataset.key)?.focus({preventScroll: true});
       resolve({choice: dialog.returnValue || null, text: input.value.trim()});
