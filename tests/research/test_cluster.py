@@ -429,7 +429,7 @@ def test_a_machine_that_differs_is_refused(monkeypatch, tmp_path):
         encode(other, [], [(str(gone), "word")], keep_noise=True, skip_bad=True)
     other = replace(parcel, version="0.0.1")
     with (
-        pytest.raises(InputError, match=r"node7 has tapword .* 0\.0\.1 asks"),
+        pytest.raises(InputError, match=r"node7 has tapword .* this one 0\.0\.1"),
         in_worker(other),
     ):
         pass
