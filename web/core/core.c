@@ -1,5 +1,5 @@
-/* The spotter as JavaScript calls it: one model and one stream, with all their memory in the module.
-   core.js has the other side of every function. */
+/* The spotter as JavaScript calls it: one model and one stream, with all their memory in the
+   module. core.js has the other side of every function. */
 #include <stddef.h>
 #include <stdint.h>
 #include <wasm_simd128.h>

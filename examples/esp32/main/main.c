@@ -43,7 +43,7 @@ static void listen(void *unused)
         size_t read = 0;
         ESP_ERROR_CHECK(
             i2s_channel_read(microphone, samples, sizeof samples, &read, portMAX_DELAY));
-        word = spotter_hear(samples);
+        word = spotter_push(samples);
         if (word != NULL) {
             ESP_LOGI("tapword", "%s", word);
         }

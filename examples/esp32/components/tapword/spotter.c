@@ -24,7 +24,7 @@ void spotter_start(void)
     tapword_listener_start(&listener);
 }
 
-const char *spotter_hear(const int16_t samples[SPOTTER_CHUNK])
+const char *spotter_push(const int16_t samples[SPOTTER_CHUNK])
 {
     tapword_event event;
     in_floats(samples, SPOTTER_CHUNK);

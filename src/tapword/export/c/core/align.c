@@ -1,8 +1,8 @@
-/* Audio -> where its clip lies. */
+/* The clip around the loudest sound of a recording. */
 #include "internal.h"
 
 #if TAPWORD_ALIGN
-/* Sum of what lies from so many steps before a point to so many after it. */
+/* Sum from a number of steps before a point to a number of steps after it. */
 static double tapword_between(const double *sums, size_t point, size_t before, size_t after,
                               size_t steps)
 {
@@ -16,7 +16,7 @@ static double tapword_around(const double *sums, size_t point, size_t steps)
     return tapword_between(sums, point, TAPWORD_HALF_WINDOW, TAPWORD_HALF_WINDOW, steps);
 }
 
-/* How many steps to the right of a point the centre of what lies around it is. */
+/* Steps from a point to the centroid of the energy around it; positive to the right. */
 static double tapword_offset(const tapword *t, size_t point, size_t steps)
 {
     double around = tapword_around(t->work.sums[0], point, steps);
@@ -26,7 +26,7 @@ static double tapword_offset(const tapword *t, size_t point, size_t steps)
     return tapword_around(t->work.sums[1], point, steps) / around - (double)point;
 }
 
-/* The point between steps around which a short sound lies. */
+/* The point between steps at the middle of a short sound. */
 static size_t tapword_centre(const tapword *t, size_t steps)
 {
     size_t point, middle = 0;
@@ -58,7 +58,7 @@ static double tapword_power(const tapword *t, size_t step, size_t steps)
     return energy / (TAPWORD_SMOOTH * TAPWORD_HOP) + TAPWORD_SILENCE;
 }
 
-/* The power above the quietest tenth, of the steps that hold anything at all. */
+/* Power above the quietest tenth of the steps that are not digital silence. */
 static double tapword_quiet(tapword *t, size_t steps)
 {
     double *power = t->work.sums[2];
@@ -81,8 +81,8 @@ static double tapword_quiet(tapword *t, size_t steps)
     return power[tenth];
 }
 
-/* First step of the loudest sound, and its last. Returns the power from which a step is not silent;
-   `loud` becomes the highest. */
+/* Find the first and last step of the loudest sound; `loud` becomes the highest power. Returns
+   the power from which a step is not silent. */
 static double tapword_extent(tapword *t, size_t steps, size_t *first, size_t *last, double *loud)
 {
     size_t step, loudest = 0;
@@ -111,8 +111,8 @@ static double tapword_extent(tapword *t, size_t steps, size_t *first, size_t *la
 }
 
 #if TAPWORD_HAS_LESSON
-/* Of a recording that tapword_cut was given: seconds of loud sound outside of the loudest, and of the
-   longest pause inside. */
+/* Of a recording after tapword_cut: seconds of loud sound outside of the loudest sound, and of
+   the longest pause inside. */
 TAPWORD_PRIVATE void tapword_other_sound(tapword *t, size_t n, double *other_s, double *pause_s)
 {
     const double step_s = (double)TAPWORD_HOP / TAPWORD_SAMPLE_RATE;
@@ -136,7 +136,7 @@ TAPWORD_PRIVATE void tapword_other_sound(tapword *t, size_t n, double *other_s, 
 #endif
 #endif
 
-/* Whether there is sound, and all of it is numbers that are no larger than samples are. */
+/* Whether a recording has samples, and none of them is NaN or too large. */
 static int tapword_is_audio(const float *audio, size_t n)
 {
     size_t i;
@@ -190,7 +190,7 @@ int tapword_cut(tapword *t, const float *audio, size_t n, tapword_clip *clip)
     return 0;
 }
 
-/* A sample of a clip: silence where the clip has none, or the recording. */
+/* A sample of a clip; silence outside of the clip or the recording. */
 TAPWORD_PRIVATE float tapword_sample(const float *audio, size_t n, tapword_clip clip,
                                      ptrdiff_t place)
 {

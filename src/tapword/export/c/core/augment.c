@@ -89,8 +89,9 @@ static float tapword_noise_level(const float *audio, size_t n, tapword_clip clip
     return (float)(sqrt(sum / (TAPWORD_LOUDEST * TAPWORD_HOP)) * TAPWORD_NOISE_SHARE);
 }
 
-/* A sample of a clip that is resampled about its middle. The kernel has a number for each fraction of
-   a sample up to its half width. The first samples have numbers of their own, after the kernel. */
+/* A sample of a clip that is resampled about its middle. The kernel has a number for each fraction
+   of a sample up to its half width. The first samples have numbers of their own, after the kernel.
+ */
 static float tapword_resampled(const uint16_t *speed, const float *audio, size_t n,
                                tapword_clip clip, size_t place)
 {

@@ -52,8 +52,8 @@ TAPWORD_PRIVATE float tapword_cohort_cosine(const float *projected, float length
     return cosine / (length * sqrtf((float)squares));
 }
 
-/* What is subtracted from a cosine: the weighted mean of the nearest windows, of a second, or of the
-   longer ones after them. */
+/* What is subtracted from a cosine: the weighted mean of the nearest windows, of a second, or of
+   the longer ones after them. */
 TAPWORD_PRIVATE float tapword_cohort_score(const float *x, size_t length)
 {
     int is_long = TAPWORD_LONG_COHORT > 0 && length > TAPWORD_CLIP;
@@ -81,7 +81,8 @@ TAPWORD_PRIVATE float tapword_cohort_score(const float *x, size_t length)
     return TAPWORD_COHORT_WEIGHT * sum / (float)TAPWORD_NEAREST;
 }
 
-/* The best word's score becomes its cosine less its cohort score; the others keep their distance. */
+/* The best word's score becomes its cosine less its cohort score; the others keep their distance.
+ */
 TAPWORD_PRIVATE void tapword_normalize(const tapword *t, const float *vector, size_t length,
                                        float *scores)
 {

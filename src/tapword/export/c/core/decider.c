@@ -1,13 +1,12 @@
-/* Scored windows and stretches -> words that were candidate, once for each utterance.
+/* Scored windows and segments -> events, one for each utterance.
 
-   Words are decided on window by window. A phrase is seen through a row of stretches, one better
-   than the other, and the best of them is the event. Where a word lies inside a phrase, the phrase
-   is. */
+   Words are decided window by window. A phrase is seen through a row of segments, and the best
+   of them is the event. A word inside a phrase is suppressed. */
 #include "internal.h"
 
 #if TAPWORD_HAS_LISTENER
-/* Score what began so many samples ago and lasts for so many hops: 1, 0 where it is noise alone, or
-   an error. */
+/* Score a number of hops that began `ago` samples ago. Returns 1, 0 if it is only noise, or an
+   error. */
 TAPWORD_PRIVATE int tapword_score_kept(tapword *t, tapword_listener *l, size_t ago, size_t hops)
 {
     float *frame = t->work.encoding.frames, *samples = t->work.encoding.samples;
@@ -22,7 +21,7 @@ TAPWORD_PRIVATE int tapword_score_kept(tapword *t, tapword_listener *l, size_t a
         } else {
             memset(samples, 0, TAPWORD_EAR_HOP * sizeof *samples);
         }
-        /* The first are of nothing, and the clip's own take their place. */
+        /* The first frames precede the clip; the clip's own overwrite them. */
         tapword_ear_push(&t->work.encoding.ear, samples, frame);
         frame += hop < TAPWORD_EAR_LATENCY ? 0 : TAPWORD_FRAME;
     }
@@ -34,8 +33,8 @@ TAPWORD_PRIVATE int tapword_score_kept(tapword *t, tapword_listener *l, size_t a
     return error != 0 ? error : 1;
 }
 
-/* Best of the wanted words that score higher than their negatives, and no more than `by` below
-   their thresholds. */
+/* Best of the wanted words that score higher than their negatives and at most `by` below their
+   thresholds. */
 TAPWORD_PRIVATE int tapword_best_said(const tapword *t, const tapword_listener *l, float by)
 {
     int best = TAPWORD_UNKNOWN;
@@ -54,7 +53,7 @@ TAPWORD_PRIVATE double tapword_seconds(int64_t samples)
     return (double)samples / TAPWORD_SAMPLE_RATE;
 }
 
-/* A word that was scored, from one sample of the stream to another. */
+/* Make a candidate of a scored word, from one sample of the stream to another. */
 TAPWORD_PRIVATE void tapword_name(const tapword *t, int word, int64_t start, int64_t end,
                                   tapword_candidate *candidate)
 {
@@ -65,7 +64,7 @@ TAPWORD_PRIVATE void tapword_name(const tapword *t, int word, int64_t start, int
     memcpy(candidate->word, t->names[word], sizeof candidate->word);
 }
 
-/* Whether a word is part of the last phrase: it shares much sound with it, or half of its own. */
+/* Whether a word is part of the last phrase: it shares much of its sound, or half of its own. */
 static int tapword_in_phrase(const tapword_listener *l, const tapword_candidate *word)
 {
     const tapword_candidate *phrase = &l->phrase;
@@ -76,7 +75,7 @@ static int tapword_in_phrase(const tapword_listener *l, const tapword_candidate 
     return phrase->word[0] != 0 && last - first >= least;
 }
 
-/* Whether a sound comes too soon after the last word to be one. */
+/* Whether a centre is in the refractory period after the last word. */
 TAPWORD_PRIVATE int tapword_in_refractory(const tapword_listener *l, int64_t centre)
 {
     int64_t apart = centre - l->last_centre;
@@ -84,8 +83,8 @@ TAPWORD_PRIVATE int tapword_in_refractory(const tapword_listener *l, int64_t cen
     return l->last.word[0] != 0 && soon;
 }
 
-/* Whether a word is the last one's utterance, seen through another window. Two utterances need at
-   least as much sound as lies between their centres. */
+/* Whether a word is the last word's utterance, seen through another window. Two utterances have
+   at least as much sound as there is between their centres. */
 static int tapword_repeats(const tapword_listener *l, const tapword_candidate *candidate,
                            int64_t centre)
 {
@@ -102,7 +101,7 @@ static int tapword_repeats(const tapword_listener *l, const tapword_candidate *c
            candidate->score - last->score >= TAPWORD_RISE_SCORE;
 }
 
-/* Append to a row of TAPWORD_WAITING; of more than that the oldest is lost. */
+/* Append to a row of TAPWORD_WAITING candidates; if it is full, drop the oldest. */
 static void tapword_append(tapword_candidate *row, uint32_t *count,
                            const tapword_candidate *candidate)
 {
@@ -118,7 +117,8 @@ TAPWORD_PRIVATE void tapword_drop(tapword_candidate *row, uint32_t *count, size_
     memmove(row + at, row + at + 1, (*count - at) * sizeof *row);
 }
 
-/* Decide on a word in the window around a centre; whether it is an event, which then waits. */
+/* Decide on a word in the window around a centre. Returns whether it is an event, which then
+   waits. */
 TAPWORD_PRIVATE int tapword_decide_word(tapword_listener *l, const tapword_candidate *candidate,
                                         int64_t centre)
 {
@@ -132,7 +132,7 @@ TAPWORD_PRIVATE int tapword_decide_word(tapword_listener *l, const tapword_candi
     return 1;
 }
 
-/* Words that lie inside the last phrase are none. */
+/* Drop waiting words inside the last phrase. */
 TAPWORD_PRIVATE void tapword_suppress(tapword_listener *l)
 {
     size_t i;
@@ -143,7 +143,7 @@ TAPWORD_PRIVATE void tapword_suppress(tapword_listener *l)
     }
 }
 
-/* The phrase that was being candidate will not be better: it waits to be given. Whether there is one. */
+/* Accept the phrase in progress, which then waits. Returns whether there is one. */
 TAPWORD_PRIVATE int tapword_finalize(tapword_listener *l)
 {
     if (l->rising.word[0] == 0) {
@@ -156,7 +156,8 @@ TAPWORD_PRIVATE int tapword_finalize(tapword_listener *l)
     return 1;
 }
 
-/* What waits, and no phrase of this length can hold any more, is due: in order of its start. */
+/* Move waiting candidates that no phrase of this length can contain any more to the ready ones,
+   in the order of their start. */
 TAPWORD_PRIVATE void tapword_pop_ready(tapword_listener *l, double now, double longest)
 {
     for (;;) {

@@ -1,10 +1,9 @@
-/* Layers of the ear in bytes: weights and what they are multiplied by; sums are whole numbers.
+/* Layers of the network in 8 bits: weights and activations; sums are whole numbers.
 
-   A byte b stands for (b - zero) * scale. Each output has two numbers of 16 bits, which hold scales,
-   zeros and biases: its sum is multiplied by the first, and the second is added. A layer that hears
-   floats has two more before these, which turn the floats into bytes in the same way. Bytes after a
-   ReLU begin at -128, so that what a byte cannot hold below it is what the ReLU would have taken
-   away. */
+   A byte b stands for (b - zero) * scale. Each output has a factor and an addend in 16 bits,
+   made of scales, zeros and biases: its sum is multiplied by the first, and the second is added.
+   A layer with float input has two more before these, which turn its input into bytes in the
+   same way. After a ReLU bytes begin at -128, so that clipping at the lowest byte is the ReLU. */
 #include "internal.h"
 
 #if TAPWORD_HAS_EAR && TAPWORD_EIGHT_BITS
@@ -13,11 +12,11 @@
 #endif
 
 #ifdef TAPWORD_DOT
-/* The program's own: int32_t TAPWORD_DOT(const int8_t *x, const int8_t *weights, size_t n), the sum
-   of n products. n and the address of the weights are multiples of 8; x lies anywhere. */
+/* The program's own: int32_t TAPWORD_DOT(const int8_t *x, const int8_t *weights, size_t n), the
+   sum of n products. n and the address of the weights are multiples of 8; x may be anywhere. */
 #elif defined TAPWORD_SIMD && defined __ARM_FEATURE_SIMD32
 #include <arm_acle.h>
-/* Four products by two instructions, where ARM's small cores have them. */
+/* Four products by two instructions, on small ARM cores. */
 #define TAPWORD_DOT tapword_dot
 static int16x2_t tapword_odd(int8x4_t bytes)
 {
@@ -95,14 +94,14 @@ static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
 }
 #endif
 
-/* The nearest byte; -128 for what is no number. */
+/* The nearest byte; -128 for NaN. */
 static int8_t tapword_byte(float x)
 {
     x = x > -128.0f ? (x < 127.0f ? x : 127.0f) : -128.0f;
     return (int8_t)((int)(x + 128.5f) - 128);
 }
 
-/* What a layer hears of n numbers of ear->x, into ear->bytes. */
+/* Quantise n numbers of ear->x into ear->bytes. */
 static void tapword_in_bytes(tapword_ear *ear, tapword_walk *at, size_t n)
 {
     float factor = tapword_half(at->factors[0]), addend = tapword_half(at->factors[1]);
@@ -113,7 +112,7 @@ static void tapword_in_bytes(tapword_ear *ear, tapword_walk *at, size_t n)
     at->factors += 2;
 }
 
-/* Mix the channels of each band, into bytes or, where that is NULL, into floats. */
+/* Mix the channels of each band, into bytes or, if that is NULL, into floats. */
 static void tapword_mix_bytes(tapword_walk *at, const int8_t *x, size_t bands, size_t inputs,
                               size_t outputs, int8_t *bytes, float *y)
 {
@@ -142,7 +141,7 @@ TAPWORD_PRIVATE void tapword_join(tapword_ear *ear, tapword_walk *at, size_t inp
     tapword_mix_bytes(at, ear->bytes, 1, inputs, outputs, NULL, y);
 }
 
-/* Look around in each channel of ear->wide, and of the steps before it, into ear->filtered. */
+/* Filter each channel of ear->wide, over bands and earlier steps, into ear->filtered. */
 static void tapword_depthwise(tapword_ear *ear, tapword_walk *at, const tapword_block *b,
                               const int8_t *before)
 {

@@ -42,7 +42,7 @@ static void tapword_step(tapword_ear *ear, size_t step, float frame[TAPWORD_FRAM
     tapword_join(ear, &at, tapword_blocks[TAPWORD_EAR_BLOCKS - 1].out, TAPWORD_FRAME, frame);
 }
 
-/* Log-mel energies of the samples from a place on, as the network hears them. */
+/* Log-mel energies of a window of samples, scaled for the network. */
 static void tapword_ear_mel(tapword_ear *ear, const float *sound, float mel[TAPWORD_BANDS])
 {
     size_t band;
@@ -57,7 +57,7 @@ void tapword_ear_start(tapword_ear *ear)
 {
     memset(ear, 0, sizeof *ear);
 #if TAPWORD_EIGHT_BITS
-    memset(ear->state, -128, sizeof ear->state); /* nothing, after a ReLU */
+    memset(ear->state, -128, sizeof ear->state); /* zero after a ReLU */
 #endif
 }
 

@@ -1,5 +1,5 @@
-/* One spoken word in a recording: where it is, whether it is fit to learn from, and when it is over.
-   As Python's tapword.audio.endpoint. */
+/* One spoken word in a recording: where it is, whether it is fit to learn from, and when it is
+   over. As Python's tapword.audio.endpoint. */
 #include "internal.h"
 
 #ifdef TAPWORD_TEACHING

@@ -12,8 +12,9 @@
 #define TAPWORD_PRIVATE
 #endif
 
-/* A block of the ear: channels of its input, inside and of its output; bands of its input; bands and
-   steps that a filter covers, and its strides; whether the input is added, and whether it is late. */
+/* A block of the ear: channels of its input, inside and of its output; bands of its input; bands
+   and steps that a filter covers, and its strides; whether the input is added, and whether it is
+   late. */
 typedef struct {
     uint16_t in, wide, out, bands, taps, steps, band_step, time_step, adds, ahead;
 } tapword_block;
@@ -125,8 +126,8 @@ TAPWORD_PRIVATE void tapword_add_copies(tapword *t, const float *audio, size_t n
 #endif
 
 #if TAPWORD_HAS_LESSON
-/* How the takes of a lesson compare with another word: when that came up first, how many would count
-   as it without their own word, are nearer to it, or both. */
+/* How the takes of a lesson compare with another word: when that came up first, how many would
+   count as it without their own word, are nearer to it, or both. */
 typedef struct {
     size_t order, counting, nearer, taken;
 } tapword_likeness;

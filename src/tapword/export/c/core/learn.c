@@ -40,7 +40,7 @@ int tapword_find(const tapword *t, const char *word)
 }
 
 #if TAPWORD_SCATTER
-/* Samples of forgotten words that are still in the scatter: later ones take their places. */
+/* Samples of forgotten words that are still in the scatter: new samples replace them. */
 static uint32_t tapword_forgotten(const tapword *t)
 {
     uint32_t n = t->samples;
@@ -67,7 +67,7 @@ static void tapword_add_outer(tapword *t, const float *e, float weight)
 }
 #endif
 
-/* Number of a word that is to be learned, t->words of a new one; or an error. */
+/* Number of a word to learn, t->words for a new one; or an error. */
 TAPWORD_PRIVATE int tapword_number(const tapword *t, const char *word)
 {
     int known = tapword_find(t, word);
@@ -88,7 +88,7 @@ TAPWORD_PRIVATE int tapword_number(const tapword *t, const char *word)
     return known < 0 ? (int)t->words : known;
 }
 
-/* Whether a vector has neither NaN nor huge numbers. */
+/* Whether a vector has no NaN, infinite or too large numbers. */
 TAPWORD_PRIVATE int tapword_is_vector(const float *vector)
 {
     double squares = 0.0;
@@ -124,7 +124,7 @@ TAPWORD_PRIVATE int tapword_learn_vector(tapword *t, const float *vector, size_t
     n = (float)t->counts[k] + 1.0f;
 #if TAPWORD_SCATTER
     if (tapword_forgotten(t) == 0) {
-        float *e = t->weights[k]; /* free until they are solved anew */
+        float *e = t->weights[k]; /* free until they are solved again */
         double before = TAPWORD_REFERENCE ? (double)t->samples : (double)t->counts[k];
         for (d = 0; d < TAPWORD_DIM; d++) {
             e[d] = vector[d] - t->means[k][d];
@@ -174,7 +174,7 @@ static void tapword_remove(tapword *t, size_t k)
     memmove(&t->tails[k], &t->tails[k + 1], rest * sizeof t->tails[0]);
 #endif
     memmove(t->means[k], t->means[k + 1], rest * sizeof t->means[0]);
-    /* What words share goes with the last of them, and no name or mean is left behind the rest. */
+    /* Shared statistics go with the last word, and no name or mean stays behind the rest. */
     memset(t->names[t->words], 0, sizeof t->names[0]);
     memset(t->means[t->words], 0, sizeof t->means[0]);
 #if TAPWORD_SCATTER
@@ -206,7 +206,7 @@ int tapword_forget(tapword *t, const char *word)
     if (found < 0) {
         return TAPWORD_UNKNOWN;
     }
-    /* The later row first, so that the other keeps its number. */
+    /* The later row first, so the other keeps its number. */
     tapword_remove(t, (size_t)(negatives > found ? negatives : found));
     if (negatives >= 0) {
         tapword_remove(t, (size_t)(negatives > found ? found : negatives));

@@ -1,8 +1,8 @@
-/* A stream -> events. */
+/* Stream -> events. */
 #include "internal.h"
 
 #if TAPWORD_HAS_LISTENER
-/* Whether there are words that are filtered for in windows of a second; they are wanted. */
+/* Mark words that are searched in windows of a second as wanted. Returns whether there are any. */
 static int tapword_want_short(const tapword *t, tapword_listener *l)
 {
     int any = 0;
@@ -14,7 +14,7 @@ static int tapword_want_short(const tapword *t, tapword_listener *l)
     return any;
 }
 
-/* Judge the window around a centre, or so many steps beside it: 0 or an error. */
+/* Score the window around a centre, or at an offset in steps. Returns 0 or an error. */
 static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre, int64_t offset)
 {
     int64_t point = centre + offset, start, end, sample = l->first + centre * TAPWORD_HOP;
@@ -44,7 +44,7 @@ static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre,
     return 0;
 }
 
-/* A step was heard: look at the windows that are whole with it. 0 or an error. */
+/* Score the windows that are complete with the last step. Returns 0 or an error. */
 static int tapword_look_at_windows(tapword *t, tapword_listener *l)
 {
     static const int offsets[TAPWORD_SEARCH_OFFSET_COUNT] = {TAPWORD_SEARCH_OFFSETS};
@@ -79,7 +79,7 @@ static int tapword_look_at_windows(tapword *t, tapword_listener *l)
     return error;
 }
 
-/* Hand out what is due, as far as there is room; words that were forgotten since are not given. */
+/* Write events that are ready, as far as there is room; forgotten words are dropped. */
 static size_t tapword_hand_out(const tapword *t, tapword_listener *l, tapword_event *events,
                                size_t room)
 {
@@ -96,7 +96,7 @@ static size_t tapword_hand_out(const tapword *t, tapword_listener *l, tapword_ev
     return given;
 }
 
-/* Hear a sample: 0 or an error. */
+/* Push a sample. Returns 0 or an error. */
 static int tapword_push_sample(tapword *t, tapword_listener *l, float sample)
 {
     int error = 0;
@@ -115,8 +115,8 @@ static int tapword_push_sample(tapword *t, tapword_listener *l, float sample)
     return error;
 }
 
-/* Hear n samples, silence where there is no audio; the number of events, or an error where there is
-   none: what was heard is not lost by it. */
+/* Push n samples, silence if audio is NULL. Returns the number of events, or an error if there
+   is none. */
 static int tapword_push_all(tapword *t, tapword_listener *l, const float *audio, size_t n,
                             tapword_event *events, size_t room)
 {
@@ -130,7 +130,7 @@ static int tapword_push_all(tapword *t, tapword_listener *l, const float *audio,
     return given > 0 ? (int)given : error;
 }
 
-/* Begin at a sample of the stream; what waits is still to be given. */
+/* Start at a sample of the stream; waiting candidates stay. */
 static void tapword_begin(tapword_listener *l, int64_t first)
 {
     memset(l->sound, 0, sizeof l->sound);

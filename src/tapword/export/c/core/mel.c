@@ -1,7 +1,7 @@
 /* Samples -> log-mel energies. */
 #include "internal.h"
 
-/* Fourier transform in place, of numbers that lie in bit-reversed order. */
+/* Fourier transform in place, of numbers in bit-reversed order. */
 static void tapword_transform(float *re, float *im)
 {
     size_t size, start, k;
@@ -21,7 +21,8 @@ static void tapword_transform(float *re, float *im)
     }
 }
 
-/* Log-mel energies of the TAPWORD_WINDOW samples in re; there is room for TAPWORD_FFT in re and im. */
+/* Log-mel energies of the TAPWORD_WINDOW samples in re; there is room for TAPWORD_FFT in re and im.
+ */
 TAPWORD_PRIVATE void tapword_mel(float *re, float *im, float mel[TAPWORD_BANDS])
 {
     const float *weight = tapword_band_weights;

@@ -1,13 +1,13 @@
-/* Sound -> stretches: where in a stream a taught phrase may have been candidate.
+/* Stream -> segments: where a taught phrase may have been said.
 
-   A phrase among other speech has no beginning that could be heard. So the ear's frames of the
-   stream are made once, and every stretch of a length that a taught phrase may have is scored by
-   them. What comes near its threshold is scored again as a clip. */
+   A phrase among other speech has no audible beginning. So the network's frames of the stream
+   are computed once, and every segment of a likely length is scored by them. Segments close to
+   their threshold are scored again as a clip. */
 #include "internal.h"
 
 #if TAPWORD_HAS_LISTENER
 #if TAPWORD_PHRASE_HOPS
-/* Seconds between which a phrase is filtered for. */
+/* Shortest and longest segment for a phrase, in seconds. */
 static void tapword_span(const tapword *t, size_t k, double *shortest, double *longest)
 {
     double prior = TAPWORD_PHRASE_PRIOR, seconds = exp((double)t->lengths[k][0]);
@@ -20,7 +20,7 @@ static void tapword_span(const tapword *t, size_t k, double *shortest, double *l
     *longest = *longest < TAPWORD_PHRASE_LONGEST_S ? *longest : TAPWORD_PHRASE_LONGEST_S;
 }
 
-/* How long a stretch has to be for the longest phrase; 0 where there is none. */
+/* Longest segment for any phrase; 0 if there is none. */
 static double tapword_longest_phrase(const tapword *t)
 {
     double shortest, longest, most = 0.0;
@@ -34,7 +34,7 @@ static double tapword_longest_phrase(const tapword *t)
     return most;
 }
 
-/* Whether there are phrases that may be so many hops long; they are wanted. */
+/* Mark the phrases that may have this many hops as wanted. Returns whether there are any. */
 static int tapword_want_phrases(const tapword *t, tapword_listener *l, size_t hops)
 {
     double seconds = (double)(hops * TAPWORD_EAR_HOP) / TAPWORD_SAMPLE_RATE, shortest, longest;
@@ -51,8 +51,8 @@ static int tapword_want_phrases(const tapword *t, tapword_listener *l, size_t ho
     return any;
 }
 
-/* Let the ear hear what it has not heard yet. After silence it begins anew: nothing was heard
-   before, which is not the same as silence. */
+/* Run the network on new samples. After silence it starts again: before its start it has heard
+   nothing, which is not the same as silence. */
 static void tapword_make_frames(tapword *t, tapword_listener *l)
 {
     int64_t lead = TAPWORD_SEGMENT_STEP + TAPWORD_SEGMENT_LEAD;
@@ -76,12 +76,12 @@ static void tapword_make_frames(tapword *t, tapword_listener *l)
         tapword_kept(l, ago, TAPWORD_EAR_HOP, samples);
         tapword_ear_push(&l->ear, samples, l->frames[l->final]);
         if (l->skip > 0) {
-            l->skip--; /* it is of nothing */
+            l->skip--; /* it precedes the segment */
         } else {
             l->final++;
         }
     }
-    /* The last frames are as they are if silence follows. */
+    /* The last frames are provisional: as if silence followed. */
     memcpy(&t->work.encoding.ear, &l->ear, sizeof l->ear);
     memset(samples, 0, TAPWORD_EAR_HOP * sizeof *samples);
     for (i = 0; i < TAPWORD_EAR_LATENCY; i++) {
@@ -99,8 +99,8 @@ static float tapword_product(const float *x, const float *y)
     return sum;
 }
 
-/* By how much the best of the wanted phrases exceeds its threshold in a stretch, by the frames of
-   the stream and before running speech takes anything off; -FLT_MAX where there is none. */
+/* Margin of the best wanted phrase over its threshold in a segment, by the frames of the stream
+   and before normalisation; -FLT_MAX if there is none. */
 static float tapword_segment_margin(tapword *t, const tapword_listener *l, int64_t start,
                                     size_t hops)
 {
@@ -127,8 +127,8 @@ static float tapword_segment_margin(tapword *t, const tapword_listener *l, int64
     return best;
 }
 
-/* The stretch ending in the last step in which a phrase is likeliest, if it is likely enough to be
-   filtered at as a clip: how many hops it has, or 0. Its phrases are wanted. */
+/* The segment ending in the last step that is most likely a phrase, if it is likely enough to be
+   scored as a clip. Returns its hops, or 0. Its phrases are wanted. */
 static size_t tapword_best_segment(tapword *t, tapword_listener *l, int64_t *start)
 {
     float most = -FLT_MAX;
@@ -163,14 +163,15 @@ static double tapword_middle(const tapword_candidate *candidate)
     return (candidate->start + candidate->end) / 2.0;
 }
 
-/* Whether one phrase holds the middle of another. */
+/* Whether one phrase contains the middle of another. */
 static int tapword_holds(const tapword_candidate *one, const tapword_candidate *other)
 {
     double middle = tapword_middle(other);
     return one->word[0] != 0 && one->start <= middle && middle <= one->end;
 }
 
-/* Whether two phrases are one utterance: one holds the other's middle, or it comes too soon. */
+/* Whether two phrases are one utterance: one contains the middle of the other, or it comes too
+   soon. */
 static int tapword_is_same(const tapword_candidate *a, const tapword_candidate *b,
                            double refractory)
 {
@@ -178,7 +179,7 @@ static int tapword_is_same(const tapword_candidate *a, const tapword_candidate *
            fabs(tapword_middle(a) - tapword_middle(b)) < refractory;
 }
 
-/* Whether a phrase is not the last one again: candidate later, or a longer one around it. */
+/* Whether a phrase is new: said later than the last one, or a longer one around it. */
 static int tapword_is_new(const tapword_candidate *candidate, const tapword_candidate *last)
 {
     int longer = strcmp(candidate->word, last->word) != 0 &&
@@ -186,8 +187,8 @@ static int tapword_is_new(const tapword_candidate *candidate, const tapword_cand
     return last->word[0] == 0 || longer || !tapword_is_same(last, candidate, TAPWORD_REFRACTORY_S);
 }
 
-/* Decide on a stretch: the phrase in it, or NULL, and whether later ends were less likely. Whether
-   there is an event, which then waits. */
+/* Decide on a segment: the phrase in it or NULL, and whether later ends were less likely.
+   Returns whether there is an event, which then waits. */
 static int tapword_decide_phrase(tapword_listener *l, const tapword_candidate *candidate, int over)
 {
     int better =
@@ -206,11 +207,11 @@ static int tapword_decide_phrase(tapword_listener *l, const tapword_candidate *c
     } else if (candidate != NULL && candidate->end > l->phrase.end) {
         l->phrase.end = candidate->end;
     }
-    /* One event at a time: if both are due, the second is given in the next step. */
+    /* One event at a time: if both are ready, the second follows in the next step. */
     return settled || (over && tapword_finalize(l));
 }
 
-/* Look for a phrase that has ended: 1 where one has, which then waits; 0 or an error. */
+/* Look for a phrase that has ended. Returns 1 if one has, which then waits; 0 or an error. */
 static int tapword_find_phrase(tapword *t, tapword_listener *l)
 {
     const int64_t second = TAPWORD_SAMPLE_RATE / TAPWORD_HOP;
@@ -244,7 +245,7 @@ static int tapword_find_phrase(tapword *t, tapword_listener *l)
     return tapword_decide_phrase(l, word >= 0 ? &candidate : NULL, end < l->hops);
 }
 
-/* So much was heard that a phrase may have ended: 0 or an error. */
+/* Enough samples came for a phrase to have ended. Returns 0 or an error. */
 TAPWORD_PRIVATE int tapword_look_for_phrases(tapword *t, tapword_listener *l)
 {
     double now, longest = tapword_longest_phrase(t) - 2.0 * TAPWORD_PHRASE_MARGIN_S;
@@ -263,7 +264,7 @@ TAPWORD_PRIVATE int tapword_look_for_phrases(tapword *t, tapword_listener *l)
 }
 #endif
 
-/* Look for phrases from now on where there are some, or no longer where there are none. */
+/* Start to look for phrases if there are any, or stop if there are none. */
 TAPWORD_PRIVATE void tapword_follow_phrases(const tapword *t, tapword_listener *l)
 {
 #if TAPWORD_PHRASE_HOPS

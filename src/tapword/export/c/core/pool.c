@@ -1,7 +1,7 @@
 /* Frames of one block -> its part of the vector. */
 #include "internal.h"
 
-/* Mean, standard deviation and standardised moments of numbers that lie `width` apart. */
+/* Mean, standard deviation and standardised moments of numbers at a stride of `width`. */
 static void tapword_moments(const float *x, size_t t, size_t width, size_t order, double *out)
 {
     double first = (double)x[0], mean = 0.0, variance = 0.0, std;
@@ -43,11 +43,11 @@ TAPWORD_PRIVATE float *tapword_pool(const uint16_t *pooling, size_t width, const
 #endif
     if (kind == TAPWORD_MIDDLE) {
         for (i = 0; i < order; i++) {
-            /* The frame (t - order) / 2 + i, rounded downwards; the first and last are repeated. */
+            /* The frame (t - order) / 2 + i, rounded down; the first and last are repeated. */
             size_t place = (t + order) / 2 + i, frame = place > order ? place - order : 0;
             frame = frame < t ? frame : t - 1;
             if (second > 0 && t > second) {
-                /* A clip of more frames than a second: the middle of each of `order` parts. */
+                /* A clip of more than a second: the middle of each of `order` parts. */
                 frame = (2 * i + 1) * t / (2 * order);
             }
             memcpy(out + i * width, x + frame * width, width * sizeof *out);

@@ -13,7 +13,7 @@ static double tapword_all(const tapword *t)
     return n;
 }
 
-/* How often a word counts as taught. */
+/* Weight of a word, in samples. */
 TAPWORD_PRIVATE double tapword_between_words(const tapword *t, size_t k)
 {
     return TAPWORD_BALANCED ? tapword_all(t) / (double)t->words : (double)t->counts[k];

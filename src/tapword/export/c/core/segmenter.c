@@ -1,7 +1,7 @@
-/* Sound -> windows: the seconds of a stream in which a word may have been said.
+/* Stream -> windows: the seconds in which a word may have been said.
 
-   A step is TAPWORD_HOP samples; steps are counted from where the stream began, or where sound was
-   lost. A point lies before the step of its number. */
+   A step is TAPWORD_HOP samples; steps are counted from the start of the stream, or from the
+   last gap. A point is before the step of its number. */
 #include "internal.h"
 
 #if TAPWORD_HAS_LISTENER
@@ -12,7 +12,7 @@ static double tapword_step_energy(const tapword_listener *l, int64_t step)
     return l->energy[(l->step_place + TAPWORD_KEPT_STEPS - ago) % TAPWORD_KEPT_STEPS];
 }
 
-/* Energy from one step to another, and how many of these steps there are. */
+/* Energy from one step to another; `count` grows by the number of these steps. */
 static double tapword_energy_sum(const tapword_listener *l, int64_t first, int64_t end,
                                  size_t *count)
 {
@@ -48,7 +48,8 @@ TAPWORD_PRIVATE int tapword_is_loud(const tapword_listener *l, int64_t first, in
 /* The noise floor falls at once and rises slowly. */
 TAPWORD_PRIVATE void tapword_follow_floor(tapword_listener *l, int64_t point)
 {
-    /* No lower than matters: from digital silence it would take half a minute to a room's noise. */
+    /* Not below what matters: from digital silence it would take half a minute up to a room's
+       noise. */
     double quietest = TAPWORD_SEARCH_SILENCE_DB - TAPWORD_SEARCH_GATE_DB;
     double level = tapword_level_db(l, point - TAPWORD_SEARCH_FLOOR, point + TAPWORD_SEARCH_FLOOR);
     level = level > quietest ? level : quietest;
@@ -68,7 +69,7 @@ TAPWORD_PRIVATE int tapword_has_neighbours(const tapword_listener *l, int64_t po
     return tapword_decibels(other, count) >= level_db + TAPWORD_SEARCH_ALONE_DB;
 }
 
-/* Whether the centre of what lies within so many steps of a point lies to the right of it. */
+/* Whether the centroid of the energy within a half window is to the right of a point. */
 static int tapword_centroid_right(const tapword_listener *l, int64_t point, int64_t half_window)
 {
     double moment = 0.0;
@@ -86,7 +87,7 @@ TAPWORD_PRIVATE int tapword_is_centre(const tapword_listener *l, int64_t point, 
            !tapword_centroid_right(l, point, half_window);
 }
 
-/* From where to where what is loud in the window around a point lies, in steps. */
+/* Find the loud part of the window around a point, in steps. */
 TAPWORD_PRIVATE void tapword_loud_part(const tapword_listener *l, int64_t point, int64_t *start,
                                        int64_t *end)
 {
@@ -106,13 +107,13 @@ TAPWORD_PRIVATE void tapword_loud_part(const tapword_listener *l, int64_t point,
     }
 }
 
-/* How many samples of the stream were heard, or lost. */
+/* Samples of the stream so far, lost ones included. */
 TAPWORD_PRIVATE int64_t tapword_now(const tapword_listener *l)
 {
     return l->first + l->steps * TAPWORD_HOP + (int64_t)l->filled;
 }
 
-/* Take a sample in; whether a step is whole. */
+/* Keep a sample. Returns whether a step is complete. */
 TAPWORD_PRIVATE int tapword_keep_sample(tapword_listener *l, float sample)
 {
     float scaled = floorf(sample * 32768.0f + 0.5f);
@@ -132,7 +133,7 @@ TAPWORD_PRIVATE int tapword_keep_sample(tapword_listener *l, float sample)
     return 1;
 }
 
-/* Kept samples, from so many samples ago on. */
+/* Copy n kept samples, from `ago` samples ago on. */
 TAPWORD_PRIVATE void tapword_kept(const tapword_listener *l, size_t ago, size_t n, float *samples)
 {
     size_t i, place = (l->place + TAPWORD_KEPT_SAMPLES - ago) % TAPWORD_KEPT_SAMPLES;

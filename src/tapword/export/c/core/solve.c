@@ -2,7 +2,7 @@
 #include "internal.h"
 
 #if TAPWORD_SCATTER
-/* Fill the factor's place with share * scatter, plus what the means add where the rule needs it. */
+/* Fill the factor with share * scatter, plus the scatter of the means where the rule needs it. */
 TAPWORD_PRIVATE void tapword_fill(tapword *t, const float *scatter, size_t n, double share)
 {
     const double *centre = t->work.solving.centre;
@@ -43,7 +43,7 @@ static int tapword_cholesky(double *a, size_t n)
     return 1;
 }
 
-/* Factor of a block; where rounding left it indefinite its diagonal is raised a little. */
+/* Factor of a block; if rounding left it indefinite, its diagonal is raised a little. */
 static int tapword_factor(tapword *t, const float *scatter, size_t first, size_t n, double share)
 {
     static const double raises[] = {TAPWORD_RAISES};

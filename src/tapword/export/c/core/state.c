@@ -1,4 +1,4 @@
-/* What was learned as bytes, the lowest of a number first: docs/export.md has the layout. */
+/* What was learned as little-endian bytes; docs/export.md has the layout. */
 #include "internal.h"
 
 #define TAPWORD_STATE_HEAD 36
@@ -100,7 +100,7 @@ int tapword_save(const tapword *t, uint8_t *bytes, size_t room)
     return (int)(at - bytes);
 }
 
-/* Copy the name of a row that was judged; the means behind it. */
+/* Copy the name of a checked row. Returns the means after it. */
 static const uint8_t *tapword_saved_name(const uint8_t *row, char name[TAPWORD_NAME_BYTES])
 {
     size_t length = tapword_get(row + TAPWORD_STATE_ROW - 4);
@@ -109,7 +109,7 @@ static const uint8_t *tapword_saved_name(const uint8_t *row, char name[TAPWORD_N
     return row + TAPWORD_STATE_ROW + length;
 }
 
-/* The row after one that was judged. */
+/* The row after a checked one. */
 static const uint8_t *tapword_saved_next(const uint8_t *row)
 {
     size_t length = tapword_get(row + TAPWORD_STATE_ROW - 4);
@@ -130,13 +130,13 @@ static int tapword_saved_has(const uint8_t *row, size_t rows, const char *name)
     return 0;
 }
 
-/* Whether a number lies in a range, which NaN does not. */
+/* Whether a number is in a range, which NaN is not. */
 static int tapword_in_range(float x, double least, double most)
 {
     return (double)x >= least && (double)x <= most;
 }
 
-/* Judge a row of a state, of which there are `room` bytes from there on. */
+/* Check a row of a state with `room` bytes from there on. */
 static int tapword_check_row(const uint8_t *row, size_t room)
 {
     const size_t least = TAPWORD_STATE_ROW + 4 * (size_t)TAPWORD_DIM;
@@ -156,7 +156,7 @@ static int tapword_check_row(const uint8_t *row, size_t room)
         double x = (double)tapword_get_float(means + 4 * d);
         squares += x * x;
     }
-    /* So many numbers between 0 and the longest are spread no wider. */
+    /* The largest sum of squared deviations of this many numbers between 0 and the longest. */
     most = (double)tapword_get(row) * TAPWORD_MAX_LENGTH * TAPWORD_MAX_LENGTH / 4.0 + 0.01;
     if (strlen(name) != length || !tapword_is_word(name) || tapword_get(row) == 0 ||
         !(squares <= TAPWORD_LARGEST_SQUARE) ||
@@ -171,7 +171,7 @@ static int tapword_check_row(const uint8_t *row, size_t room)
     return 0;
 }
 
-/* Judge a whole state before anything is taken from it. */
+/* Check a whole state before anything is used. */
 static int tapword_check_state(const uint8_t *bytes, size_t n)
 {
     const uint8_t *first, *row;
@@ -204,7 +204,7 @@ static int tapword_check_state(const uint8_t *bytes, size_t n)
         }
         samples += tapword_get(row);
     }
-    /* Without a scatter nothing is left of words that were forgotten. */
+    /* Without a scatter nothing is left of forgotten words. */
     if (!TAPWORD_SCATTER && samples != tapword_get(bytes + 28)) {
         return TAPWORD_BAD_STATE;
     }

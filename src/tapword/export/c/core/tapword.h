@@ -40,8 +40,8 @@ extern "C" {
 #define TAPWORD_NO_WEIGHTS (-13)  /* tapword_set_weights was not called yet */
 #define TAPWORD_BAD_WEIGHTS (-14) /* not the weights of this model, damaged, or misaligned */
 
-/* The longest recording, in steps of TAPWORD_HOP samples: 5 s, a long phrase with a second around it.
-   Define it before the first include, the same in every file, for another. */
+/* The longest recording, in steps of TAPWORD_HOP samples: 5 s, a long phrase with a second around
+   it. Define it before the first include, the same in every file, for another. */
 #ifndef TAPWORD_MAX_STEPS
 #define TAPWORD_MAX_STEPS 500
 #endif

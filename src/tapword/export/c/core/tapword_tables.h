@@ -67,8 +67,8 @@ extern const uint64_t tapword_packed[];
 #endif
 
 #if TAPWORD_COPIES
-/* Of each speed: ratio of lengths (numerator, denominator), half width of its kernel, samples at the
-   edge, and where its numbers begin. */
+/* Of each speed: ratio of lengths (numerator, denominator), half width of its kernel, samples at
+   the edge, and where its numbers begin. */
 extern const uint16_t tapword_speeds[TAPWORD_COPIES - 1][5];
 extern const float tapword_kernels[];
 /* The ziggurat: Marsaglia and Tsang (2000). */

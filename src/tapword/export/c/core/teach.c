@@ -1,4 +1,4 @@
-/* Samples -> what is learned, or a word. */
+/* Learn from clips, and predict. */
 #include "internal.h"
 
 #if TAPWORD_HAS_BACKBONE
@@ -79,7 +79,7 @@ int tapword_reject(tapword *t, const float *audio, size_t n)
             best = (int)k;
         }
     }
-    /* Where it is closer to the negatives of every word, what it is nearest to. */
+    /* If it is closer to the negatives of every word, the nearest word. */
     best = best < 0 ? tapword_decide(t, t->scores, 0) : best;
     if (best < 0) {
         return TAPWORD_UNKNOWN;

@@ -1,4 +1,5 @@
-/* The file of weights: its magic, how many bytes come behind these 16, their CRC-32, and they. */
+/* The file of weights: its magic, the number of bytes after these 16, their CRC-32, and the
+   bytes. */
 #include "internal.h"
 
 #if TAPWORD_SEPARATE_WEIGHTS
