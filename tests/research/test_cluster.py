@@ -434,7 +434,7 @@ def test_a_machine_that_differs_is_refused(monkeypatch, tmp_path):
     ):
         pass
     other = replace(parcel, weights=("logmel abc float16",))
-    with pytest.raises(InputError, match=r"wanted logmel abc float16, there is logmel"):
+    with pytest.raises(InputError, match=r"needs logmel abc float16, has logmel"):
         unpack(other)
 
 
