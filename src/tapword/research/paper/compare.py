@@ -1,12 +1,11 @@
 """Reproduced tables: our numbers beside the paper's, and how each table is made."""
 
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from tapword.backbones.base import Backbone
-from tapword.research import metrics
+from tapword.research.metrics import mean
 from tapword.research.paper.names import paper_label, paper_name
 from tapword.research.paper.published import Figures, notes_on
 from tapword.research.paper.results import PaperResults, Run, TooLarge
@@ -82,12 +81,6 @@ class Comparison:
             raise ValueError(f"{name}: {len(cells)} cells for {len(self.groups)} groups")
         self.rows.append((name, list(cells)))
 
-    def cell(self, row: str, group: int | str = 0) -> Cell:
-        """Look a cell up by its row's name and its group's number or title."""
-        titles = [one.title for one in self.groups]
-        index = titles.index(group) if isinstance(group, str) else group
-        return dict(self.rows)[row][index]
-
     def as_json(self) -> dict[str, Any]:
         """Give plain values, differences included."""
 
@@ -99,7 +92,7 @@ class Comparison:
 
 
 @dataclass
-class ReproducedTable:
+class Reproduced:
     """One of the paper's tables, run here, with notes a reader needs to compare.
 
     `drawings` are fragments of HTML. `PaperTable.reproduce` sets `name` and `title`.
@@ -118,7 +111,7 @@ class ReproducedTable:
 
 
 @dataclass
-class TableInputs:
+class Inputs:
     """What tables are made from: results on one data set, and the backbones that were run."""
 
     results: PaperResults
@@ -160,7 +153,7 @@ class AccuracyGrid:
     figures: Figures
     less: Mapping[str, Run] = field(default_factory=dict)
 
-    def compare(self, inputs: TableInputs) -> Comparison:
+    def compare(self, inputs: Inputs) -> Comparison:
         """Put our accuracies beside the paper's; with several backbones, add their mean."""
         signed, several = bool(self.less), len(inputs.backbones) > 1
         titles = [(one.spec, paper_label(one)) for one in inputs.backbones]
@@ -188,10 +181,10 @@ class PaperTable:
     """One of the paper's tables: its title, how it is made, and the runs it needs."""
 
     title: str
-    make: Callable[[TableInputs], ReproducedTable]
+    make: Callable[[Inputs], Reproduced]
     runs: Sequence[Run] = ()
 
-    def reproduce(self, name: str, inputs: TableInputs) -> ReproducedTable:
+    def reproduce(self, name: str, inputs: Inputs) -> Reproduced:
         """Make the table from finished runs; note the runs that were refused, and why."""
         made = self.make(inputs)
         refused = [
@@ -202,15 +195,3 @@ class PaperTable:
         ]
         notes = list(dict.fromkeys([*notes_on(name), *made.notes, *refused]))
         return replace(made, notes=notes, name=name, title=self.title)
-
-
-def relative_gain(before: float | None, after: float | None) -> float | None:
-    """Relative gain of one accuracy over another, in percent; None where one is missing."""
-    return None if before is None or after is None else metrics.relative_gain(before, after)
-
-
-def mean(values: Iterable[float | None]) -> float | None:
-    """Mean of numbers; None where there are none or one is missing."""
-    numbers = list(values)
-    known = [value for value in numbers if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(numbers) else None

@@ -1,4 +1,4 @@
-"""Writes ONNX graphs: one call per node, and tensors are named on the way."""
+"""Build ONNX graphs: one call per node, with generated tensor names."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,16 @@ import numpy as np
 
 from tapword.backbones.sessions import onnx_package
 
-# The speech embedding's own version, which every runtime of the last years knows.
+# The versions of the speech embedding's file, which every recent runtime supports.
 OPSET, IR_VERSION = 13, 7
 
 
-class Graph:
-    """Nodes and constants of a graph as it grows.
+class GraphBuilder:
+    """The nodes and constants of a graph under construction.
 
     Examples
     --------
-    >>> graph = Graph()
+    >>> graph = GraphBuilder()
     >>> graph.add("Mul", "audio", graph.constant(2.0, np.float32))
     'Mul_1'
     """
@@ -29,7 +29,7 @@ class Graph:
         self._known: dict[tuple, str] = {}
 
     def add(self, kind: str, *inputs: str, unused: int = 0, **attributes: Any) -> str:
-        """Add a node; give the name of its first output, besides which some may be unused."""
+        """Add a node with some `unused` outputs; return the name of its first output."""
         from onnx import helper
 
         output = f"{kind}_{len(self.nodes) + len(self.constants)}"
@@ -38,7 +38,7 @@ class Graph:
         return output
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
-        """Add a constant; equal ones share a name."""
+        """Add a constant; equal constants share a name."""
         from onnx import numpy_helper
 
         array = np.ascontiguousarray(value, dtype=dtype).reshape(np.shape(value))
@@ -49,15 +49,15 @@ class Graph:
         return self._known[key]
 
     def ints(self, *values: int) -> str:
-        """Constant (n,) of whole numbers."""
+        """Constant (n,) of integers."""
         return self.constant(values)
 
     def floats(self, value: Any) -> str:
-        """Constant of float32, of any shape."""
+        """Constant of float32, any shape."""
         return self.constant(value, np.float32)
 
     def cast(self, value: str, dtype: Any) -> str:
-        """Change a tensor's type."""
+        """Cast a tensor to another type."""
         from onnx import helper
 
         return self.add("Cast", value, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
@@ -67,26 +67,26 @@ class Graph:
         return self.add("Gather", self.add("Shape", value), self.ints(axis))
 
     def slice(self, value: str, start: str, end: str, axis: int = 0) -> str:
-        """Part of an axis; `start` and `end` are of shape (1,)."""
+        """Slice an axis from `start` to `end`, both of shape (1,)."""
         return self.add("Slice", value, start, end, self.ints(axis))
 
     def reshape(self, value: str, *shape: int) -> str:
-        """Give a tensor another shape."""
+        """Reshape a tensor."""
         return self.add("Reshape", value, self.ints(*shape))
 
     def sum(self, value: str, axis: int, keep: bool = True) -> str:
         """Sum over an axis."""
         return self.add("ReduceSum", value, self.ints(axis), keepdims=int(keep))
 
-    def points(self, count: str) -> str:
-        """Whole numbers 0, 1, ... below `count`, which is of shape (1,)."""
+    def arange(self, count: str) -> str:
+        """Integers 0, 1, ... below `count`, which has shape (1,)."""
         end = self.add("Squeeze", count, self.ints(0))
         return self.add("Range", self.constant(0), end, self.constant(1))
 
     def include(self, model: Any, inputs: dict[str, str], outputs: Sequence[str]) -> list[str]:
-        """Include what another model needs for some of its tensors; give their names here.
+        """Include the nodes of another model that compute `outputs`; return their names here.
 
-        `inputs` says which tensors of this graph are the other's inputs.
+        `inputs` maps inputs of the other model to tensors of this graph.
         """
         prefix = f"part_{len(self.nodes)}/"
         needed = set(outputs)
@@ -112,10 +112,7 @@ class Graph:
         outputs: Mapping[str, tuple[str, Sequence[int | str]]],
         metadata: dict[str, str],
     ) -> Any:
-        """Make the file's content of inputs (name -> shape) and outputs (name -> tensor, shape).
-
-        All of these are float32; metadata are keys with texts.
-        """
+        """Make the model of float32 inputs (name -> shape) and outputs (name -> tensor, shape)."""
         import onnx
         from onnx import TensorProto, helper
 
