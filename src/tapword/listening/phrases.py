@@ -14,9 +14,9 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import FrameStream
-from tapword.spotter.lengths import LONGEST_S
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import Scores
+from tapword.spotter.vocabulary import LONGEST_S
 
 # Lengths of segments grow by about this factor: half of it is less than people's pace differs.
 GROWTH = 1.12

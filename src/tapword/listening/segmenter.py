@@ -15,7 +15,7 @@ import numpy as np
 from tapword.audio.align import HALF_WINDOW, HOP, centring, cut, decibels, energies
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.spotter.lengths import CLIP_S
+from tapword.spotter.vocabulary import CLIP_S
 
 WINDOW = round(CLIP_S * SAMPLE_RATE)
 STEPS_PER_S = SAMPLE_RATE // HOP

@@ -16,7 +16,7 @@ from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.spotter import whitening as whitening_module
 from tapword.spotter.cohort import Cohort
-from tapword.spotter.lengths import CLIP_S, MAX_S
+from tapword.spotter.vocabulary import CLIP_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
 from tapword.support.atomic_files import PathLike
 

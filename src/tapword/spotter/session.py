@@ -19,10 +19,9 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
-from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import decide
-from tapword.spotter.words import case_variant
+from tapword.spotter.vocabulary import CLIP_S, case_variant
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 

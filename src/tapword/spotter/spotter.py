@@ -21,9 +21,8 @@ from tapword.spotter import model_header, presets, store
 from tapword.spotter.encoder import Audio, Encoded, Encoder, Preparation
 from tapword.spotter.scorer import Scorer
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, check_sensitivity, decide
-from tapword.spotter.vocabulary import Vocabulary
+from tapword.spotter.vocabulary import Vocabulary, clean_new_word, clean_word
 from tapword.spotter.whitening import Whitening
-from tapword.spotter.words import clean_new_word, clean_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
 from tapword.version import __version__

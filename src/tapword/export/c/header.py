@@ -31,7 +31,6 @@ from tapword.poolings.tap import CONSTANT
 from tapword.spotter import session
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
-from tapword.spotter.lengths import PHRASE, Length
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
@@ -39,8 +38,8 @@ from tapword.spotter.thresholds import (
     MAX_RATE_RATIO,
     tail_band,
 )
+from tapword.spotter.vocabulary import MAX_WORD_BYTES, PHRASE, Length
 from tapword.spotter.whitening import weights
-from tapword.spotter.words import MAX_WORD_BYTES
 from tapword.support.issues import MESSAGES
 from tapword.version import __version__
 
