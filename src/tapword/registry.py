@@ -338,12 +338,12 @@ def restore(kind: str, stored: dict[str, Any]) -> Any:
 
 def describe(kind: str, *stored: dict[str, Any]) -> str:
     """`NAME:key=value,...` of parts that `store` wrote, joined by +, without making them."""
-    return " + ".join(_describe(kind, one["name"], one["arguments"]) for one in stored)
-
-
-def _describe(kind: str, name: str, arguments: Mapping[str, Any]) -> str:
-    with contextlib.suppress(InputError):
-        cls = find(kind, name)
-        renamed = {old: new for new, old in cls.former_arguments.items()}
-        name, arguments = _name(cls), {renamed.get(k, k): x for k, x in arguments.items()}
-    return _spell(name, arguments)
+    specs = []
+    for one in stored:
+        name, arguments = one["name"], one["arguments"]
+        with contextlib.suppress(InputError):
+            cls = find(kind, name)
+            renamed = {old: new for new, old in cls.former_arguments.items()}
+            name, arguments = _name(cls), {renamed.get(k, k): x for k, x in arguments.items()}
+        specs.append(_spell(name, arguments))
+    return " + ".join(specs)

@@ -292,14 +292,15 @@ def block_poolings(pooling: Pooling, backbone: Backbone, align: bool = False) ->
     Those that depend on the number of frames get that of a 1 s clip.
     """
     poolings = list(pooling.per_block(len(backbone.dims)))
-    asked = align and any(part.with_frame_rate(1) is not part for part in poolings)
-    if not asked and not any(part.needs_length for part in poolings):
+    needs_rate = align and any(part.with_frame_rate(1) is not part for part in poolings)
+    if not needs_rate and not any(part.needs_length for part in poolings):
         return poolings
-    second = backbone.frames(np.zeros(backbone.sample_rate, dtype=np.float32))
-    poolings = [part.with_length(len(block)) for part, block in zip(poolings, second, strict=True)]
-    if not align:
-        return poolings
-    return [part.with_frame_rate(len(block)) for part, block in zip(poolings, second, strict=True)]
+    one_second = backbone.frames(np.zeros(backbone.sample_rate, dtype=np.float32))
+    counts = [len(block) for block in one_second]
+    poolings = [part.with_length(n) for part, n in zip(poolings, counts, strict=True)]
+    if align:
+        poolings = [part.with_frame_rate(n) for part, n in zip(poolings, counts, strict=True)]
+    return poolings
 
 
 def group_lengths(backbone: Backbone, pooling: Pooling) -> list[int]:
