@@ -52,7 +52,7 @@ from tapword.support.text import counted, printable
 
 BLOCK_S = 10.0
 # How often to check whether the model file changed, in seconds of sound.
-LOOK_S = 1.0
+POLL_S = 1.0
 
 
 @command(TEACH)
@@ -151,7 +151,7 @@ def _detect(
     now_s = since_s = 0.0
     for chunk in chunks:
         since_s += len(chunk.samples) / SAMPLE_RATE
-        if live is not None and since_s >= LOOK_S:
+        if live is not None and since_s >= POLL_S:
             since_s = 0.0
             if live.look():
                 follower.take_up(live.spotter, now_s)
