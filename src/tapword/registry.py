@@ -314,7 +314,7 @@ def _convert(text: str, hint: Any, label: str) -> Any:
     if str in options:
         return text
     names = " or ".join(getattr(option, "__name__", str(option)) for option in options)
-    raise InputError(f"{label} wants {names}, got {text!r}")
+    raise InputError(f"{label} must be {names}, got {text!r}")
 
 
 def store(part: Part, skip: Sequence[str] = ()) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class EarStream(FrameStream):
     """Streams side by side, from their beginning.
 
     The state starts empty, as in training, which differs from a state after silence: after silence
-    the network tells fewer words apart.
+    the network distinguishes fewer words.
 
     Parameters
     ----------

@@ -221,9 +221,9 @@ class Statistics:
             part = rows[start : start + count]
             mean[:] = np.mean(part, axis=0, dtype=np.float64)
             part -= mean.astype(np.float32)
-        takes_places = self.forgotten > 0
+        replaces_forgotten = self.forgotten > 0
         shift, weights = self._shift(words, batch_means, new)
-        if takes_places:
+        if replaces_forgotten:
             return
         if self.keeps_scatter:
             np.multiply(shift, np.sqrt(weights)[:, None], out=rows[n:])
@@ -268,9 +268,9 @@ class Statistics:
         within = self.pooled()[self.blocks.diagonal()].astype(np.float64)
         return within / max(self.n_scatter, 1) + between / n
 
-    def solve(self, share: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        """Solve with share * scatter + diag(extra): rhs (K, D) -> (K, D), float64."""
-        covariance = self.pooled() * np.float64(share)
+    def solve(self, scale: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        """Solve with scale * scatter + diag(extra): rhs (K, D) -> (K, D), float64."""
+        covariance = self.pooled() * np.float64(scale)
         covariance[self.blocks.diagonal()] += extra
         return self.blocks.solve(covariance, rhs)
 
@@ -437,14 +437,14 @@ class SketchStatistics(Statistics):
         self.rows = state.take("rows", self.rows.shape)
         self.used = int(np.clip(state.take("used", (1,), np.int64)[0], 0, len(self.rows)))
 
-    def solve(self, share: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        """Solve with share * scatter + diag(extra): rhs (K, D) -> (K, D), by Woodbury's formula."""
+    def solve(self, scale: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        """Solve with scale * scatter + diag(extra): rhs (K, D) -> (K, D), by Woodbury's formula."""
         rows = self.rows[: self.used].astype(np.float64)
         beyond = np.maximum(self.scatter - np.einsum("rd,rd->d", rows, rows), 0)
-        rows *= np.sqrt(share)
-        scaled = rows / (share * beyond + extra)
+        rows *= np.sqrt(scale)
+        scaled = rows / (scale * beyond + extra)
         small = np.eye(len(rows)) + scaled @ rows.T
-        first = rhs / (share * beyond + extra)
+        first = rhs / (scale * beyond + extra)
         return first - np.linalg.solve(small, rows @ first.T).T @ scaled
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:

@@ -66,7 +66,7 @@ class StatisticsLearner(Learner):
         self.statistics.update_many(X, indices)
 
     @property
-    def spare(self) -> int:
+    def forgotten(self) -> int:
         """Samples of forgotten words in the shared scatter; the next samples replace them."""
         return 0 if self.dim is None else self.statistics.forgotten
 
@@ -137,8 +137,8 @@ class CovarianceLearner(LinearLearner):
     block, rank
         See `covariance`.
     max_kb
-        Most kilobytes of the state. If 30 words do not fit with `covariance`, the next smaller of
-        full, block and diagonal is used; a word that no longer fits is refused.
+        Largest size of the state in kilobytes. If 30 words do not fit with `covariance`, the next
+        smaller of full, block and diagonal is used; a word that no longer fits is refused.
     """
 
     if TYPE_CHECKING:

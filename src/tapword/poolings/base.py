@@ -10,7 +10,7 @@ import numpy as np
 from tapword.errors import InputError
 from tapword.registry import Part
 
-# Most frames in an argument: over 15 minutes at the highest frame rate of the backbones.
+# Largest number of frames in an argument: over 15 minutes at the backbones' highest frame rate.
 MAX_FRAMES = 100_000
 
 
@@ -44,7 +44,7 @@ class Pooling(Part, ABC):
     ) -> np.ndarray:
         frames = np.asarray(frames)
         if frames.ndim not in (2, 3) or 0 in frames.shape:
-            wanted = f"{self.name} wants frames of shape (t, d) or (b, t, d), all at least 1"
+            wanted = f"{self.name} needs frames of shape (t, d) or (b, t, d), all at least 1"
             raise InputError(f"{wanted}; got shape {frames.shape}")
         frames = frames.astype(np.float32, copy=False)
         # A sum is NaN or infinite if a number is; a huge sum may also overflow, so look again.

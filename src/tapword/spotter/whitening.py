@@ -172,20 +172,20 @@ class Whitening:
             Factor of the covariance's diagonal.
         """
         X, index = _words(X, words)
-        lost = len(X) - index.max() - 1
+        degrees_of_freedom = len(X) - index.max() - 1
         residuals = X - _means(X, index)[index]
         spread = X.std(axis=0) + 1e-6
         maps = []
         for group in _groups(groups, BLOCK):
             for rows in group:
                 part = residuals[:, rows] / spread[rows]
-                covariance = part.T @ part / lost
+                covariance = part.T @ part / degrees_of_freedom
                 covariance[np.diag_indices_from(covariance)] *= diagonal
                 # What never varies within these words says nothing about others.
-                still = np.diag(covariance) < 1e-12
-                covariance[still, still] = 1.0
+                constant = np.diag(covariance) < 1e-12
+                covariance[constant, constant] = 1.0
                 inverse = np.linalg.inv(np.linalg.cholesky(covariance)).T / spread[rows, None]
-                inverse[still] = 0.0
+                inverse[constant] = 0.0
                 maps.append(inverse[np.triu_indices(len(inverse))])
         return cls._made(X, index, groups, about | {"block": BLOCK}, np.concatenate(maps))
 
@@ -221,9 +221,9 @@ class Whitening:
         made = cls(about, mean, packed, np.ones(len(groups), dtype=np.float32))
         Z = made(X.astype(np.float32))
         squares = np.square(Z - _means(Z, index)[index])
-        lost = len(X) / (len(X) - index.max() - 1)
+        correction = len(X) / (len(X) - index.max() - 1)
         starts = np.cumsum([0, *groups[:-1]])
-        made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
+        made.within = np.add.reduceat(squares.mean(axis=0) * correction, starts).astype(np.float32)
         return made
 
     def set_cohort(self, X: np.ndarray, phrases: np.ndarray | None = None) -> None:

@@ -392,7 +392,7 @@ def _teaching() -> dict[str, Any]:
         for end, number in zip(ends, np.atleast_1d(value).tolist(), strict=True):
             settings[f"ENDPOINT_{name.upper()}{end}"] = number
     # A second more, for the chunk in which a recording ends.
-    frames = (endpoint.SETTINGS.most_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
+    frames = (endpoint.SETTINGS.max_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
     settings["ENDPOINT_FRAMES"] = round(frames)
     settings |= {f"ISSUE_{code.upper()}": number for number, code in enumerate(MESSAGES, 1)}
     return settings | {

@@ -63,7 +63,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "PHRASE_SHARED_S": SHARED_S,
         "SEGMENTS": len(grid.lengths),
         "SEGMENT_STEP": grid.step,
-        "SEGMENT_APART": grid.apart,
+        "SEGMENT_APART": grid.spacing,
         "SEGMENT_LEAD": grid.lead,
         "SEGMENT_SCORE": f"{SEGMENT_SCORE}f",
         "SEGMENT_LONGEST": grid.lengths[-1],
