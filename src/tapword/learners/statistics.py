@@ -316,7 +316,7 @@ class Statistics:
         return self._sum_of(k).numbers
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
-        self.blocks.add_outer(self._target_for(k), e, weight)
+        self.blocks.add_outer(self._sum_of(k).target(), e, weight)
 
     def _clip_diagonal(self, k: int) -> None:
         """Raise negative sums of squares, which come from rounding, to 0."""
@@ -327,16 +327,12 @@ class Statistics:
     def _sum_of(self, k: int) -> KahanSum:
         return self._sum
 
-    def _target_for(self, k: int, new: int = 1) -> np.ndarray:
-        """Array to add the squares of `new` samples of word `k` to."""
-        return self._sum_of(k).target(new)
-
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         """Add the squares of `residuals` (n, D); row i belongs to words[rows[i]].
 
         Each word has a row for each of its samples, and one for the shift of its mean.
         """
-        target = self._target_for(words[0], len(residuals) - len(words))
+        target = self._sum.target(len(residuals) - len(words))
         target += self.blocks.gram(residuals)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
@@ -399,12 +395,12 @@ class WordStatistics(Statistics):
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         for row, k in enumerate(words):
             own = residuals[rows == row]
-            target = self._target_for(k, len(own) - 1)
+            target = self._sums[k].target(len(own) - 1)
             target += self.blocks.gram(own)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
         for k, scatter, n in zip(words, other.scatters, other.counts, strict=True):
-            target = self._target_for(k, int(n))
+            target = self._sums[k].target(int(n))
             target += scatter
 
 

@@ -450,8 +450,7 @@ class Spotter:
             {word: float(x) for word, x in header["sensitivities"].items()},
             float(header["sensitivity"]),
         )
-        parts = spotter._parts()
-        if parts["whitening"] != (header.get("whitening") or []):
+        if [one.sha256 for one in spotter.encoder.whitenings] != (header.get("whitening") or []):
             raise ModelFileError(
                 f"{path} was taught with another whitening, from an earlier tapword; teach it "
                 "again, or give that whitening with Spotter.load(path, whitening=[...])"

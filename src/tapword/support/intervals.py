@@ -61,16 +61,14 @@ def binomial_interval(count: int, of: int) -> tuple[float, float]:
     return 100 * low, 100 * high
 
 
-def _ends(
-    or_fewer: Callable[[int, float], float], count: int, largest: float
-) -> tuple[float, float]:
-    """Parameters from 0 to `largest` at which `count` or more, and `count` or fewer, has `TAIL`.
+def _ends(or_fewer: Callable[[int, float], float], count: int, top: float) -> tuple[float, float]:
+    """Parameters from 0 to `top` at which `count` or more, and `count` or fewer, has `TAIL`.
 
     `or_fewer` gives the probability of a count or fewer, which falls from 1 to 0.
     """
 
     def where(limit: int, chance: float) -> float:
-        low, high = 0.0, largest
+        low, high = 0.0, top
         while low < (middle := (low + high) / 2) < high:
             low, high = (middle, high) if or_fewer(limit, middle) > chance else (low, middle)
         return high
