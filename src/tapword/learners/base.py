@@ -168,7 +168,7 @@ class Learner(Part, ABC):
         rows = [row for row in self.rows if row.word == word]
         numbers = [self._numbers[row] for row in rows]
         made = copy.copy(self)
-        made._take_rows(self, numbers)
+        made._keep_rows(numbers)
         made._number(rows)
         made._counts = [self._counts[number] for number in numbers]
         made._changed()
@@ -344,8 +344,8 @@ class Learner(Part, ABC):
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         """Unlearn x (D,) float32 from row k, or refuse (if `mergeable`)."""
 
-    def _take_rows(self, other: Any, indices: list[int]) -> None:
-        """Copy another's rows `indices` into this state (if `mergeable`)."""
+    def _keep_rows(self, indices: list[int]) -> None:
+        """Replace the state by a copy of its rows `indices` (if `mergeable`)."""
 
     def _merge(self, other: Any, indices: np.ndarray) -> None:
         """Add another's state; its row i is row `indices[i]` here (if `mergeable`)."""

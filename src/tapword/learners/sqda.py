@@ -77,9 +77,9 @@ class Sqda(StatisticsLearner):
         self._factors.clear()
         super()._unlearn_one(x, k, scattered)
 
-    def _take_rows(self, other: StatisticsLearner, indices: list[int]) -> None:
+    def _keep_rows(self, indices: list[int]) -> None:
         self._factors = {}
-        super()._take_rows(other, indices)
+        super()._keep_rows(indices)
 
     def _forget(self, k: int) -> None:
         self._factors.clear()

@@ -73,8 +73,8 @@ class StatisticsLearner(Learner):
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         self.statistics.unlearn(x, k, scattered)
 
-    def _take_rows(self, other: "StatisticsLearner", indices: list[int]) -> None:
-        self.statistics = other.statistics.extract(indices)
+    def _keep_rows(self, indices: list[int]) -> None:
+        self.statistics = self.statistics.extract(indices)
 
     def _merge(self, other: "StatisticsLearner", indices: np.ndarray) -> None:
         self.statistics.merge(other.statistics, indices)
