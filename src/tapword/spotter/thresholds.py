@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.spotter.words import clean_word
+from tapword.spotter.vocabulary import SENSITIVITY, clean_word
 
 # Acceptable in speech that contains none of the words, by default.
 FALSE_ALARMS_PER_HOUR = 0.5
@@ -21,8 +21,6 @@ OFFSET_SLOPE = (0.191, 0.0282)
 # Bounds the rate that belongs to a low score.
 MAX_LOG_RATE = 20.0
 
-# The default: the middle of a scale from 0 to 1, as Picovoice's.
-SENSITIVITY = 0.5
 # Sensitivity 1 allows this many times the false alarms of the middle, sensitivity 0 the inverse.
 MAX_RATE_RATIO = 100.0
 

@@ -31,7 +31,6 @@ from tapword.poolings.tap import CONSTANT
 from tapword.spotter import session
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
-from tapword.spotter.lengths import PHRASE, Length
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
@@ -39,8 +38,8 @@ from tapword.spotter.thresholds import (
     MAX_RATE_RATIO,
     tail_band,
 )
+from tapword.spotter.vocabulary import MAX_WORD_BYTES, PHRASE, Length
 from tapword.spotter.whitening import weights
-from tapword.spotter.words import MAX_WORD_BYTES
 from tapword.support.issues import MESSAGES
 from tapword.version import __version__
 
@@ -388,7 +387,7 @@ def _teaching() -> dict[str, Any]:
         for end, number in zip(ends, np.atleast_1d(value).tolist(), strict=True):
             settings[f"ENDPOINT_{name.upper()}{end}"] = number
     # A second more, for the chunk in which a recording ends.
-    frames = (endpoint.SETTINGS.most_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
+    frames = (endpoint.SETTINGS.max_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
     settings["ENDPOINT_FRAMES"] = round(frames)
     settings |= {f"ISSUE_{code.upper()}": number for number, code in enumerate(MESSAGES, 1)}
     return settings | {

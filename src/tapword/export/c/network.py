@@ -166,8 +166,8 @@ def ranges(ear: TapwordEar) -> list[tuple[float, int]]:
     several levels and in noise.
     """
     network = ear.network
-    graph, [_, *names] = network.graph_with_inputs()
-    session = open_session(graph)
+    _, *names = network.graph.convolved
+    session = open_session(network.graph.content(network.graph.convolved))
     state = {f"before_{index}": one for index, one in enumerate(network.initial_state(1))}
     low, high = np.zeros(len(names)), np.zeros(len(names))
     for clip in in_rooms(demo_clips()):

@@ -15,11 +15,9 @@ from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import LARGEST, Learner, Row
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
-from tapword.spotter.lengths import Length
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.vocabulary import Vocabulary
-from tapword.spotter.words import clean_word
+from tapword.spotter.vocabulary import Length, Vocabulary, clean_word
 from tapword.support import atomic_files
 from tapword.support.atomic_files import PathLike
 
