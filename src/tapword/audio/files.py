@@ -196,7 +196,8 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
             start = raw.read(12)
         foreign = ffmpeg.recognise(start)
         if foreign is not None:
-            with ffmpeg.Decoder(path, foreign, SAMPLE_RATE) as decoder:
+            with ffmpeg.Decoder(path, foreign) as decoder:
+                check_rate(decoder.samplerate, f"{path}: its sample rate")
                 yield decoder
             return
         if not _BEGINNINGS.match(start):
