@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+import unicodedata
 from collections.abc import Callable
 from pathlib import PurePath
 from types import TracebackType
@@ -35,6 +36,10 @@ PLACE = re.compile(r"\{(\w+)\}")
 INTERPRETERS = {"sh", "ash", "bash", "dash", "fish", "ksh", "zsh", "env", "eval"}
 INTERPRETERS |= {"node", "osascript", "perl", "python", "ruby"}
 CODE = re.compile(r"-\w*[cerpS]\w*|--(eval|print|split-string)")
+SEPARATOR = re.compile("[ '\N{RIGHT SINGLE QUOTATION MARK}-]")
+# Stands in an argument for a word that is not a plain name. Not empty: `ssh host ''` would run what
+# it reads.
+INSTEAD = "TAPWORD_WORD"
 
 
 class Running(NamedTuple):
@@ -53,7 +58,8 @@ class Action:
     ----------
     text
         Command, split into arguments as a shell would; {word}, {score}, {start} and {end} are
-        replaced inside the arguments, so a word never becomes two arguments.
+        replaced inside the arguments, so a word never becomes two arguments. A word that is not a
+        plain name never becomes one at all: it comes on standard input.
     may_wait
         Whether to wait while `AT_ONCE` commands run; otherwise the event starts none.
     """
@@ -61,7 +67,9 @@ class Action:
     def __init__(self, text: str, may_wait: bool):
         self.arguments = _checked(text)
         self.may_wait = may_wait
+        self._names_word = any("{word}" in one for one in self.arguments)
         self._running: list[Running] = []
+        self._reported: set[str] = set()
 
     def __call__(self, event: Event) -> None:
         """Start the command for an event."""
@@ -73,17 +81,37 @@ class Action:
             warn(f"no command was started for {event.word}: {AT_ONCE} are still running")
             return
         values = {name: value(event) for name, value in VALUES.items()}
-        arguments = [PLACE.sub(lambda place: values[place[1]], one) for one in self.arguments]
         told = {f"TAPWORD_{name.upper()}": value for name, value in values.items()}
+        by_input = self._names_word and not is_plain(event.word)
+        if by_input:
+            self._report(event.word)
+            values["word"] = INSTEAD
+        arguments = [PLACE.sub(lambda place: values[place[1]], one) for one in self.arguments]
         try:
             # The command gets no sound from the pipe, and no Ctrl-C: it has its own process group.
             process = subprocess.Popen(
-                arguments, stdin=subprocess.DEVNULL, env=os.environ | told, process_group=0
+                arguments,
+                stdin=subprocess.PIPE if by_input else subprocess.DEVNULL,
+                env=os.environ | told,
+                process_group=0,
             )
         except (OSError, ValueError) as error:
             warn(f"the command for {event.word} could not be started: {error}")
-        else:
-            self._running.append(Running(process, event.word))
+            return
+        self._running.append(Running(process, event.word))
+        if process.stdin is not None:
+            # It fits into the pipe; the command may end without reading it.
+            with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+                pipe.write(f"{event.word}\n".encode())
+
+    def _report(self, word: str) -> None:
+        """Say once of a word that it is not passed as an argument."""
+        if word not in self._reported:
+            self._reported.add(word)
+            warn(
+                f"{word} is not a plain name, so it is not passed as an argument: the command "
+                f"gets it as ${INSTEAD} and on standard input"
+            )
 
     def look(self) -> None:
         """Report commands that have failed since the last call."""
@@ -122,6 +150,18 @@ class Action:
         while self._running and time.monotonic() < end:
             time.sleep(LOOK_S)
             self.look()
+
+
+def is_plain(word: str) -> bool:
+    """Whether a word is letters, digits and marks, with single separators between them.
+
+    Examples
+    --------
+    >>> [is_plain(word) for word in ("o'clock", "T-shirt 2", "-rf", "a -c", "$(id)")]
+    [True, True, False, False, False]
+    """
+    kinds = [[unicodedata.category(one) for one in part] for part in SEPARATOR.split(word)]
+    return all(part and all(kind[0] in "LM" or kind == "Nd" for kind in part) for part in kinds)
 
 
 def _checked(text: str) -> list[str]:
