@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import soundfile
@@ -49,7 +50,8 @@ def hold(tmp_path, monkeypatch):
         "import os, time\nopen(f'{os.getpid()}.running', 'w').close()\n"
         "while not os.path.exists('go'):\n    time.sleep(0.01)\n"
     )
-    return f"{shlex.quote(sys.executable)} hold.py"
+    yield f"{shlex.quote(sys.executable)} hold.py"
+    (tmp_path / "go").touch()
 
 
 def told(folder):
@@ -331,3 +333,46 @@ def test_ctrl_c_ends_the_listening_and_a_second_one_the_commands(model, sound, h
     for path in tmp_path.glob("*.running"):
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.stem), 0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs process groups")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_commands_end_with_tapword(hold, tmp_path, number):
+    """Whatever ends it; one command has ended before, and its number may be another's by now."""
+    script = (
+        "import sys, time\nfrom tapword.cli.action import Action\n"
+        "from tapword.listening.decider import Event\n"
+        "with Action('true', False) as action:\n    action(Event('a', 0.0, 1.0, 0.5))\n"
+        "with Action(sys.argv[1], False) as action:\n"
+        "    action(Event('a', 0.0, 1.0, 0.5))\n    action(Event('b', 0.0, 1.0, 0.5))\n"
+        "    time.sleep(60)\n"
+    )
+    # The command's own child belongs to its group.
+    command = f"sh -c {shlex.quote(hold + ' & wait')}"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, command], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    ) as listening:
+        until(lambda: len(list(tmp_path.glob("*.running"))) == 2)
+        listening.send_signal(number)
+        assert listening.wait(timeout=30) == -number
+    pids = [int(path.stem) for path in tmp_path.glob("*.running")]
+    until(lambda: not any(runs(pid) for pid in pids))
+
+
+def runs(pid):
+    """Whether a process runs; one that ended and that nobody asked after does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/status")
+    return not status.exists() or "State:\tZ" not in status.read_text()
+
+
+def test_nothing_is_killed_that_has_ended(tmp_path, monkeypatch):
+    """The guard forgets a command once it has ended: its number may be another process's."""
+    told = []
+    monkeypatch.setattr(module._Guard, "update", lambda guard, groups: told.append(groups))
+    with Action("true", True) as action:
+        action(heard("lamp"))
+    assert len(told) == 2 and len(told[0]) == 1 and told[1] == []

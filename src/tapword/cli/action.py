@@ -42,6 +42,10 @@ SEPARATOR = re.compile("[ '\N{RIGHT SINGLE QUOTATION MARK}-]")
 INSTEAD = "TAPWORD_WORD"
 
 
+# Remember the last line, the process groups of running commands; end them when the input ends.
+GUARD = 'while read -r line; do groups=$line; done; [ -z "$groups" ] || kill -s TERM -- $groups'
+
+
 class Running(NamedTuple):
     """A running command, and the word it was started for."""
 
@@ -53,6 +57,7 @@ class Action:
     """Run a command for each event, in the background and without a shell.
 
     As a context manager, it waits at the end for commands that still run; Ctrl-C then ends them.
+    If tapword is killed meanwhile, they end with it.
 
     Parameters
     ----------
@@ -70,6 +75,7 @@ class Action:
         self._names_word = any("{word}" in one for one in self.arguments)
         self._running: list[Running] = []
         self._reported: set[str] = set()
+        self._guard = _Guard()
 
     def __call__(self, event: Event) -> None:
         """Start the command for an event."""
@@ -99,6 +105,7 @@ class Action:
             warn(f"the command for {event.word} could not be started: {error}")
             return
         self._running.append(Running(process, event.word))
+        self._tell_guard()
         if process.stdin is not None:
             # It fits into the pipe; the command may end without reading it.
             with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
@@ -116,7 +123,9 @@ class Action:
     def look(self) -> None:
         """Report commands that have failed since the last call."""
         ended = [one for one in self._running if one.process.poll() is not None]
-        self._running = [one for one in self._running if one not in ended]
+        if ended:
+            self._running = [one for one in self._running if one not in ended]
+            self._tell_guard()
         for process, word in ended:
             status = process.returncode
             if status:
@@ -143,6 +152,11 @@ class Action:
             for one in self._running:
                 _end(one.process)
             self._wait()
+        finally:
+            self._guard.close()
+
+    def _tell_guard(self) -> None:
+        self._guard.update([one.process.pid for one in self._running])
 
     def _wait(self, at_most_s: float = math.inf) -> None:
         end = time.monotonic() + at_most_s
@@ -150,6 +164,30 @@ class Action:
         while self._running and time.monotonic() < end:
             time.sleep(LOOK_S)
             self.look()
+
+
+class _Guard:
+    """A shell that ends the commands when tapword is gone, whatever ended it."""
+
+    def __init__(self) -> None:
+        self._shell: subprocess.Popen[bytes] | None = None
+
+    def update(self, groups: list[int]) -> None:
+        """Tell it the process groups of the running commands."""
+        # Without a shell, as on Windows, commands outlive a tapword that is killed.
+        with contextlib.suppress(OSError):
+            if self._shell is None:
+                # In its own group, so Ctrl-C does not end it.
+                self._shell = subprocess.Popen(
+                    ["sh", "-c", GUARD], stdin=subprocess.PIPE, bufsize=0, process_group=0
+                )
+            assert self._shell.stdin is not None
+            self._shell.stdin.write(" ".join(f"-{group}" for group in groups).encode() + b"\n")
+
+    def close(self) -> None:
+        """End it, and with it the commands that still run."""
+        if self._shell is not None:
+            self._shell.communicate()
 
 
 def is_plain(word: str) -> bool:
