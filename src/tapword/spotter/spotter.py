@@ -26,6 +26,7 @@ from tapword.spotter.whitening import Whitening
 from tapword.spotter.words import clean_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
+from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
 
 
@@ -179,6 +180,7 @@ class Spotter:
         if len(audios):
             self.learn_encoded(self.encode(audios, sample_rate, learning=True), words)
 
+    @one_blas_thread
     def learn_encoded(self, encoded: Encoded, words: Sequence[str]) -> None:
         """Learn what `encode` returned, one row for each of `words`."""
         words = [clean_word(word) for word in words]
@@ -188,6 +190,7 @@ class Spotter:
             self.learner.learn_many(encoded.vectors, words)
         self.vocabulary = self.vocabulary.added(Vocabulary.of_samples(words, encoded.seconds))
 
+    @one_blas_thread
     def unlearn_encoded(
         self,
         encoded: Encoded,
@@ -223,6 +226,7 @@ class Spotter:
         clip = files.load(audio, sample_rate)
         return self.reject_encoded(self.encode([clip]), self.encode([clip], learning=True))
 
+    @one_blas_thread
     def reject_encoded(self, encoded: Encoded, taught: Encoded) -> str:
         """Learn a negative from one clip, encoded plainly and for learning."""
         [scores] = self.score_encoded(encoded)
@@ -247,6 +251,7 @@ class Spotter:
         self.vocabulary = self.vocabulary.renamed(old, new)
         self._forgot = True
 
+    @one_blas_thread
     def merge(self, other: "Spotter") -> None:
         """Add what another spotter of the same parts was taught.
 
@@ -312,6 +317,7 @@ class Spotter:
         encoded = self.encode(audios, sample_rate)
         return self.predict_encoded(encoded, closed=closed, thresholds=thresholds)
 
+    @one_blas_thread
     def predict_encoded(
         self,
         encoded: Encoded,

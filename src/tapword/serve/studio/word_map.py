@@ -8,6 +8,7 @@ from tapword.learners.base import Row
 from tapword.learners.statistics import Statistics
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.spotter.spotter import Spotter
+from tapword.support.threads import one_blas_thread
 
 # Distances in units of what two takes of one word differ by. Below the first, words are easily
 # mixed up, below the second they are close; both were set by hand.
@@ -29,6 +30,7 @@ class Point(NamedTuple):
     verdict: str
 
 
+@one_blas_thread
 def word_map(spotter: Spotter) -> list[Point]:
     """Lay the words out, in their order, so that what is close on the map sounds close.
 

@@ -24,7 +24,7 @@ from tapword.serve.watching import watching
 from tapword.serve.wyoming.announce import announced
 from tapword.serve.wyoming.client import LIMITS, Client, Limits, log
 from tapword.serve.wyoming.followed_model import FollowedModel
-from tapword.support.threads import one_thread
+from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
 
 T = TypeVar("T")
@@ -257,7 +257,7 @@ def serve(
             await stop.wait()
 
     # The threads are busy with clients; BLAS's own would only fight them for the cores.
-    with one_thread("blas"), _quick_switches():
+    with one_blas_thread, _quick_switches():
         asyncio.run(main())
 
 
