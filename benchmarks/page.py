@@ -1,4 +1,4 @@
-"""The page that `make bench` writes: records in, Markdown out."""
+"""The page of `make bench`, as Markdown."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -92,7 +92,7 @@ class Page:
         )
 
     def learners(self, floors: list[dict], records: list[dict]) -> None:
-        """Show slda beside its floors, then every learner."""
+        """Show slda and its floors, then every learner."""
         self.text(
             "`slda`, 35 words. The floors are one in-place pass over the packed covariance, one "
             "Cholesky factorisation and solve in float64, and one `ssyrk` of 2,000 samples."
@@ -107,7 +107,7 @@ class Page:
         self.table(("learner", "learn", "first predict", "later", "bytes", "bytes per word"), rows)
 
     def poolings(self, records: list[dict]) -> None:
-        """Show every pooling beside the bare mean."""
+        """Show every pooling relative to the bare mean."""
         self.text("The floor is numpy's mean over the same frames, (clips, frames, features).")
         for shape in dict.fromkeys(tuple(record["shape"]) for record in records):
             chosen = [record for record in records if tuple(record["shape"]) == shape]
@@ -158,7 +158,7 @@ class Page:
         )
 
     def peers(self, records: list[dict]) -> None:
-        """Show the same work by other libraries; above 1 they take longer."""
+        """Show other libraries; a ratio above 1 means that they are slower."""
         self.text(
             "Each library runs in its own environment, with one thread. A ratio above 1 means that "
             "the other library takes longer."

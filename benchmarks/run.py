@@ -2,8 +2,8 @@
 
     python benchmarks/run.py [--page docs/speed.md] [--rounds N]
 
-Ratios are of things that took turns in one run, so they stand on a busy machine too; a time alone
-does not, and the page says how busy the machine was.
+Compared programs take turns in one run, so ratios hold on a busy machine too. Single times do not:
+the page has the load of the machine.
 """
 
 import argparse
@@ -37,7 +37,7 @@ BURNERS = 2
 
 
 def machine(page: Page) -> None:
-    """Say what was measured on."""
+    """Describe the machine."""
     name = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines() if os.name == "posix" else []:
         if line.startswith("model name"):

@@ -2,10 +2,29 @@
 
 import json
 import shlex
+from collections.abc import Mapping
 
 
 class TapwordError(Exception):
-    """Anything tapword refuses, with a message that says what to do."""
+    """Anything tapword refuses, with a message that says what to do.
+
+    Attributes
+    ----------
+    code, params
+        Name of the error and values in its message, for a page that says it in another language;
+        the code is None if it has none.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        params: Mapping[str, str | float | None] | None = None,
+    ):
+        super().__init__(message)
+        self.code = code
+        self.params = dict(params or {})
 
 
 class InputError(TapwordError, ValueError):

@@ -244,7 +244,11 @@ class Learner(Part, ABC):
         self.require_taught(old)
         self._check_word(new)
         if new != old and Row(new) in self._numbers:
-            raise InputError(f"cannot rename {old!r} to {new!r}: {new!r} is already taught")
+            raise InputError(
+                f"cannot rename {old!r} to {new!r}: there is already a word {new!r}",
+                code="name_taken",
+                params={"word": old, "new": new},
+            )
         self._number(Row(new if row.word == old else row.word, row.negative) for row in self.rows)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -443,7 +447,11 @@ class Learner(Part, ABC):
         """Raise an error if a word is not taught."""
         if Row(word) not in self._numbers:
             known = ", ".join(self.words) or "none"
-            raise InputError(f"{word!r} is not in this model. It knows: {known}")
+            raise InputError(
+                f"{word!r} is not in this model. It knows: {known}",
+                code="unknown_word",
+                params={"word": word, "known": known},
+            )
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:
         """Length of the vectors that a state was made for."""

@@ -326,61 +326,7 @@ class TeachSession:
         that would count as another word. A recording that is taught as two words is named, too.
         """
         clips = list(self.accepted)
-        return [*_same_recordings(clips), *self._likenesses(clips)]
-
-    def _likenesses(self, clips: list[Checked]) -> list[Issue]:
-        rows_of: dict[str, list[int]] = {}
-        for row, clip in enumerate(clips):
-            rows_of.setdefault(clip.word, []).append(row)
-
-        def lesson(fold: int | None = None, without: str | None = None) -> Spotter:
-            """Teach a copy a few clips of each word, except for one fold or one word."""
-            taught = [
-                clips[row]
-                for word, own in rows_of.items()
-                for place, row in enumerate(own[:MAX_CLIPS])
-                if place % FOLDS != fold and word != without
-            ]
-            return _taught(self.spotter, taught)
-
-        pairs: dict[tuple[str, str], _Likeness] = {}
-        for fold in range(FOLDS):
-            asked = [clips[row] for own in rows_of.values() for row in own[fold::FOLDS]]
-            if not asked:
-                break
-            spotter = lesson(fold)
-            thresholds = spotter.thresholds() if spotter.has_thresholds else {}
-            for clip, scores in zip(asked, spotter.score_encoded(_joined(asked)), strict=True):
-                others = dict(scores.words)
-                own_score = others.pop(clip.word, -math.inf)
-                if not others:
-                    continue
-                other = max(others, key=lambda word: others[word])
-                counts = decide(scores._replace(words=others), thresholds) == other
-                nearer = others[other] > own_score
-                pair = pairs.setdefault((clip.word, other), _Likeness())
-                pair.counting += counts
-                pair.nearer += nearer
-                # A clip that was doubted for this before was asked about then.
-                if counts and nearer and not clip.has("other_word"):
-                    pair.taken.append(clip.name)
-        close: dict[str, str] = {}
-        single = []
-        for (word, other), pair in pairs.items():
-            own = [clips[row] for row in rows_of[word]]
-            confused = pair.nearer >= CONFUSED_FRACTION * len(own) and len(own) >= MIN_CLIPS
-            confused = confused and other == _mostly_heard(lesson(without=word), own[:MAX_CLIPS])
-            all_count = pair.counting >= CLOSE_FRACTION * len(own) and len(own) >= MIN_CLIPS
-            params = {"word": word, "other": other}
-            if confused or all_count:
-                if close.get(other) != word:
-                    close[word] = other
-            elif pair.taken:
-                single.append(Issue("other_word", "note", params, tuple(pair.taken)))
-        return [
-            Issue("close_word", "note", {"word": word, "other": other})
-            for word, other in close.items()
-        ] + single
+        return [*_same_recordings(clips), *_Review(self.spotter, clips).issues()]
 
     # Files.
 
@@ -506,6 +452,71 @@ def joined(issues: Iterable[Issue]) -> list[Issue]:
     ]
 
 
+class _Review:
+    """Cross-validation of the clips of a lesson; `spotter` is the model before it."""
+
+    def __init__(self, spotter: Spotter, clips: Iterable[Checked]):
+        self.spotter = spotter
+        self.clips_of: dict[str, list[Checked]] = {}
+        for clip in clips:
+            self.clips_of.setdefault(clip.word, []).append(clip)
+
+    def taught(self, fold: int | None = None, without: str | None = None) -> Spotter:
+        """Teach a copy a few clips of each word, except for one fold or one word."""
+        clips = [
+            clip
+            for word, own in self.clips_of.items()
+            for place, clip in enumerate(own[:MAX_CLIPS])
+            if place % FOLDS != fold and word != without
+        ]
+        return _taught(self.spotter, clips)
+
+    def likenesses(self) -> dict[tuple[str, str], "_Likeness"]:
+        """Count clips by their word and the best other word."""
+        found: dict[tuple[str, str], _Likeness] = {}
+        for fold in range(FOLDS):
+            asked = [clip for own in self.clips_of.values() for clip in own[fold::FOLDS]]
+            if not asked:
+                break
+            spotter = self.taught(fold)
+            thresholds = spotter.thresholds() if spotter.has_thresholds else {}
+            for clip, scores in zip(asked, spotter.score_encoded(_joined(asked)), strict=True):
+                others = dict(scores.words)
+                own_score = others.pop(clip.word, -math.inf)
+                if others:
+                    other = max(others, key=lambda word: others[word])
+                    counts = decide(scores._replace(words=others), thresholds) == other
+                    pair = found.setdefault((clip.word, other), _Likeness())
+                    pair.add(clip, counts, nearer=others[other] > own_score)
+        return found
+
+    def issues(self) -> list[Issue]:
+        """Name words that are close to each other, and single clips that count as another word."""
+        if len(self.spotter.words.keys() | self.clips_of.keys()) < 2:
+            return []
+        close: dict[str, str] = {}
+        single = []
+        for (word, other), pair in self.likenesses().items():
+            if self._are_close(word, other, pair):
+                if close.get(other) != word:
+                    close[word] = other
+            elif pair.taken:
+                params = {"word": word, "other": other}
+                single.append(Issue("other_word", "note", params, tuple(pair.taken)))
+        pairs = ({"word": word, "other": other} for word, other in close.items())
+        return [*(Issue("close_word", "note", params) for params in pairs), *single]
+
+    def _are_close(self, word: str, other: str, pair: "_Likeness") -> bool:
+        clips = self.clips_of[word]
+        if len(clips) < MIN_CLIPS:
+            return False
+        if pair.counting >= CLOSE_FRACTION * len(clips):
+            return True
+        if pair.nearer < CONFUSED_FRACTION * len(clips):
+            return False
+        return other == _mostly_nearest(self.taught(without=word), clips[:MAX_CLIPS])
+
+
 @dataclass
 class _Likeness:
     """Clips of a word for which another word is the next best."""
@@ -513,8 +524,16 @@ class _Likeness:
     # How many would count as the other if there were no such word, and are nearer to it.
     counting: int = 0
     nearer: int = 0
-    # Names of those of which both is true.
+    # Names of those for which both are true.
     taken: list[str] = field(default_factory=list)
+
+    def add(self, clip: Checked, counts: bool, nearer: bool) -> None:
+        """Count a clip."""
+        self.counting += counts
+        self.nearer += nearer
+        # Somebody was asked about a clip that has this issue already.
+        if counts and nearer and not clip.has("other_word"):
+            self.taken.append(clip.name)
 
 
 def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
@@ -527,7 +546,7 @@ def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
             yield Issue("same_recording", "note", words, (same.name, clip.name))
 
 
-def _mostly_heard(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
+def _mostly_nearest(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
     """Word that nearly all clips are nearest to, or None."""
     answers = spotter.predict_encoded(_joined(clips), closed=True)
     word, votes = Counter(answer.word for answer in answers).most_common(1)[0]

@@ -23,7 +23,7 @@ from tapword.spotter.scorer import Scorer
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, check_sensitivity, decide
 from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
-from tapword.spotter.words import clean_word
+from tapword.spotter.words import clean_new_word, clean_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
 from tapword.support.threads import one_blas_thread
@@ -183,7 +183,7 @@ class Spotter:
     @one_blas_thread
     def learn_encoded(self, encoded: Encoded, words: Sequence[str]) -> None:
         """Learn what `encode` returned, one row for each of `words`."""
-        words = [clean_word(word) for word in words]
+        words = [clean_new_word(word, self.words) for word in words]
         if len(words) == 1:
             self.learner.learn_one(encoded.vectors[0], words[0])
         else:
@@ -246,7 +246,7 @@ class Spotter:
 
     def rename(self, old: str, new: str) -> None:
         """Give a word another name."""
-        old, new = clean_word(old), clean_word(new)
+        old, new = clean_word(old), clean_new_word(new, self.words)
         self.learner.rename(old, new)
         self.vocabulary = self.vocabulary.renamed(old, new)
         self._forgot = True

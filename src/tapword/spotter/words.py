@@ -1,12 +1,12 @@
 """What a word may be called."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from tapword.errors import InputError
 
-# Longer than any name a person would say, short enough for every list and message.
-MOST_CHARACTERS = 200
+# Longest new word in UTF-8, which the C core has room for. Model files may contain longer ones.
+MAX_WORD_BYTES = 64
 
 
 def spelling(text: str) -> str:
@@ -31,10 +31,29 @@ def clean_word(word: str) -> str:
     if not isinstance(word, str):
         raise InputError(f"a word must be a string, got {word!r}")
     cleaned = spelling(word)
-    if not cleaned or len(cleaned) > MOST_CHARACTERS or not cleaned.isprintable():
+    if not cleaned or not cleaned.isprintable():
         raise InputError(
-            f"a word must be 1 to {MOST_CHARACTERS} printable characters, "
-            f"got {word[: MOST_CHARACTERS + 20]!r}"
+            f"a word must be printable characters, got {word[:MAX_WORD_BYTES]!r}", code="bad_word"
+        )
+    return cleaned
+
+
+def clean_new_word(word: str, known: Container[str] = ()) -> str:
+    """Clean a word, and refuse it if it is too long, unless it is known already.
+
+    Examples
+    --------
+    >>> clean_new_word("x" * 65)
+    Traceback (most recent call last):
+    tapword.errors.InputError: a word must be at most 64 bytes of UTF-8, got 65 bytes
+    """
+    cleaned = clean_word(word)
+    size = len(cleaned.encode())
+    if size > MAX_WORD_BYTES and cleaned not in known:
+        raise InputError(
+            f"a word must be at most {MAX_WORD_BYTES} bytes of UTF-8, got {size} bytes",
+            code="word_too_long",
+            params={"max_bytes": MAX_WORD_BYTES},
         )
     return cleaned
 

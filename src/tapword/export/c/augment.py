@@ -1,0 +1,107 @@
+"""Augmented copies in C: what `audio.augment` does to a clip, as tables."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import soxr
+
+from tapword.audio.augment import LENGTHS, LOUDEST, N_COPIES, NOISE_DB, NOISE_SEED
+from tapword.audio.files import SAMPLE_RATE
+from tapword.export.c.tables import Tables
+
+# Beyond its last number of this size a kernel is 0: float32's rounding.
+SMALLEST = 1e-7
+# Where the normal distribution's tail begins in numpy's ziggurat of 256 strips for float32.
+TAIL_START = 3.6541528853610087963519472518
+
+
+def add_augment(tables: Tables) -> dict[str, Any]:
+    """Add what copies are made with; give their macros."""
+    speeds, kernels, start = [], [], 0
+    for length in LENGTHS:
+        ratio = Fraction(length).limit_denominator(100)
+        kernel, edge = _kernel(length, ratio)
+        up, down = ratio.numerator, ratio.denominator
+        speeds.append((up, down, len(kernel) // up, len(edge), start))
+        kernels += [kernel, edge.reshape(-1)]
+        start += kernel.size + edge.size
+    tables.add("tapword_speeds", speeds, np.uint16)
+    tables.add("tapword_kernels", np.concatenate(kernels))
+    inner, widest, heights = _ziggurat()
+    tables.add("tapword_inner", inner, np.uint32)
+    tables.add("tapword_widest", widest)
+    tables.add("tapword_heights", heights)
+    seed = np.random.default_rng(NOISE_SEED).bit_generator.state["state"]
+    return {
+        "COPIES": N_COPIES,
+        "LOUDEST": LOUDEST,
+        "NOISE_SHARE": 10 ** (NOISE_DB / 20),
+        "TAIL_START": TAIL_START,
+        **_halves("SEED", seed["state"]),
+        **_halves("SEED_STEP", seed["inc"]),
+    }
+
+
+def _kernel(length: float, ratio: Fraction) -> tuple[np.ndarray, np.ndarray]:
+    """Kernel by which soxr makes a clip `length` times as long, which is `ratio`.
+
+    Returns
+    -------
+    tuple of np.ndarray
+        The kernel from its middle on, (reach * ratio.numerator,): what comes of a single sample,
+        wherever that lies. And what comes first, where soxr has not heard enough to do as the
+        kernel says: of each of the clip's first samples, (n, reach).
+    """
+    up, down = ratio.numerator, ratio.denominator
+    n = 400 * down
+    found = np.zeros(n * up)
+    for place in range(n // 2, n // 2 + down):
+        heard = _heard(n, place, length)
+        np.add.at(found, np.abs(np.arange(len(heard)) * down - place * up), heard)
+    found[1:] /= 2  # both sides, which are alike
+    reach = int(np.flatnonzero(np.abs(found) > SMALLEST)[-1] // up + 1)
+    first = np.stack([_heard(n, place, length)[:reach] for place in range(reach)], axis=1)
+    apart = np.abs(np.subtract.outer(np.arange(reach) * down, np.arange(reach) * up))
+    other = np.abs(first - found[apart]).max(axis=1) > 10 * SMALLEST
+    # The beginning of a slower copy lies outside of the clip.
+    edge = first[: np.flatnonzero(other)[-1] + 1] if length < 1 and other.any() else first[:0]
+    return found[: reach * up], edge
+
+
+def _heard(n: int, place: int, length: float) -> np.ndarray:
+    """Give what becomes of n samples of which one is 1."""
+    clip = np.zeros(n, dtype=np.float32)
+    clip[place] = 1.0
+    return soxr.resample(clip, SAMPLE_RATE, SAMPLE_RATE * length)
+
+
+def _ziggurat() -> tuple[list[int], list[float], list[float]]:
+    """Give strips of equal area under the normal density, as numpy has them.
+
+    Marsaglia and Tsang (2000). Of each, the number of 23 bits below which all lies inside, the
+    width of a unit of it, and the density at its edge.
+    """
+
+    def density(x: float) -> float:
+        return math.exp(-0.5 * x * x)
+
+    edge = TAIL_START
+    area = edge * density(edge) + math.sqrt(math.pi / 2) * math.erfc(edge / math.sqrt(2))
+    edges = [edge]
+    for _ in range(254):
+        edges.append(math.sqrt(-2 * math.log(area / edges[-1] + density(edges[-1]))))
+    # The lowest strip with the tail is as wide as would give its area; the highest is the last.
+    edges = [area / density(edge), *edges[:0:-1], edge]
+    units = 2**23
+    inner = [int(edge / edges[0] * units), 0]
+    inner += [int(edges[i - 1] / edges[i] * units) for i in range(2, 256)]
+    heights = [1.0, *map(density, edges[1:])]
+    return inner, [width / units for width in edges], heights
+
+
+def _halves(name: str, number: int) -> dict[str, str]:
+    """Give a number of 128 bits in two of 64."""
+    parts = {"HIGH": number >> 64, "LOW": number % 2**64}
+    return {f"{name}_{half}": f"{part:#x}u" for half, part in parts.items()}
