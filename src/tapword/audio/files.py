@@ -1,6 +1,7 @@
 """Read files and arrays as 16 kHz mono float32; only this module knows formats and rates."""
 
 import contextlib
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ _NONE = np.zeros(0, dtype=np.float32)
 # Resampling may overshoot 1 a little; samples far above it are unscaled integers.
 PEAK_LIMIT = 8.0
 _RATES_HZ = 1_000, 768_000
+# Channels cancel each other if their mean has less than this share of the power it would have if
+# they were unrelated. A choice: 10 dB less is far from any two microphones in a room.
+CANCELLED = 0.1
 # Samples of all channels decoded at a time.
 _BLOCK = 1 << 20
 # Accepted formats, by libsndfile's names and by their first bytes. It reads two dozen more, some
@@ -32,9 +36,13 @@ _BLOCK = 1 << 20
 _FORMATS = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "AIFF")
 _BEGINNINGS = re.compile(rb"RIFF....WAVE|fLaC|OggS|ID3|\xff[\xe0-\xff]|FORM....AIF[FC]", re.DOTALL)
 
+log = logging.getLogger("tapword.audio")
+
 
 def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
-    """Read a sound file as 16 kHz mono.
+    """Read a sound file as 16 kHz mono: the mean of its channels.
+
+    If the channels cancel each other, the louder one is used, and the log says so.
 
     Parameters
     ----------
@@ -77,9 +85,11 @@ def blocks(path: PathLike, seconds: float = 10.0) -> Iterator[np.ndarray]:
 def length_s(path: PathLike) -> float:
     """Length of a sound file by its header; a file that needs ffmpeg is decoded for it."""
     with _opened(path) as file:
-        if isinstance(file, ffmpeg.Decoder):
-            return sum(map(len, _parts(file, path, _BLOCK))) / SAMPLE_RATE
-        return len(file) / float(file.samplerate)
+        if not isinstance(file, ffmpeg.Decoder):
+            return len(file) / float(file.samplerate)
+        size = max(1, _BLOCK // file.channels)
+        frames = sum(iter(lambda: len(file.read(size)), 0))
+        return frames / float(file.samplerate)
 
 
 def load(audio: PathLike | np.ndarray, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
@@ -229,9 +239,10 @@ def _parts(
     """Read a file in blocks of `size` frames at 16 kHz; refuse more than `max_s`."""
     rate = file.samplerate
     resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1) if rate != SAMPLE_RATE else None
+    mixer = _Mixer(path, round(MIN_S * rate))
     frames, last = 0, False
     while not last:
-        block = _mono(file, size)
+        block = _mono(file, size, mixer)
         last = len(block) < size
         # A header may state a wrong length, so frames are counted.
         frames += len(block)
@@ -244,8 +255,8 @@ def _parts(
             yield block
 
 
-def _mono(file: soundfile.SoundFile | ffmpeg.Decoder, most: int) -> np.ndarray:
-    """Mean of the channels of at most `most` frames, (n,) float32, decoded in blocks.
+def _mono(file: soundfile.SoundFile | ffmpeg.Decoder, most: int, mixer: "_Mixer") -> np.ndarray:
+    """Mix at most `most` frames to one channel, (n,) float32, decoded in blocks.
 
     A single read would allocate memory for all samples that a header claims.
     """
@@ -254,9 +265,31 @@ def _mono(file: soundfile.SoundFile | ffmpeg.Decoder, most: int) -> np.ndarray:
     while most:
         wanted = min(size, most)
         block = file.read(wanted, dtype="float32", always_2d=True)
-        with np.errstate(over="ignore", invalid="ignore"):
-            blocks.append(block.mean(axis=1))
+        blocks.append(mixer(block))
         most -= wanted
         if len(block) < wanted:
             break
     return np.concatenate(blocks)
+
+
+class _Mixer:
+    """Mean of a file's channels; once they cancel each other, the louder one to the end.
+
+    Blocks of fewer than `least` frames say nothing.
+    """
+
+    def __init__(self, path: PathLike, least: int):
+        self._path, self._least = path, least
+        self._channel: int | None = None
+
+    def __call__(self, block: np.ndarray) -> np.ndarray:
+        """Mix frames (n, channels) to (n,) float32."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mixed = block.mean(axis=1)
+            if self._channel is None and block.shape[1] > 1 and len(block) >= self._least:
+                powers = np.square(block, dtype=np.float64).mean(axis=0)
+                unrelated = powers.sum() / len(powers) ** 2
+                if np.square(mixed, dtype=np.float64).mean() < CANCELLED * unrelated:
+                    self._channel = int(powers.argmax())
+                    log.warning("%s: its channels cancel each other; using the louder", self._path)
+        return mixed if self._channel is None else block[:, self._channel].copy()
