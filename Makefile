@@ -2,8 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := src/tapword/export/c/core
+C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c tests/export/*.c \
+    examples/c/*.c examples/esp32/main/*.c examples/esp32/components/tapword/*.[ch]))
+C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_TEACHING
 
-.PHONY: demo test lint unit wheel wasm try docs results floors extras packages axe satellite soak fuzz bench mutants clean
+.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak fuzz bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -11,7 +15,7 @@ demo: $(VENV)/.core
 test: lint unit wheel
 
 # Programs beside the package are checked in two runs: some in benchmarks/ share a name with others.
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev lint-pages lint-c
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -19,8 +23,29 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy training results web contrib .ci
 	$(BIN)/lint-imports
 
+# The JavaScript of the studio, of @tapword/core and of the page to try it.
+lint-pages:
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory node_modules/.dev && npm run --silent lint; \
+	else echo "skipped eslint and tsc: npm is not installed"; fi
+
+lint-c: $(VENV)/.dev
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
+	@if command -v $(CC) > /dev/null; then \
+	    for file in $(CORE)/*.c; do $(CC) $(C_WARNINGS) -fsyntax-only $$file || exit 1; done; \
+	else echo "skipped the warnings of a C compiler: $(CC) is not installed"; fi
+
+node_modules/.dev: package.json
+	npm install --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile -q
+
+# The sizes of the shipped model, against which the C core compiles by itself.
+model_header: $(VENV)/.dev
+	mkdir -p build
+	$(BIN)/python -c 'from tapword.export.c import header; print(header.default_model(), end="")' > build/model.h
+	mv build/model.h $(CORE)/tapword_model.h
 
 # Fuzz the exported C code under both sanitizers.
 fuzz: $(VENV)/.dev
@@ -118,4 +143,4 @@ satellite:
 	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist node_modules

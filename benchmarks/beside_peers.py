@@ -1,9 +1,9 @@
-"""The same work by others: scikit-learn's LDA, Avalanche's StreamingLDA, local-wake.
+"""Compare speed with scikit-learn's LDA, Avalanche's StreamingLDA and local-wake.
 
     python benchmarks/beside_peers.py [--rounds N] [--json FILE]
 
-They take turns with tapword in every round, each on one thread in an environment of its own under
-build/peers, and count their own time on the core. openWakeWord is in streaming.py.
+They take turns with tapword in every round, each on one thread in its own environment under
+build/peers, and measure their own CPU time. openWakeWord is in streaming.py.
 """
 
 import argparse
@@ -31,7 +31,7 @@ STEP, PREDICTS = 400, 5
 
 
 def vectors(dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors of 30 words, 100 samples each, in a random order, and their words' numbers."""
+    """Vectors of 30 words, 100 samples each, in random order, and the indices of their words."""
     rng = np.random.default_rng(0)
     words = rng.permutation(np.repeat(np.arange(WORDS), SAMPLES))
     means = rng.standard_normal((WORDS, dim))
@@ -87,7 +87,7 @@ def avalanche(dim: int, rounds: int) -> list[dict]:
         peer.close()
     chosen = [f"word{index}" for index in answer["chosen"]]
     same = np.mean([a == b for a, b in zip(chosen, learner.predict(X[-200:]), strict=True)])
-    name = f"Avalanche 0.6.0's StreamingLDA ({100 * same:.0f} % of 200 decisions alike)"
+    name = f"Avalanche 0.6.0's StreamingLDA ({100 * same:.0f} % of 200 decisions equal)"
     return [
         _row(f"{what}, D = {dim}", "slda", name, median(ours[key]), median(theirs[key]))
         for what, key in (("learn a sample", "learn_ms"), ("predict after it", "predict_ms"))
@@ -95,7 +95,7 @@ def avalanche(dim: int, rounds: int) -> list[dict]:
 
 
 def local_wake(rounds: int, seconds: float = 20.0) -> list[dict]:
-    """Five words of five samples each, heard in the same speech."""
+    """Listen for five words of five samples each in the same speech."""
     speech = streaming._speech(round(seconds * streaming.RATE), streaming.SPEECH)
     sounds, words = demo_clips(120)
     chosen = [i for word in streaming.WORDS for i in np.flatnonzero(np.array(words) == word)[:5]]
@@ -106,7 +106,7 @@ def local_wake(rounds: int, seconds: float = 20.0) -> list[dict]:
         file = Path(folder) / "speech.npy"
         np.save(file, speech)
         for i in chosen:
-            # local-wake takes references of 0.775 s and more.
+            # local-wake needs references of at least 0.775 s.
             sound = np.pad(sounds[i], (0, max(0, 12_400 - len(sounds[i]))))
             soundfile.write(Path(folder) / f"{words[i]}_{i}.wav", sound, streaming.RATE)
         peer = Peer("local_wake", LOCAL_WAKE)
@@ -135,7 +135,7 @@ def _row(what: str, ours: str, theirs: str, ours_ms: float, theirs_ms: float) ->
 
 
 def every_peer(rounds: int, dim: int = 480) -> list[dict]:
-    """Rows of all peers; those that cannot be had say why."""
+    """Rows of all peers, or why one is unavailable."""
     calls = {
         "scikit-learn": lambda: refit(dim, rounds),
         "Avalanche": lambda: avalanche(dim, rounds),

@@ -1,9 +1,9 @@
-"""What the C header of a model takes: tables, memory and code, and time for 1 s of sound.
+"""Size of a model's C header (tables, memory, code), and its time for 1 s of audio.
 
     python benchmarks/c_header.py home.tap --check TEST
 
-With TEST, a folder a word, also how many of its clips the header takes for their word, whatever
-they score; compiled by gcc.
+With TEST, a folder of clips per word, also print how many the header recognises, at any score.
+Compiled by gcc.
 """
 
 import argparse
@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from tapword.audio import files
+from tapword.export.c.amalgamation import ram
 from tapword.export.c.header import Header, build
 from tapword.export.c.reduced import for_device, reduced
 from tapword.spotter.spotter import Spotter
 
-# As by default, which is for a small device; and all of the model but for its covariance.
+# The default, for a small device; and the whole model with a reduced covariance.
 FORMS, ROOMS = ("default", "full", "block", "diagonal"), (10, 50)
 LEVELS = (["-Os"], ["-O2"], ["-O2", "-DTAPWORD_SIMD"], ["-O3"])
 CODE = '#define TAPWORD_IMPLEMENTATION\n#include "model.h"\n'
@@ -41,7 +42,7 @@ int main(void)
             noise = noise * 1664525u + 1013904223u;
             samples[i] = (float)noise / 4294967296.0f - 0.5f;
         }}
-        tapword_ear_hear(&ear, samples, frame);
+        tapword_ear_push(&ear, samples, frame);
     }}
     printf("%f", (double)(clock() - start) / CLOCKS_PER_SEC * 16000 / ({HOPS} * TAPWORD_EAR_HOP));
     return 0;
@@ -67,7 +68,7 @@ int main(void)
 
 
 def main() -> None:
-    """Print what the headers of a model on tapword_ear take."""
+    """Print the sizes of the headers of a model on tapword_ear."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--check", type=Path, metavar="TEST")
@@ -82,9 +83,8 @@ def main() -> None:
         for room in ROOMS:
             room = max(room, len(spotter.learner.rows))
             made[form] = build(spotter, room, eight_bits=form == "default")
-            sizes = (
-                f"tables {made[form].flash_bytes:,} bytes, memory {made[form].ram_bytes:,} bytes"
-            )
+            [memory, *_] = ram(made[form].text) or []
+            sizes = f"tables {made[form].flash_bytes:,} bytes, memory {memory:,} bytes"
             print(f"{form}, room for {room}: {sizes}", flush=True)
         if options.check is not None:
             print(f"{form}: {100 * right(made[form], options.check):.1f}% right", flush=True)
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def right(header: Header, test: Path) -> float:
-    """Share of the clips in folders of their words that a header takes for these."""
+    """Fraction of the clips in folders of words that a header recognises."""
     paths = sorted(test.glob("*/*"))
     clips = [files.read(path).astype("<f4") for path in paths]
     given = b"".join(np.uint32(len(clip)).tobytes() + clip.tobytes() for clip in clips)
@@ -115,7 +115,7 @@ def right(header: Header, test: Path) -> float:
 
 
 def compiled(header: str, level: list[str], folder: Path) -> tuple[int, float]:
-    """Bytes of code, and the ear's seconds for 1 s of sound, the fastest of three runs."""
+    """Bytes of code, and the network's seconds for 1 s of audio, the fastest of three runs."""
     (folder / "model.h").write_text(header, encoding="utf-8")
     for name, text in (("code.c", CODE), ("hear.c", HEAR)):
         (folder / name).write_text(text)

@@ -1,10 +1,10 @@
-"""Events of a C header beside those of the Detector, and how much of the ear they take.
+"""Compare the events of a C header with the Detector's, and count its network's hops.
 
     python benchmarks/c_listening.py home.tap FILE ... [--seconds 180]
 
-The model is one on tapword_ear; of each file the first seconds are heard, in 16 bits. Printed are
-the events of both, whether words and times are the same, by how much scores differ, and how many
-hops of the ear the header heard for a second of sound.
+The model must be on tapword_ear. Both hear the first seconds of each file, in 16 bits. Printed are
+the events of both, whether words and times are equal, the difference of scores, and the network's
+hops for a second of audio.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.export.c.header import build
 
 CHUNK = 1280
-# Stands at the beginning of what hears a hop.
+# The first line of the function that processes a hop.
 HOP = "    memcpy(ear->sound, "
 LISTEN = f"""
 #include <stdio.h>
@@ -47,11 +47,11 @@ int main(void)
     tapword_event events[20];
     size_t n;
     tapword_start(&model);
-    tapword_listen_start(&listener);
+    tapword_listener_start(&listener);
     while ((n = fread(audio, sizeof *audio, {CHUNK}, stdin)) > 0) {{
-        tell(events, tapword_listen(&model, &listener, audio, n, events, 20));
+        tell(events, tapword_listener_push(&model, &listener, audio, n, events, 20));
     }}
-    tell(events, tapword_listen_end(&model, &listener, events, 20));
+    tell(events, tapword_listener_flush(&model, &listener, events, 20));
     printf("%ld\\n", hops);
     return 0;
 }}
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def compiled(spotter: Spotter, folder: Path) -> Path:
-    """Make a program that tells the events of what it is given, and how many hops it heard."""
+    """Compile a program that prints the events of its input and the number of hops."""
     text = build(spotter, len(spotter.learner.rows)).text
     assert text.count(HOP) == 1
     (folder / "model.h").write_text(text.replace(HOP, f"    hops++;\n{HOP}"), encoding="utf-8")
@@ -94,7 +94,7 @@ def compiled(spotter: Spotter, folder: Path) -> Path:
 
 
 def beginning(path: Path, seconds: float) -> np.ndarray:
-    """Give the first seconds of a file, (n,), in 16 bits."""
+    """Read the first seconds of a file, (n,), in 16 bits."""
     blocks = itertools.islice(files.blocks(path, 1.0), int(seconds))
     sound = np.round(np.concatenate(list(blocks)) * 32_768).clip(-32_768, 32_767)
     return (sound / 32_768).astype(np.float32)
@@ -108,7 +108,7 @@ def in_python(spotter: Spotter, sound: np.ndarray) -> list[Event]:
 
 
 def in_c(spotter: Spotter, program: Path, sound: np.ndarray) -> tuple[list[Event], int]:
-    """Events of the header, and how many hops it heard."""
+    """Events of the header, and its number of hops."""
     *lines, hops = subprocess.check_output([program], input=sound.tobytes()).decode().splitlines()
     found = (line.split() for line in lines)
     rows = spotter.learner.rows

@@ -1,13 +1,13 @@
-"""What the C header of a model takes on ARM: flash, memory, stack, and instructions under QEMU.
+"""Flash, memory, stack and instructions of a model's C header on ARM, under QEMU.
 
     python benchmarks/c_on_arm.py home.tap CLIP.wav
 
-The header is made as `tapword export` makes it by default, compiled for each core, and run by
-qemu, in which a plugin counts instructions: two boards without an operating system, and Linux on
-ARM. Needs gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm, gcc-aarch64-linux-gnu,
-libc6-dev-arm64-cross and qemu-user. Counts are differences between runs that do the same more and
-less often, so what happens once is not in them. They are not cycles: caches, flash and dual issue
-are a board's own.
+The header is exported with the defaults, compiled for each core, and run by qemu, where a plugin
+counts instructions: two boards without an operating system, and Linux on ARM. Needs
+gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm, gcc-aarch64-linux-gnu,
+libc6-dev-arm64-cross and qemu-user. Counts are differences between runs with more and fewer
+repeats, so they exclude the start. They are not cycles: caches, flash and dual issue depend on the
+board.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Core(NamedTuple):
 
 
 def bare(cpu: str, fpu: str, board: str, code: str) -> Core:
-    """Give a core without an operating system, whose memory begins at an address."""
+    """Make a core without an operating system, with memory from an address on."""
     flags = [f"-mcpu={cpu}", "-mthumb", f"-mfpu={fpu}", "-mfloat-abi=hard", "-DBARE"]
     places = [f"-Wl,--section-start=.vectors={code}", f"-Wl,-Ttext={int(code, 16) + 1024:#x}"]
     emulator = ["qemu-system-arm", "-M", board, "-nographic", "-monitor", "none"]
@@ -61,7 +61,7 @@ CORES = {
     ),
 }
 
-# What qemu/qemu-plugin.h declares of the few functions that are used here.
+# The declarations of qemu/qemu-plugin.h that are used here.
 PLUGIN = """
 #include <inttypes.h>
 #include <stddef.h>
@@ -128,14 +128,14 @@ static __attribute__((noinline)) int work(const char *what)
     switch (what[0]) {
     case 'e': /* the ear hears a second */
         for (hop = 0; hop < 25; hop++) {
-            tapword_ear_hear(&model.work.hearing.ear, sound + hop * 640, frame);
+            tapword_ear_push(&model.work.encoding.ear, sound + hop * 640, frame);
         }
         return 0;
     case 'q': /* a second of silence is listened to */
         memset(sound, 0, sizeof sound);
-        return tapword_listen(&model, &listener, sound, 16000, events, 4);
+        return tapword_listener_push(&model, &listener, sound, 16000, events, 4);
     case 'l': /* a word is listened to, in a second */
-        return tapword_listen(&model, &listener, sound, 16000, events, 4);
+        return tapword_listener_push(&model, &listener, sound, 16000, events, 4);
     case 'p': /* a recording is asked about */
         return tapword_predict(&model, sound, 16000, 1, &score);
     default: /* and learned */
@@ -168,8 +168,8 @@ static void measure(const char *what, int times, unsigned long answers[4])
         sound[i] = (float)clip[i] / 32768.0f;
     }
     tapword_start(&model);
-    tapword_listen_start(&listener);
-    tapword_ear_start(&model.work.hearing.ear);
+    tapword_listener_start(&listener);
+    tapword_ear_start(&model.work.encoding.ear);
     stack(1);
     while (times-- > 0) {
         result = work(what);
@@ -239,7 +239,7 @@ TASKS = {
 
 
 def main() -> None:
-    """Print what the header takes on each core."""
+    """Print the figures of each core."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("clip", type=Path, help="of a word that the model knows")
@@ -247,7 +247,7 @@ def main() -> None:
     spotter = for_device(Spotter.load(options.model))
     made = c_header.build(spotter, max(ROOM, len(spotter.learner.rows)), eight_bits=True)
     words = f"{len(spotter.words)} words, room for {ROOM}"
-    print(f"{words}: tables {made.flash_bytes:,} bytes, memory {made.ram_bytes:,} bytes")
+    print(f"{words}: tables {made.flash_bytes:,} bytes")
     clip = np.round(files.read(options.clip)[:16000] * 32767).astype(int)
     numbers = ", ".join(map(str, clip.tolist()))
     with tempfile.TemporaryDirectory() as name:
@@ -257,7 +257,7 @@ def main() -> None:
         plugin = ["gcc", "-O2", "-shared", "-fPIC", "plugin.c", "-o", "count.so"]
         subprocess.run(plugin, cwd=folder, check=True)
         for core, part in CORES.items():
-            # The stack begins at the end of 4 MB that lie where the code does.
+            # The stack begins at the end of the 4 MB that contain the code.
             [place] = re.findall(r"vectors=(\w+)", " ".join(part.compiler)) or ["0"]
             program = PROGRAM.replace("@clip@", numbers)
             program = program.replace("@stack@", f"{int(place, 16) + 2**22:#x}")
@@ -266,7 +266,7 @@ def main() -> None:
 
 
 def measure(name: str, core: Core, folder: Path) -> None:
-    """Print what one core needs."""
+    """Print the figures of one core."""
     for level in LEVELS:
         compiler = [*core.compiler, "-std=gnu99", level]
         subprocess.run([*compiler, "-c", "program.c", "-o", "code.o"], cwd=folder, check=True)
@@ -288,7 +288,7 @@ def measure(name: str, core: Core, folder: Path) -> None:
 
 
 def run(core: Core, folder: Path, task: str, times: int) -> tuple[int, str]:
-    """Run a task so often: instructions, and what the program says."""
+    """Run a task some times: its instructions, and the output."""
     command = [*core.emulator, "-plugin", "./count.so"]
     if core.emulator[0].startswith("qemu-system"):
         asked = f"enable=on,target=native,arg={task},arg={times}"

@@ -1,9 +1,8 @@
-"""Time of our own ear beside that of Google's speech embedding: a clip of a second, and a stream.
+"""Time of tapword_ear and of Google's speech embedding, on a clip of 1 s and on a stream.
 
     python benchmarks/ear.py
 
-Both in turns, on one thread; printed are milliseconds of the processor, medians of each round, and
-their ratio.
+They take turns on one thread. Printed are medians of the CPU time in ms, and their ratio.
 """
 
 import argparse
@@ -34,7 +33,7 @@ def main() -> None:
 
 
 def milliseconds(run: Callable[[], object]) -> float:
-    """Median of the processor's time."""
+    """Median of the CPU time."""
     took = []
     for _ in range(TIMES):
         start = time.process_time()

@@ -1,11 +1,10 @@
-"""Time of every learner, and slda beside the machine's floor for the same arithmetic.
+"""Time of every learner, and of slda relative to the least time of its arithmetic (floor).
 
     python benchmarks/learners.py [--rounds N] [--dims 480 3840] [--json FILE]
 
-Floors are timed in the same rounds as what they stand beside: one in-place pass over the packed
-lower triangle for `learn_one`, one Cholesky factorisation and solve for the first `predict` after
-it, one `ssyrk` for `learn_many`. Medians over the rounds of the process's own time on one core, and
-of the rounds' ratios the median and the middle half.
+Floors are timed in the same rounds: one in-place pass over the packed lower triangle for
+`learn_one`, one Cholesky factorisation and solve for the first `predict` after it, one `ssyrk` for
+`learn_many`. Shown are medians of the CPU time on one core, and median and quartiles of the ratios.
 """
 
 import argparse
@@ -35,7 +34,7 @@ def samples(dim: int) -> tuple[np.ndarray, list[str]]:
 
 
 def beside_the_floor(dim: int, rounds: int) -> list[dict]:
-    """Time slda's three operations, each with its floor and the ratio."""
+    """Time slda's three operations, their floors and the ratios."""
     X, words = samples(dim)
     learner = registry.build("learners", "slda")
     learner.learn_many(X, words)

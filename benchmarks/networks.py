@@ -1,4 +1,4 @@
-"""What a network has to do for 1 s of sound: multiply-adds counted from the shapes it runs on."""
+"""Multiply-adds of networks for 1 s of audio, counted from the shapes of their tensors."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ print(peak.split()[1])
 
 
 def bare_runs(encoder: Encoder, sounds: Sequence[np.ndarray]) -> Callable[[], object]:
-    """Run every network of an encoder on a batch of clips, with everything around it left out."""
+    """Run only the networks of an encoder on a batch of clips."""
     clips = np.stack([encoder.prepare(sound) for sound in sounds])
     runs = []
     for backbone in encoder.backbones:
@@ -71,7 +71,7 @@ def _node(node: dict[str, Any]) -> int:
 
 
 def peak_bytes(size: str) -> int | None:
-    """Most memory of a process that teaches and asks one clip; None where Linux does not tell."""
+    """Peak memory of a process that learns and predicts one clip; None where it is unavailable."""
     command = [sys.executable, "-c", MEASURE_MEMORY, size]
     done = subprocess.run(command, capture_output=True, text=True)
     return int(done.stdout) * 1024 if not done.returncode else None
@@ -91,13 +91,13 @@ def _path(backbone: Backbone) -> Path:
 def _model(backbone: Any) -> bytes:
     if isinstance(backbone, PipEncoder):
         return _path(backbone).read_bytes()
-    return backbone.network.graph()
+    return backbone.network.graph.content()
 
 
 def _session(backbone: Any) -> Any:
     if isinstance(backbone, PipEncoder):
         return backbone.session
-    return open_session(backbone.network.graph(), backbone.threads)
+    return open_session(backbone.network.graph.content(), backbone.threads)
 
 
 def _feed(backbone: Any, clips: np.ndarray) -> dict[str, np.ndarray]:

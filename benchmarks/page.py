@@ -1,4 +1,4 @@
-"""The page that `make bench` writes: records in, Markdown out."""
+"""The page of `make bench`, as Markdown."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -92,7 +92,7 @@ class Page:
         )
 
     def learners(self, floors: list[dict], records: list[dict]) -> None:
-        """Show slda beside its floors, then every learner."""
+        """Show slda and its floors, then every learner."""
         self.text(
             "`slda`, 35 words. The floors are one in-place pass over the packed covariance, one "
             "Cholesky factorisation and solve in float64, and one `ssyrk` of 2,000 samples."
@@ -107,7 +107,7 @@ class Page:
         self.table(("learner", "learn", "first predict", "later", "bytes", "bytes per word"), rows)
 
     def poolings(self, records: list[dict]) -> None:
-        """Show every pooling beside the bare mean."""
+        """Show every pooling relative to the bare mean."""
         self.text("The floor is numpy's mean over the same frames, (clips, frames, features).")
         for shape in dict.fromkeys(tuple(record["shape"]) for record in records):
             chosen = [record for record in records if tuple(record["shape"]) == shape]
@@ -144,8 +144,21 @@ class Page:
             rows,
         )
 
+    def busy(self, burners: int, records: list[dict]) -> None:
+        """Show how long calls take on a busy machine, and how long without one BLAS thread."""
+        self.text(
+            f"Wall-clock time of size small with five words, while {burners} other programs keep a "
+            "core busy each (`benchmarks/busy.py`). A spotter's calls limit BLAS to one thread, "
+            "because its threads wait by spinning. The last columns are the same calls without "
+            "this limit, in the same rounds."
+        )
+        self.table(
+            ("what", "ms", "ms without the limit", "times as long"),
+            ((one["what"], one["floor_ms"], one["time_ms"], _ratio(one)) for one in records),
+        )
+
     def peers(self, records: list[dict]) -> None:
-        """Show the same work by other libraries; above 1 they take longer."""
+        """Show other libraries; a ratio above 1 means that they are slower."""
         self.text(
             "Each library runs in its own environment, with one thread. A ratio above 1 means that "
             "the other library takes longer."

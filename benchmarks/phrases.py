@@ -1,15 +1,14 @@
-"""Phrases by strangers: told apart, refused, and heard in a stream beside single words.
+"""Phrases by other people: accuracy, rejection, and detection in a stream with single words.
 
     python benchmarks/phrases.py PHRASES --words SPEECH_COMMANDS --negatives FILE ...
         [--draws 3] [--backbone NAME]
 
-PHRASES has a folder of recordings for each phrase, named by the person who speaks. In each draw,
-8 phrases are taught by 5 people, and 40 others are asked all phrases, the untaught ones too.
-Printed are the share that is right among the taught ("closed"), and how many of them are refused
-where 5 and 1% of the untaught pass. Then, in a model of the 8 phrases and five words of
-SPEECH_COMMANDS, taught five training clips each, the 40 people's phrases and as many test clips of
-the words are put into the negatives, in which nobody says either: misses, false alarms an hour, and
-how late events come.
+PHRASES has a folder of recordings for each phrase, named by their speakers. In each draw, 5 people
+teach 8 phrases, and 40 others are tested on all phrases. Printed are the accuracy on taught phrases
+("closed"), and how many of them are rejected where 5% and 1% of the untaught ones pass. Then five
+words of SPEECH_COMMANDS are taught too, five training clips each. The 40 people's phrases and as
+many test clips of the words are inserted into the negatives: misses, false alarms per hour and
+latency.
 """
 
 import argparse
@@ -27,8 +26,8 @@ from tapword.research.stream_eval import TOLERANCE_S, find_positives
 from tapword.research.stream_mix import SampleReader, StreamMix
 from tapword.spotter.encoder import Encoded
 
-TAUGHT, PEOPLE, ASKED = 8, 5, 40
-# Words that are not said in calls and orders every minute.
+TAUGHT, PEOPLE, TESTED = 8, 5, 40
+# Words that are rare in phone calls and orders.
 WORDS = ("marvin", "sheila", "bird", "wow", "happy")
 FALSE_ACCEPTS = 0.05, 0.01
 CHUNK = 1280
@@ -54,23 +53,23 @@ def main() -> None:
         for (phrase, person), (learned, _, _) in clips.items():
             if phrase in taught and person in people[:PEOPLE]:
                 spotter.learn_encoded(learned, [phrase])
-        row = asked(spotter, clips, set(people[PEOPLE : PEOPLE + ASKED]))
+        row = asked(spotter, clips, set(people[PEOPLE : PEOPLE + TESTED]))
         print(f"draw {draw}: closed %.2f%%, refused %.2f / %.2f%%" % tuple(row), flush=True)
         if options.negatives:
-            row += heard(spotter, clips, people[PEOPLE : PEOPLE + ASKED], options, draw)
+            row += heard(spotter, clips, people[PEOPLE : PEOPLE + TESTED], options, draw)
         rows.append(row)
     print("mean:", *(f"{one:.2f}" for one in np.mean(rows, axis=0)))
 
 
 class _AsIs(argparse.RawDescriptionHelpFormatter):
-    """The text above as it is written."""
+    """Keep the text above as it is."""
 
 
 Clips = dict[tuple[str, str], tuple[Encoded, Encoded, Path]]
 
 
 def read(listener: Spotter, folder: Path) -> Clips:
-    """(Phrase, person) -> the clip encoded for teaching and asking, and the file."""
+    """(Phrase, person) -> the clip encoded to learn and to test, and the file."""
     found: Clips = {}
     for path in sorted(folder.glob("*/*")):
         try:
@@ -84,7 +83,7 @@ def read(listener: Spotter, folder: Path) -> Clips:
 
 
 def asked(spotter: Spotter, clips: Clips, people: set[str]) -> list[float]:
-    """Percent that are right, and refused at each share of false accepts."""
+    """Percentage right, and rejected at each rate of false accepts."""
     keys = [key for key in clips if key[1] in people]
     scores = spotter.score_encoded(Encoded.concatenate([clips[key][1] for key in keys]))
     best = [max(one.words, key=lambda word: one.words[word]) for one in scores]
@@ -102,7 +101,7 @@ def asked(spotter: Spotter, clips: Clips, people: set[str]) -> list[float]:
 def heard(
     spotter: Spotter, clips: Clips, people: np.ndarray, options: argparse.Namespace, draw: int
 ) -> list[float]:
-    """Percent missed of phrases and of words, alarms an hour, and how late the latest 5% come."""
+    """Percentage missed of phrases and of words, alarms per hour, and 95% latency."""
     dataset = registry.build("datasets", "speech_commands", root=str(options.words))
     test: dict[str, list[Path]] = {word: [] for word in WORDS}
     for clip in dataset.clips("test"):
@@ -116,7 +115,7 @@ def heard(
             if phrase in spotter.words and person in people:
                 link(path, Path(folder) / phrase)
         for word, paths in test.items():
-            for path in paths[:ASKED]:
+            for path in paths[:TESTED]:
                 link(path, Path(folder) / word)
         positives, _ = find_positives(folder, list(spotter.words))
         mix = StreamMix(options.negatives, positives, seed=draw)
@@ -154,7 +153,7 @@ def heard(
 
 
 def listen(detector: Detector, mix: StreamMix) -> tuple[list[tuple[Event, float]], float]:
-    """Events and when they came, and seconds of CPU."""
+    """Events and their times, and seconds of CPU."""
     source, found = SampleReader(iter(mix)), []
     start = time.process_time()
     while len(chunk := source.read(CHUNK)):
@@ -163,7 +162,7 @@ def listen(detector: Detector, mix: StreamMix) -> tuple[list[tuple[Event, float]
 
 
 def link(path: Path, folder: Path) -> None:
-    """Put a file into a folder under a name of its own."""
+    """Link a file into a folder under a unique name."""
     folder.mkdir(exist_ok=True)
     (folder / f"{len(list(folder.iterdir()))}{path.suffix}").symlink_to(path.resolve())
 

@@ -1,10 +1,9 @@
-"""Time of every pooling beside the bare mean of the same frames.
+"""Time of every pooling relative to the bare mean of the same frames.
 
     python benchmarks/poolings.py [--rounds N] [--json FILE]
 
-Each round times every pooling and, right after it, the bare mean, so that whatever slows the
-machine slows both; shown are medians over the rounds of the process's own time, and of the rounds'
-ratios the median and the middle half.
+Each round times every pooling and, right after it, the bare mean, so a busy machine slows both.
+Shown are medians of the CPU time, and median and quartiles of the ratios.
 """
 
 import argparse
@@ -35,7 +34,7 @@ def measure(shape: tuple[int, int, int], rounds: int) -> list[dict]:
     calls: dict[str, Callable[[], np.ndarray]] = {}
     for name, call in poolings.items():
         calls |= {name: call, f"{name} floor": poolings[BARE_MEAN]}
-    # A clip takes microseconds where the batch takes milliseconds: repeat within a round.
+    # One clip takes microseconds, a batch milliseconds: repeat within a round.
     times = turns(calls, rounds, repeats=max(1, 2_000_000 // frames.size))
     return [
         {

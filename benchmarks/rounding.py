@@ -1,11 +1,11 @@
-"""How far accuracies move when vectors change in their seventh digit.
+"""How much accuracies change when vectors change in their seventh digit.
 
-    python benchmarks/rounding.py DIR [--dataset KIND] [--learner SPEC ...] [--ask validation]
+    python benchmarks/rounding.py DIR [--dataset KIND] [--learner SPEC ...] [--split validation]
 
-Each learner hears every training clip once, one word after the other, in five seeded orders: once
-with the vectors as they are, then with each of their numbers changed by about one part in ten
-million, as another machine or another release of numpy may change it. A learner whose accuracy
-moves by more than a few clips gives numbers that nobody else will find again.
+Each learner learns every training clip once, word by word, in five seeded orders: first from the
+original vectors, then with each number changed by about one part in ten million, as by another
+machine or release of numpy. The results of a learner that changes by more than a few clips cannot
+be reproduced.
 """
 
 import argparse
@@ -27,7 +27,7 @@ LEARNERS = (
 
 
 def changed(split: Split, seed: int) -> Split:
-    """Give the same vectors, changed in the seventh digit."""
+    """Change the vectors in the seventh digit."""
     rng = np.random.default_rng(seed)
     train, test = (
         (one * (1 + CHANGE * rng.standard_normal(one.shape))).astype(np.float32)
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--dataset", default="speech_commands")
     parser.add_argument("--learner", action="append", help="repeat for several")
-    parser.add_argument("--ask", default="test", choices=("test", "validation"))
+    parser.add_argument("--split", default="test", choices=("test", "validation"))
     parser.add_argument("--cache", type=Path)
     options = parser.parse_args()
     dataset = registry.build("datasets", options.dataset, root=str(options.data))
@@ -50,10 +50,10 @@ def main() -> None:
     learners = options.learner or list(LEARNERS)
     stored = [
         store(dataset, part, backbone, [*poolings.values()], Cache(options.cache), jobs=1)
-        for part in ("train", options.ask)
+        for part in ("train", options.split)
     ]
     table = Table("pooling", "learner", title="Acc in percent, mean over five orders")
-    for column in ("as they are", "± orders", "changed", "changed anew", "furthest apart"):
+    for column in ("original", "± orders", "changed", "changed again", "range"):
         table.add_column(column, justify="right")
     for pooling, *parts in zip(poolings, *stored, strict=True):
         train, test = (part.load() for part in parts)

@@ -2,8 +2,8 @@
 
     python benchmarks/run.py [--page docs/speed.md] [--rounds N]
 
-Ratios are of things that took turns in one run, so they stand on a busy machine too; a time alone
-does not, and the page says how busy the machine was.
+Compared programs take turns in one run, so ratios hold on a busy machine too. Single times do not:
+the page has the load of the machine.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import beside_peers
+import busy
 import numpy as np
 import scale
 import small_computers
@@ -31,10 +32,12 @@ from tapword.errors import InputError
 
 LIBRARIES = ("numpy", "scipy", "onnxruntime", "scikit-learn")
 COPIED = 64 * 1024 * 1024
+# Programs beside learning and predicting that keep a core busy each.
+BURNERS = 2
 
 
 def machine(page: Page) -> None:
-    """Say what was measured on."""
+    """Describe the machine."""
     name = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines() if os.name == "posix" else []:
         if line.startswith("model name"):
@@ -83,6 +86,8 @@ def main() -> None:
     except (subprocess.CalledProcessError, SystemExit) as error:
         heard = []
         page.text(f"Not measured: openWakeWord 0.4.0 could not be run ({error}).")
+    page.section("Busy machine")
+    page.busy(BURNERS, busy.measure(BURNERS, 4 * rounds))
     page.section("Other libraries")
     page.peers(beside_peers.every_peer(rounds))
     page.section("Large data sets")

@@ -1,12 +1,10 @@
-"""What a cluster's time is made of: each step on one core, and what crosses the network.
+"""Time of each step of teaching on a cluster, on one core.
 
     python benchmarks/scale.py FOLDER [--clips 192] [--rounds 7] [--ray] [--json FILE]
 
-FOLDER/<word>/* are clips. Every round times every step once, so that a busy moment of the machine
-falls on all of them; shown are the median, the slowest and the fastest round. Time is the
-process's own on the core, which other programs disturb least; for the disk it is the clock's.
-With --ray also what a cluster costs the process that gives out the clips: workers then answer at
-once with a ready-made statistic.
+FOLDER/<word>/* are clips. Every round times every step once; shown are the median, the slowest and
+the fastest round. Time is CPU time, and clock time for the disk. --ray adds the time of the main
+process on a cluster, whose workers return a ready-made statistic at once.
 """
 
 import argparse
@@ -40,21 +38,21 @@ PARCEL = engine.pack(learners=[registry.build("learners", "ridge")])
 
 
 def samples(dim: int, seed: int) -> tuple[np.ndarray, list[str]]:
-    """Vectors of one task, of as many words as come together in a folder that is walked."""
+    """Vectors of one task, with as many words as usually come together."""
     rng = np.random.default_rng(seed)
     words = [f"word{index % WORDS}" for index in range(TASK)]
     return rng.standard_normal((TASK, dim), dtype=np.float32), words
 
 
 def statistic(vectors: np.ndarray, words: list[str]) -> engine.State:
-    """Give a ridge learner's state after one task's vectors."""
+    """State of a ridge learner after one task."""
     learner = registry.build("learners", "ridge")
     learner.learn_many(vectors, words)
     return learner.words, learner.state()
 
 
 def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]]]:
-    """Each step by name: how many clips or statistics one call handles, and the call."""
+    """Step -> number of clips or statistics of one call, and the call."""
     every = audio.find(folder)
     paths = [str(path) for path in every[:: max(1, len(every) // clips)][:clips]]
     sounds = [audio.read(path) for path in paths]
@@ -98,7 +96,7 @@ def steps(folder: Path, clips: int) -> dict[str, tuple[int, Callable[[], object]
 
 
 def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Callable[[], object]]]:
-    """Time the process that gives out clips, with the workers' part left out."""
+    """Time the main process without the workers' part."""
     ready = statistic(*samples(DIMS[-1], 0))
 
     def answer(
@@ -113,7 +111,7 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
     engine.learn = answer
 
     def listen() -> None:
-        # New paths each time, as a walk gives them: a path that was written once is written faster.
+        # New paths each time: a path that was serialised before is faster.
         words = (f"word{index // 70}" for index in range(number))
         clips = ((Path(f"/data/clips/{word}/{id(word)}.opus"), word) for word in words)
         cluster.learn(Spotter("logmel", "avg", "ridge"), clips)
@@ -122,7 +120,7 @@ def giving_out(cluster: engine.Cluster, number: int) -> dict[str, tuple[int, Cal
 
 
 def measure(calls: dict[str, tuple[int, Callable[[], object]]], rounds: int) -> list[dict]:
-    """Time every step once a round; give how many clips or statistics a second each handles."""
+    """Time every step once a round; return its clips or statistics per second."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds + 1):
         for name, (_, call) in calls.items():

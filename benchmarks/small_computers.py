@@ -1,4 +1,4 @@
-"""Which sizes a Raspberry Pi can run: multiply-adds and bytes, and time as an estimate."""
+"""Which sizes a Raspberry Pi can run: multiply-adds, bytes and estimated time."""
 
 import networks
 import numpy as np
@@ -7,7 +7,7 @@ from timing import alternate
 from tapword.errors import InputError
 from tapword.spotter.spotter import Spotter
 
-# One core: clock in GHz, and float32 multiply-adds in a cycle of its vector unit; memory in MB.
+# One core: clock in GHz, float32 multiply-adds per cycle of its vector unit; memory in MB.
 BOARDS = {
     "Pi Zero 2 W (Cortex-A53)": (1.0, 4, 512),
     "Pi 4 (Cortex-A72)": (1.5, 4, 2000),
@@ -17,13 +17,13 @@ PRODUCT = 512
 
 
 def machine_rate() -> float:
-    """Multiply-adds a second of this machine's best matrix product, on one core."""
+    """Multiply-adds per second of this machine's matrix product, on one core."""
     a = np.ones((PRODUCT, PRODUCT), dtype=np.float32)
     return PRODUCT**3 / (alternate({"product": lambda: a @ a}, 10)["product"] / 1000)
 
 
 def count(times: dict[str, float]) -> list[dict]:
-    """Count for each size; `times` are measured milliseconds of a later prediction here."""
+    """Figures of each size; `times` are measured milliseconds of a later prediction here."""
     rate, rows = machine_rate(), []
     for size, here_ms in times.items():
         try:
@@ -31,7 +31,7 @@ def count(times: dict[str, float]) -> list[dict]:
             work = sum(map(networks.multiply_adds, spotter.encoder.backbones))
         except (InputError, ImportError):
             continue
-        # What a core gets done of what it could do at best; boards are assumed to do as well.
+        # Fraction of the peak rate that is reached; assumed to be the same on boards.
         share = work / (here_ms / 1000) / rate
         rows.append(
             {

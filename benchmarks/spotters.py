@@ -1,12 +1,11 @@
-"""The sizes at work, beside what the machine cannot do faster: the bare network, solve and disk.
+"""Time of the sizes relative to the bare network, solve and disk (floor).
 
     python benchmarks/spotters.py [--rounds N] [--clips N] [--json FILE]
 
 Each size learns 30 words (the demo's, some under two names) from the demo's clips of 1 s. In every
-round take turns: clips into vectors and the bare networks on the same input; learning a clip, the
-first prediction after it and a later one; saving and loading the model, a plain write and a plain
-read of as many bytes. Time is the process's own on one core, but two
-cores and the disk go by the clock.
+round take turns: encoding clips and the bare networks on the same input; learning a clip, the first
+prediction after it and a later one; saving and loading the model, and a plain write and read of as
+many bytes. Time is CPU time on one core; clock time for two cores and the disk.
 """
 
 import argparse
@@ -37,7 +36,7 @@ BATCH = 12
 
 
 def demo_clips(n: int) -> tuple[list[np.ndarray], list[str]]:
-    """Clips and their words, of all voices in turn."""
+    """Clips and their words, voice by voice."""
     folders = sorted(path for path in CLIPS.iterdir() if path.is_dir())
     files = [sorted(folder.glob("*.ogg")) for folder in folders]
     every = [(path, path.parent.name) for row in zip(*files, strict=False) for path in row]
@@ -45,7 +44,7 @@ def demo_clips(n: int) -> tuple[list[np.ndarray], list[str]]:
 
 
 def taught(size: str, sounds: list[np.ndarray], words: list[str]) -> Spotter:
-    """Teach a spotter 30 words, two samples each at least."""
+    """Teach a spotter 30 words, at least two samples each."""
     spotter = Spotter(size=size)
     spotter.learn_many(sounds, words)
     again = [f"{word} again" for word in dict.fromkeys(words)][: WORDS - len(spotter.words)]
@@ -57,7 +56,7 @@ def taught(size: str, sounds: list[np.ndarray], words: list[str]) -> Spotter:
 
 
 def first_predict(spotter: Spotter, sound: np.ndarray, word: str, into: list[float]) -> None:
-    """Learn, then time the prediction that has to solve anew."""
+    """Learn, then time the prediction that has to solve again."""
     spotter.learn(sound, word)
     before = time.process_time()
     spotter.predict(sound)
@@ -65,7 +64,7 @@ def first_predict(spotter: Spotter, sound: np.ndarray, word: str, into: list[flo
 
 
 def solve_call(dim: int) -> Callable[[], object]:
-    """One Cholesky factorisation and solve for all words, float64: what a new solution costs."""
+    """One Cholesky factorisation and solve for all words, float64: the cost of a new solution."""
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((2 * dim, dim))
     covariance = np.asfortranarray(samples.T @ samples / len(samples))
@@ -79,14 +78,14 @@ def solve_call(dim: int) -> Callable[[], object]:
 
 
 def measure(size: str, clips: int, rounds: int) -> dict:
-    """Time all of one size; a record with a number for each."""
+    """Time one size; a record of all figures."""
     sounds, words = demo_clips(clips)
     spotter = taught(size, sounds, words)
     batches = [sounds[start : start + BATCH] for start in range(0, len(sounds), BATCH)]
     dim = spotter.encoder.dim()
     triangle = np.zeros(dim * (dim + 1) // 2, dtype=np.float32)
     one, solve = bare_runs(spotter.encoder, sounds[:1]), solve_call(dim)
-    # A sample is taught with its augmented copies.
+    # A sample is learned with its augmented copies.
     four = bare_runs(spotter.encoder, [sounds[0], *augmented(sounds[0])])
     whole = [bare_runs(spotter.encoder, batch) for batch in batches]
     first: list[float] = []
@@ -153,7 +152,7 @@ def _file_times(spotter: Spotter, rounds: int) -> tuple[int, dict[str, list[floa
 
 
 def every_size(clips: int, rounds: int) -> list[dict]:
-    """Measure the sizes; those that miss a package say so."""
+    """Measure the sizes, or report the missing package."""
     records = []
     with threadpoolctl.threadpool_limits(1):
         for size in presets.PRESETS:

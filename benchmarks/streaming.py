@@ -1,11 +1,11 @@
-"""CPU time of listening to a stream, beside openWakeWord on the same sound.
+"""CPU time of listening to a stream, compared with openWakeWord on the same audio.
 
     python benchmarks/streaming.py [--seconds S] [--rounds N] [--speech FILE] [--json FILE]
 
-A detector of size small with five words and openWakeWord 0.4.0 with one of its own models hear
-silence, a room's noise and continuous speech, 80 ms at a time, on one thread each. They take turns
-in every round, so that both see the same load of the machine; what is counted is the CPU time of
-the process. openWakeWord runs in an environment of its own, made in build/openwakeword once.
+A detector of size small with five words and openWakeWord 0.4.0 with one of its own models process
+silence, room noise and continuous speech, 80 ms at a time, on one thread each. They take turns in
+every round, so both see the same load of the machine. openWakeWord runs in its own environment in
+build/openwakeword.
 """
 
 import argparse
@@ -30,12 +30,12 @@ RATE, CHUNK = 16_000, 1_280
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-# What hears a chunk, and what is done before each sound: it is a room that was entered just now.
+# Processes a chunk, and resets before each sound.
 Listener = tuple[Callable[[np.ndarray], object], Callable[[], object]]
 
 
 def open_tapword() -> Listener:
-    """Detector of five words, each taught from five of the demo's voices."""
+    """Make a detector of five words, each taught by five of the demo's voices."""
     from tapword import Detector, Spotter
     from tapword.assets import CLIPS
 
@@ -56,16 +56,16 @@ def open_openwakeword() -> Listener:
 
 
 def work(name: str) -> None:
-    """Hear the file named by each line of standard input; answer with a line of JSON."""
-    hear, enter = {"tapword": open_tapword, "openwakeword": open_openwakeword}[name]()
+    """Process the file named by each line of standard input; answer with a line of JSON."""
+    push, reset = {"tapword": open_tapword, "openwakeword": open_openwakeword}[name]()
     for line in sys.stdin:
         sound = np.load(line.strip())
         times = []
-        enter()
+        reset()
         for start in range(0, len(sound) - CHUNK + 1, CHUNK):
             chunk = sound[start : start + CHUNK]
             before = time.process_time()
-            hear(chunk)
+            push(chunk)
             times.append(1000 * (time.process_time() - before))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         bytes_each = 1 if sys.platform == "darwin" else 1024
@@ -93,7 +93,7 @@ def ask(worker: subprocess.Popen[str], path: Path) -> dict:
 
 
 def other_python() -> Path:
-    """Python of an environment that has openWakeWord; made where there is none."""
+    """Python of an environment with openWakeWord, which is made if needed."""
     python = ENVIRONMENT / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
@@ -108,7 +108,7 @@ def scenes(seconds: float, speech: Path) -> dict[str, np.ndarray]:
     """Sounds by name, (n,) int16 at 16 kHz."""
     n = round(seconds * RATE)
     rng = np.random.default_rng(0)
-    # The power of a room's noise falls with the frequency; microphones hear little below 50 Hz.
+    # The power of room noise falls with the frequency; microphones record little below 50 Hz.
     spectrum = np.fft.rfft(rng.standard_normal(n))
     frequency = np.fft.rfftfreq(n, 1 / RATE)
     spectrum *= np.where(frequency < 50, 0, 1 / np.sqrt(np.maximum(frequency, 50)))

@@ -1,14 +1,13 @@
-"""Words that are spliced into running speech, without a pause: how many are missed.
+"""Missed words that are inserted into running speech without a pause.
 
     python benchmarks/streams.py SPEECH_COMMANDS --negatives FILE ... --noise FILE ...
         [--size small] [--snr 10] [--no-augment] [--out FILE]
 
-Models of five words are taught by a training clip of each of five speakers, or by all training
-clips, and listen at the thresholds as they come to all test clips of their words in the first of
-the negatives: `tapword evaluate-stream`, for several models. The models of five clips listen in its
-second half as well, with other sensitivities and with those that `tapword calibrate` finds in its
-first half; and to test clips that are said twice, with little silence between. `--out` writes the
-figures as JSON, too.
+Models of five words learn one training clip of each of five speakers, or all training clips. They
+listen at default thresholds for all test clips of their words in the first of the negatives, as
+`tapword evaluate-stream` does. The models of five clips also listen to its second half with other
+sensitivities, and with those that `tapword calibrate` finds in its first half; and to test clips
+that are said twice, with little silence between. `--out` also writes the figures as JSON.
 """
 
 import argparse
@@ -26,7 +25,7 @@ from tapword.audio import align, files
 from tapword.listening.calibration import calibrate
 from tapword.research.datasets.base import Dataset
 from tapword.research.stream_eval import evaluate_stream
-from tapword.spotter.thresholds import SENSITIVITY
+from tapword.spotter.vocabulary import SENSITIVITY
 
 SETS = (
     "marvin sheila bird house wow",
@@ -69,7 +68,7 @@ def main() -> None:
 
 
 def taught(spotter: Spotter, dataset: Dataset, words: str, speakers: int | None) -> Spotter:
-    """Teach a model words by one training clip of each of some speakers, or by all clips."""
+    """Teach a model one training clip of each of some speakers, or all clips."""
     for word in words.split():
         clips = [clip for clip in dataset.clips("train") if clip.word == word]
         if speakers:
@@ -80,7 +79,7 @@ def taught(spotter: Spotter, dataset: Dataset, words: str, speakers: int | None)
 
 
 def listen(spotter: Spotter, dataset: Dataset, negative: str, around: Any) -> dict[str, Any]:
-    """Print and give how many test clips of a model's words are missed in a recording."""
+    """Print and return how many test clips of a model's words are missed in a recording."""
     with tempfile.TemporaryDirectory() as folder:
         for clip in dataset.clips("test"):
             if clip.word in spotter.words:
@@ -106,7 +105,7 @@ def listen(spotter: Spotter, dataset: Dataset, negative: str, around: Any) -> di
 
 
 def sensitivities(spotter: Spotter, dataset: Dataset, negative: str) -> list[dict[str, Any]]:
-    """Listen in the second half of a recording; its first half is what calibrates."""
+    """Listen to the second half of a recording; its first half calibrates."""
     sound = np.concatenate(list(files.blocks(negative)))
     first, second = np.array_split(sound, 2)
     found = calibrate(spotter, [[first]])
@@ -125,7 +124,7 @@ def sensitivities(spotter: Spotter, dataset: Dataset, negative: str) -> list[dic
 
 
 def twice(spotter: Spotter, dataset: Dataset) -> list[dict[str, Any]]:
-    """Hear those test clips that are heard once when said once, said twice."""
+    """Test clips that are detected once when said once, said twice."""
     sounds = []
     for clip in dataset.clips("test"):
         if clip.word in spotter.words:
@@ -152,14 +151,14 @@ def twice(spotter: Spotter, dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def events(spotter: Spotter, sound: np.ndarray) -> list[str]:
-    """Words that are heard in a sound with a second of silence around it."""
+    """Words that are detected in a sound with a second of silence around it."""
     detector = Detector(spotter)
     stream = np.concatenate([silence(1.0), sound, silence(1.0)])
     return [event.word for event in [*detector(stream), *detector.flush()]]
 
 
 def silence(seconds: float) -> np.ndarray:
-    """Nothing, as long as this."""
+    """Silence of this length."""
     return np.zeros(round(seconds * files.SAMPLE_RATE), dtype=np.float32)
 
 

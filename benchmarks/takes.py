@@ -1,8 +1,8 @@
-"""How often a take is doubted: by the voice that taught the word, by another, of another word.
+"""How often a take is questioned: by the same voice, by another voice, of another word.
 
     python benchmarks/takes.py FOLDER
 
-FOLDER is Speech Commands, or holds a folder of clips a word, named SPEAKER_nohash_N.wav as there.
+FOLDER is Speech Commands, or has a folder of clips named SPEAKER_nohash_N.wav for each word.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from tapword import Spotter
 from tapword.audio import files
 from tapword.spotter.session import TeachSession
 
-# Pairs of takes of one word by one voice, and words of the voice that are taught beside it.
+# Pairs of takes of a word by a voice, and other words of the voice that are also taught.
 PAIRS, BESIDE = 200, 5
 
 

@@ -1,12 +1,11 @@
-"""What default thresholds give: words missed, other words let in, alarms an hour, own voices.
+"""Missed words, accepted other words and alarms per hour at default thresholds; own voices.
 
     python benchmarks/thresholds.py SPEECH_COMMANDS ARABIC --negatives FILE... [--out FILE]
 
 SPEECH_COMMANDS and ARABIC are folders of these data sets (`speech_commands`, `mswc:language=ar`),
-negatives recordings in which nobody says the words. Clips are encoded once, and models of a few
-words are drawn from them again and again. All figures are at the thresholds of `Spotter.thresholds`
-as they come: five clips a word unless said, and 0.5 alarms an hour of all words together wanted.
-`--out` writes them as JSON, too.
+negatives are recordings without the words. Clips are encoded once, and models of a few words are
+drawn from them repeatedly. All figures are at the default of `Spotter.thresholds`, 0.5 alarms per
+hour of all words together; words have five clips unless stated. `--out` also writes JSON.
 """
 
 import argparse
@@ -25,16 +24,16 @@ from tapword.research.datasets.base import Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded
 from tapword.spotter.thresholds import decide
 
-# Words of Speech Commands that are not said in calls and orders every minute.
+# Words of Speech Commands that are rare in phone calls and orders.
 RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
 DRAWS, CLIPS = 12, 5
 
-# Makes a model that knows no word yet.
+# Makes a model without words.
 Empty = Callable[[], Spotter]
 
 
 class Clips(NamedTuple):
-    """Clips to teach and to ask, and the word and speaker of each."""
+    """Clips to learn and to test, and the word and speaker of each."""
 
     taught: Encoded
     asked: Encoded
@@ -90,7 +89,7 @@ def streams(
     heard: Sequence[Encoded],
     hours: float,
 ) -> dict[str, Any]:
-    """Print and give misses and alarms of models of so many words."""
+    """Print and return misses and alarms of models of `count` words."""
     missed, alarms = [], []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
@@ -118,7 +117,7 @@ def streams(
 def singles(
     empty: Empty, name: str, clips: Clips, count: int, samples: int, draws: int = 5
 ) -> dict[str, Any]:
-    """Print and give misses and other words let in, as single clips."""
+    """Print and return misses and accepted other words, as single clips."""
     found = []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
@@ -146,7 +145,7 @@ def singles(
 
 
 def own_voices(empty: Empty, clips: Clips, count: int = 3, takes: int = 3) -> dict[str, Any]:
-    """Print and give the same for words taught by the person who is asked, and for their others."""
+    """Print and return the same for words taught by the person who is tested, and their others."""
     missed, own, others = [], [], []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -194,14 +193,14 @@ def taught(
 
 
 def misses(model: Spotter, clips: Clips, rows: np.ndarray | list[int]) -> float:
-    """Percent of clips that are not taken for their word."""
+    """Percentage of clips that are not recognised as their word."""
     answers = model.predict_encoded(clips.asked[rows])
     wanted = clips.words[rows]
     return 100 * float(np.mean([a.word != w for a, w in zip(answers, wanted, strict=True)]))
 
 
 def accepted(model: Spotter, encoded: Encoded) -> np.ndarray:
-    """Whether clips are taken for a word, (n,)."""
+    """Whether clips are recognised as a word, (n,)."""
     thresholds, found = model.thresholds(), model.score_encoded(encoded)
     return np.array([decide(scores, thresholds) is not None for scores in found])
 
@@ -221,7 +220,7 @@ def encode(spotter: Spotter, name: str, root: str) -> Clips:
 
 
 def windows(spotter: Spotter, path: str | Path) -> Encoded:
-    """Encode the windows that a detector would look at first, without noise."""
+    """Encode the windows that a detector scores first, without noise."""
     segmenter, clips, parts = Segmenter(), [], []
     for block in files.blocks(path):
         segmenter.push(block)

@@ -1,4 +1,4 @@
-"""What the benchmarks share: calls that take turns, and helpers that run in other environments."""
+"""Timing of calls that take turns, and peers in their own environments."""
 
 import json
 import os
@@ -20,11 +20,10 @@ def turns(
     clock: Callable[[], float] = time.process_time,
     repeats: int = 1,
 ) -> dict[str, list[float]]:
-    """Milliseconds of each call in each round; all take turns, and a round before them warms up.
+    """Milliseconds of each call in each round; calls take turns, after a round to warm up.
 
-    Time is the process's own on the core unless another clock is given: other programs disturb it
-    least, and what they disturb they disturb for all that take turns. Short calls are made
-    `repeats` times in a round.
+    Time is CPU time unless another clock is given, as other programs disturb it least. Short calls
+    are made `repeats` times in a round.
     """
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(rounds + 1):
@@ -47,10 +46,9 @@ def alternate(
 
 
 def compared(taken: Sequence[float], floor: Sequence[float]) -> dict[str, float]:
-    """Put a call beside its floor, both timed in the same rounds.
+    """Compare a call with its floor, both timed in the same rounds.
 
-    The ratio is the median of the rounds' own, since what slows a round slows both; `low` and
-    `high` hold the middle half of them.
+    `ratio`, `low` and `high` are the median and quartiles of the rounds' ratios.
     """
     ratios = [one / other for one, other in zip(taken, floor, strict=True)]
     low, ratio, high = quantiles(ratios, n=4, method="inclusive")
@@ -64,18 +62,18 @@ def compared(taken: Sequence[float], floor: Sequence[float]) -> dict[str, float]
 
 
 class Missing(Exception):
-    """A peer that cannot be had here; the message says why."""
+    """A peer is unavailable; the message has the reason."""
 
 
 class Peer:
-    """A script of benchmarks/peers, run_NAME.py, that answers lines of JSON in its own environment.
+    """A script benchmarks/peers/run_NAME.py that answers lines of JSON in its own environment.
 
     Parameters
     ----------
     name
-        Of the peer; the environment in build/peers has the same one.
+        Name of the peer and of its environment in build/peers.
     packages
-        What the environment holds; installed one after the other where it is not there yet.
+        Packages of the environment, installed in order if needed.
     """
 
     def __init__(self, name: str, packages: Sequence[str]):
@@ -108,7 +106,7 @@ class Peer:
 
 
 def _environment(name: str, packages: Sequence[str]) -> Path:
-    """Python of a peer's environment; made once."""
+    """Python of a peer's environment, made once."""
     folder = PEERS / name
     python, complete = folder / "bin" / "python", folder / "complete"
     if complete.exists():

@@ -1,11 +1,11 @@
-"""Clips per second of the paper's six backbones, and the share that pooling and slda take.
+"""Clips per second of the paper's six backbones, and the cost of pooling and slda.
 
     python benchmarks/torch_backbones.py [--device cuda] [--seconds 5] [--json FILE] [NAMES...]
 
 Random weights, clips of 1 s. For each backbone and precision, in one run: the network alone on the
-device; `frames_many` with frames brought back to numpy; vectors pooled by `avg` and by `tap`, on
-the device where it is a GPU; and the whole road with one exact batch update of `slda` on the CPU.
-Batches run in several threads, so that the device works while the CPU copies.
+device; `frames_many` with frames copied back to numpy; vectors pooled by `avg` and by `tap`, on the
+device if it is a GPU; and everything with one exact batch update of `slda` on the CPU. Batches run
+in several threads, so the device works while the CPU copies.
 """
 
 import argparse
@@ -34,13 +34,13 @@ NAMES = (
     "emformer_base",
 )
 BATCH = 128
-# As `evaluate` does, a learner takes thousands of vectors at a time.
+# As in `evaluate`, a learner learns thousands of vectors at a time.
 BATCHES = 24
 WORDS = 35
 
 
 def rate(call: Callable[[], int], seconds: float) -> float:
-    """Clips per second of a call that returns how many clips it did; warmed up once."""
+    """Clips per second of a call that returns its number of clips; warmed up once."""
     call()
     done, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:

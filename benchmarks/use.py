@@ -1,23 +1,23 @@
-"""Would words get better by the sounds they are heard in? Taught words after half an hour of use.
+"""Do words improve by learning from detections? Taught words after half an hour of use.
 
     python benchmarks/use.py SPEECH_COMMANDS ARABIC --negatives FILE FILE... [--out FILE]
 
-SPEECH_COMMANDS and ARABIC are folders of these data sets (`speech_commands`, `mswc:language=ar`);
-the files are recordings in which nobody says the words: the first is heard while the words are
-used, in the others alarms are counted afterwards. `--out` writes all figures as JSON, too.
+SPEECH_COMMANDS and ARABIC are folders of these data sets (`speech_commands`, `mswc:language=ar`).
+The files are recordings without the words: the first plays while the words are used, in the others
+alarms are counted afterwards. `--out` also writes all figures as JSON.
 
-The rule that is tried: a sound that would count as a word even at sensitivity 0, by what was taught
-alone, is a confident one. The mean of a word's confident sounds joins its taught samples and weighs
-as many of them as there were sounds, at most as many as were taught: so a word moves half way at
-most, and what it was used for never decides what it is used for next. Thresholds follow as always.
+The rule under test: a sound that counts as a word even at sensitivity 0, judged by the taught
+samples alone, is a confident one. The mean of a word's confident sounds is added to its taught
+samples, with the weight of their number, at most that of the taught samples. So a word moves half
+way at most, and its use never decides its next use. Thresholds follow as usual.
 
-In that half hour each word is said 15 times, the word that sounds most like it 45 times, other
-words 200 times, and people talk. Then other clips are asked, by other people than those who taught:
-how many are missed, and how many of the near word and of others are let in. The same is shown for
-words that were taught twice as many clips instead; for one's own voice there are no more clips.
+In that half hour each word is said 15 times, the most similar word 45 times, other words 200 times,
+and people talk. Then other clips by other people are tested: how many are missed, and how many of
+the similar word and of others are accepted. For comparison, the same with twice as many taught
+clips; for one's own voice there are no more clips.
 
-A word got worse where a figure of it did. Whether more words got worse than better by chance is
-said by a sign test; draws share clips, so its p are too small rather than too large.
+A word got worse if one of its figures did. A sign test tells whether more words got worse than
+better by chance; draws share clips, so its p values are rather too small.
 """
 
 import argparse
@@ -38,17 +38,17 @@ from tapword.research.datasets.base import Dataset
 from tapword.spotter.cohort import normalize
 from tapword.spotter.encoder import Encoded
 
-# Words a model, models drawn of each kind, clips a word that are there to be taught.
+# Words a model, models of each kind, clips a word to teach.
 WORDS, DRAWS, TAUGHT = 3, 20, 10
-# How often things are said in the half hour; noise lies so far below the words.
+# How often words are said in the half hour; noise level below the words in dB.
 USES, NEAR, OTHERS, NOISE_DB = 15, 45, 200, 10.0
-# Takes of a word by one person, of which one is taught, the last asked and the others used.
+# Takes of a word by one person: one is taught, the last tested, the others used.
 OWN = 4
 FIGURES = ("missed", "likest_let_in", "others_let_in", "alarms_an_hour")
 
 
 class Sounds(NamedTuple):
-    """Vectors (n, D), what the cohort takes off their scores (n,), and which are noise (n,)."""
+    """Vectors (n, D), their cohort scores (n,), and which are noise (n,)."""
 
     vectors: np.ndarray
     level: np.ndarray
@@ -60,7 +60,7 @@ class Sounds(NamedTuple):
         rows: np.ndarray | slice = slice(None),
         sensitivities: Mapping[str | None, float] | None = None,
     ) -> np.ndarray:
-        """Words that a spotter takes them for, (n,); "" where it is none."""
+        """Recognised words, (n,); "" for none."""
         X, learner = self.vectors[rows], spotter.learner
         scores, _ = normalize(learner, X, *learner.all_scores(X), self.level[rows])
         thresholds = spotter.thresholds(sensitivities=sensitivities)
@@ -71,7 +71,7 @@ class Sounds(NamedTuple):
 
 
 class Clips(NamedTuple):
-    """Clips to teach, asked as they are, asked in noise; word, speaker and split of each."""
+    """Clips to learn, to test, and to test in noise; word, speaker and split of each."""
 
     taught: np.ndarray
     quiet: Sounds
@@ -82,7 +82,7 @@ class Clips(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Which clips are taught, used and asked: rows of `Clips`, for each of the words."""
+    """Which clips are taught, used and tested: rows of `Clips` for each word."""
 
     words: list[str]
     taught: list[np.ndarray]
@@ -133,7 +133,7 @@ def main() -> None:
 
 
 def plan(clips: Clips, known: list[str], taught: int, seed: int) -> Plan:
-    """Draw words, and clips of them: training clips to teach, test clips to use and ask."""
+    """Draw words and their clips: training clips to teach, test clips to use and test."""
     rng = np.random.default_rng(seed)
     words = [str(word) for word in rng.permutation(known)[:WORDS]]
     teach = [_rows(clips, rng, word, "train")[: 2 * taught] for word in words]
@@ -151,7 +151,7 @@ def plan(clips: Clips, known: list[str], taught: int, seed: int) -> Plan:
 
 
 def own(clips: Clips) -> list[Plan]:
-    """One word by one person who said it four times at least, for each such pair; one is taught."""
+    """One word by one person who said it at least four times, for each such pair; one is taught."""
     plans = []
     often = Counter(zip(clips.speakers, clips.words, strict=True))
     for seed, ((person, word), count) in enumerate(sorted(often.items())):
@@ -188,7 +188,7 @@ def _planned(
 
 
 def nearest(clips: Clips, word: str, taught: list[str]) -> str:
-    """Word that is not taught and sounds most like one, by the mean vectors of the test clips."""
+    """Untaught word that is most similar to a word, by the mean vectors of the test clips."""
     names = sorted(set(clips.words))
     test = clips.split == "test"
     quiet = clips.quiet.vectors
@@ -202,7 +202,7 @@ def nearest(clips: Clips, word: str, taught: list[str]) -> str:
 def trials(
     label: str, plans: list[Plan], clips: Clips, heard: Sounds, counted: Sounds, hours: float
 ) -> list[dict[str, Any]]:
-    """Print and give the figures of words that are used in quiet, and in noise."""
+    """Print and return the figures of words that are used in quiet, and in noise."""
     quiet: list[np.ndarray] = []
     noisy: list[np.ndarray] = []
     for one in plans:
@@ -220,7 +220,7 @@ def trials(
 
 
 def after_use(before: Spotter, one: Plan, clips: Clips, sounds: Sounds, heard: Sounds) -> Spotter:
-    """Give the words as they are once their confident sounds have joined what was taught."""
+    """Add the words' confident sounds to their taught samples."""
     rows = np.concatenate([*one.used, *one.near, one.others])
     sure: dict[str | None, float] = {None: 0.0}
     taken = [sounds.taken(before, rows, sure), heard.taken(before, sensitivities=sure)]
@@ -237,7 +237,7 @@ def after_use(before: Spotter, one: Plan, clips: Clips, sounds: Sounds, heard: S
 def _figures(
     spotter: Spotter, one: Plan, sounds: Sounds, counted: Sounds, hours: float
 ) -> np.ndarray:
-    """Percent missed and let in, and alarms an hour, (words, figures)."""
+    """Percentage missed and accepted, and alarms per hour, (words, figures)."""
     alarms = Counter(counted.taken(spotter).tolist())
     found = []
     for word, asked, near in zip(one.words, one.asked, one.near_asked, strict=True):
@@ -250,7 +250,7 @@ def _figures(
 
 
 def show(label: str, found: np.ndarray) -> dict[str, Any]:
-    """Print and give the means over words, and for how many words use made them worse."""
+    """Print and return the means over words, and how many words got worse."""
     row: dict[str, Any] = {"what": label, "words": len(found)}
     print(f"{label}, {len(found)} words")
     for figure, name in enumerate(FIGURES):
@@ -270,7 +270,7 @@ def show(label: str, found: np.ndarray) -> dict[str, Any]:
 
 
 def model(words: list[str], samples: list[np.ndarray]) -> Spotter:
-    """Teach words by the vectors of their samples."""
+    """Teach words from the vectors of their samples."""
     spotter = Spotter()
     for word, X in zip(words, samples, strict=True):
         spotter.learner.learn_many(X, [word] * len(X))
@@ -284,7 +284,7 @@ def encode(
     noise: list[np.ndarray],
     known: Sequence[str] | None = None,
 ) -> Clips:
-    """Vectors of the clips that plans may draw: of `known` words to teach, and of all to ask."""
+    """Vectors of the clips that plans may draw: of `known` words to learn, and of all to test."""
     dataset: Dataset = registry.build("datasets", name, root=root)
     clips = [(clip, split) for split in ("train", "test") for clip in dataset.clips(split)]
     takes = Counter((clip.speaker, clip.word) for clip, _ in clips)
@@ -301,7 +301,7 @@ def encode(
     sounds, words, speakers, splits, taught = zip(*rows, strict=True)
     to_teach = [sound for sound, *_, teach in rows if teach]
     vectors = spotter.encode(to_teach, learning=True).vectors
-    # Clips that are not to be taught have no vector for it.
+    # Clips that are not taught have no vector to learn.
     learned = np.full((len(rows), vectors.shape[1]), np.nan, dtype=np.float32)
     learned[list(taught)] = vectors
     mixed = [add_noise(sound, noise, rng) for sound in sounds]
@@ -310,7 +310,7 @@ def encode(
 
 
 def as_sounds(spotter: Spotter, encoded: Encoded) -> Sounds:
-    """Measure vectors against the cohort, once for all models."""
+    """Score vectors by the cohort, once for all models."""
     cohort = spotter.encoder.cohort
     assert cohort is not None
     level = cohort.score(encoded.vectors, encoded.seconds)
@@ -318,7 +318,7 @@ def as_sounds(spotter: Spotter, encoded: Encoded) -> Sounds:
 
 
 def add_noise(sound: np.ndarray, noise: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """Mix a clip with a stretch of a recording of noise, 10 dB below it."""
+    """Mix a clip with a part of a noise recording, 10 dB below it."""
     recording = noise[rng.integers(len(noise))]
     start = rng.integers(len(recording) - len(sound))
     stretch = recording[start : start + len(sound)]

@@ -1,34 +1,32 @@
-"""Wake phrases in noise, in the form of Picovoice's wake-word benchmark.
+"""Wake phrases in noise, as in Picovoice's wake-word benchmark.
 
     python benchmarks/wake_words.py PHRASES --noise FILE ... --negatives FILE ...
         [--hours H] [--taught 5] [--draws 5] [--snr 10] [--size small] [--out FILE]
 
-PHRASES has a folder of recordings for each phrase. A model is taught one phrase from a few of its
-recordings, drawn by a seed, and asked all others; every draw is a model of its own.
+PHRASES has a folder of recordings for each phrase. Each draw makes a model of one phrase, which
+learns a few of its recordings and is tested on all others.
 
-The stream that is asked is built as theirs is (github.com/Picovoice/wake-word-benchmark, mixer.py):
-recordings in a seeded order, and between two of them a stretch of background, which is speech from
-the negatives with a chance of 20% and silence otherwise. Noise runs under all of it, one recording
-after the other. Every recording, stretch and noise is first brought to a peak of 1. Then each
-recording and stretch is scaled by
+The stream is built as theirs (github.com/Picovoice/wake-word-benchmark, mixer.py): recordings in a
+seeded order, with background between two of them, which is speech from the negatives with a
+probability of 20% and silence otherwise. Noise recordings run under all of it. Every part is first
+scaled to a peak of 1. Then each recording and background part is scaled by
 
     sqrt(10 ** (snr / 10) * E(noise under it) / E(itself))
 
-where E is the energy of the loudest of its frames of 512 samples (32 ms): what is 10 dB apart is
-the loudest moments, so the noise is louder than at 10 dB by mean power if it is steady, and quieter
-if it crackles. Last, the whole is brought to a peak of 1. Theirs has 24 hours, LibriSpeech and
-DEMAND, and stretches of many sentences; here they are 3 s long. "Clean" is the same stream without
-noise, each part at a peak of 1. A recording is missed unless an event of the phrase has its middle
-in it or within 0.3 s.
+where E is the energy of its loudest frame of 512 samples (32 ms). The loudest frames are 10 dB
+apart, so steady noise is louder than at 10 dB by mean power, and crackling noise is quieter. Last,
+the whole stream is scaled to a peak of 1. Theirs has 24 hours, LibriSpeech and DEMAND, and long
+background parts; here these last 3 s. "Clean" is the same stream without noise. A recording is
+missed unless an event of the phrase has its middle in it or within 0.3 s.
 
-False alarms are those in the negatives as they are, without noise. "At 0.1" is the lowest threshold
-that leaves at most one alarm in 10 hours of them; in fewer hours, that is none at all, and the
-threshold lies just above the highest alarm. "By tail" is where an exponential tail, fitted to the
-20 highest alarms, comes down to 0.1 an hour: it hangs less on the one highest, and more on the
-tail's being exponential. Both thresholds are found on the negatives they are judged by, as theirs
-are. Rates are means over draws, with the least and the most of them.
+False alarms are counted in the negatives without noise. "At 0.1" is the lowest threshold with at
+most one alarm in 10 hours; in fewer hours, that is none, and the threshold is just above the
+highest alarm. "By tail" is where an exponential tail, fitted to the 20 highest alarms, gives 0.1
+alarms per hour: it depends less on the single highest, and assumes an exponential tail. Both
+thresholds are found on the negatives they are tested on, as theirs are. Rates are means over draws,
+with minimum and maximum.
 
-The network hears each window of the stream and the negatives once, for all draws.
+Each window of the stream and the negatives is encoded once, for all draws.
 """
 
 import argparse
@@ -54,19 +52,19 @@ from tapword.research.stream_mix import PlacedClip
 from tapword.spotter.encoder import Encoded, Encoder
 from tapword.spotter.spotter import Spotter
 
-# One alarm in 10 hours, at which they compare; frames of their energy rule; chance of background.
+# One alarm in 10 hours, their operating point; frames of their energy rule; chance of speech.
 PER_HOUR, FRAME, BACKGROUND_CHANCE = 0.1, 512, 0.2
 STRETCH_S = 3.0
 # Alarms that the tail is fitted to. In two hours of phone calls (three phrases, three draws), a fit
 # to half an hour for 2 alarms in the rest gave 2.7, 2.0, 0.9 and 0.75 there with 10, 20, 40 and 80.
 # It was chosen by these, so on the same calls the column by tail is no independent figure.
 TAIL = 20
-# Missed in noise of 10 dB at 0.1 alarms an hour, mean of their six phrases, as they published it.
+# Missed at 10 dB and 0.1 alarms per hour, mean of their six phrases, as published by them.
 PUBLISHED = {"Porcupine": 2.7, "Snowboy": 31.9, "PocketSphinx": 52.0}
 
 
-class Remembering:
-    """An encoder that passes no clip through its networks twice."""
+class CachedEncoder:
+    """An encoder that encodes no clip twice."""
 
     def __init__(self, encoder: Encoder):
         self._encoder = encoder
@@ -76,7 +74,7 @@ class Remembering:
         return getattr(self._encoder, name)
 
     def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> Encoded:
-        """As the encoder's own, one clip at a time."""
+        """Encode like the encoder, one clip at a time."""
         rows = []
         for clip in clips:
             key = hashlib.blake2b(clip.tobytes(), digest_size=16).digest(), learning
@@ -87,7 +85,7 @@ class Remembering:
 
 
 class Mixed(NamedTuple):
-    """A stream (n,) float32, and the recordings of the phrase in it; `file` is their number."""
+    """A stream (n,) float32, and the recordings of the phrase in it; `file` is their index."""
 
     sound: np.ndarray
     placed: list[PlacedClip]
@@ -140,7 +138,7 @@ def mix(
 
 
 def noise_under(length: int, noise: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """Put recordings of noise one after the other in a seeded order, (length,)."""
+    """Join recordings of noise in a seeded order, (length,)."""
     parts: list[np.ndarray] = []
     while sum(map(len, parts)) < length:
         parts += [to_peak(noise[index]) for index in rng.permutation(len(noise))]
@@ -148,7 +146,7 @@ def noise_under(length: int, noise: Sequence[np.ndarray], rng: np.random.Generat
 
 
 def listen(spotter: Spotter, sounds: Sequence[np.ndarray]) -> list[Candidate]:
-    """Hear recordings one after the other; every candidate in them."""
+    """Listen to recordings in turn; return every candidate."""
     found: list[Candidate] = []
     detector = Detector(spotter, observe=found.append)
     for sound in sounds:
@@ -160,25 +158,25 @@ def listen(spotter: Spotter, sounds: Sequence[np.ndarray]) -> list[Candidate]:
 
 
 class Alarms:
-    """What a model of one phrase hears in the negatives."""
+    """Candidates of a model of one phrase in the negatives."""
 
     def __init__(self, phrase: str, candidates: Sequence[Candidate], hours: float):
         self.phrase, self.candidates, self.hours = phrase, candidates, hours
         self._scores = [one.scores.words[phrase] for one in candidates]
 
     def count(self, threshold: float) -> int:
-        """Count them at a threshold."""
+        """Count the alarms at a threshold."""
         return len(replay(self.candidates, {self.phrase: threshold}))
 
     def threshold(self) -> float:
-        """Find the lowest threshold that leaves at most `PER_HOUR`, by the detector's own rule."""
+        """Lowest threshold with at most `PER_HOUR` alarms, by the detector's own rule."""
         for score in sorted(set(self._scores), reverse=True):
             if self.count(score) > PER_HOUR * self.hours:
                 return float(np.nextafter(score, np.inf))
         return -math.inf
 
     def tail_threshold(self) -> float | None:
-        """Find where an exponential tail comes down to `PER_HOUR`; None for too few alarms."""
+        """Threshold where an exponential tail gives `PER_HOUR` alarms; None for too few alarms."""
         peaks = list(self._peaks())
         if len(peaks) <= TAIL:
             return None
@@ -187,7 +185,7 @@ class Alarms:
         return base + excess * math.log(TAIL / (PER_HOUR * self.hours))
 
     def _peaks(self) -> Iterator[float]:
-        """Give the highest scores, one for each sound, down to the first below the tail."""
+        """Yield the highest scores, one for each sound, down to the first below the tail."""
         kept: list[int] = []
         for index in np.argsort(self._scores)[::-1]:
             centre = self.candidates[index].centre
@@ -200,7 +198,7 @@ class Alarms:
 
 @dataclass
 class Drawn:
-    """A model of one draw: percentages missed clean and in noise, and thresholds."""
+    """A model of one draw: percentages missed in clean audio and in noise, and thresholds."""
 
     seed: int
     asked: int
@@ -223,7 +221,7 @@ def within(clip: PlacedClip, middles: np.ndarray) -> np.ndarray:
 def judge(
     spotter: Spotter, phrase: str, seed: int, taught: set[str], streams: list[Mixed], alarms: Alarms
 ) -> Drawn:
-    """Ask a taught model everything."""
+    """Test a taught model."""
     heard = [listen(spotter, [stream.sound]) for stream in streams]
     asked = {clip.file for clip in streams[0].placed} - taught
 
@@ -258,7 +256,7 @@ def judge(
 
 
 def read_negatives(paths: Sequence[Path], hours: float | None) -> list[np.ndarray]:
-    """Read recordings as int16; of each the first part, where fewer hours are wanted."""
+    """Read recordings as int16; only the first part of each for fewer hours."""
     total = sum(map(audio.length_s, paths)) / 3600
     share = min(1.0, hours / total) if hours else 1.0
     found = []
@@ -274,8 +272,8 @@ def read_negatives(paths: Sequence[Path], hours: float | None) -> list[np.ndarra
 
 
 def measure(options: argparse.Namespace) -> tuple[dict[str, list[Drawn]], float]:
-    """Judge every draw of every phrase; also the hours of negatives."""
-    encoder = Remembering(Spotter(size=options.size).encoder)
+    """Test every draw of every phrase; also return the hours of negatives."""
+    encoder = CachedEncoder(Spotter(size=options.size).encoder)
     negatives = read_negatives(options.negatives, options.hours)
     hours = sum(map(len, negatives)) / SAMPLE_RATE / 3600
     noise = [np.concatenate(list(audio.blocks(path))) for path in options.noise]
@@ -302,7 +300,7 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, list[Drawn]], float]
 
 
 def cell(draws: Sequence[Drawn], key: str, digits: int = 1) -> str:
-    """Mean over draws, and its least and most."""
+    """Mean over draws, with minimum and maximum."""
     values = [getattr(draw, key) for draw in draws]
     if None in values:
         return "too few alarms"
@@ -311,7 +309,7 @@ def cell(draws: Sequence[Drawn], key: str, digits: int = 1) -> str:
 
 
 def record(phrase: str, draws: Sequence[Drawn], hours: float) -> dict[str, Any]:
-    """Give means and deviations over draws, at the threshold as it comes, and every draw."""
+    """Means and deviations over draws at the default threshold, and every draw."""
     row: dict[str, Any] = {"phrase": phrase, "models": len(draws), "hours": hours}
     keys = {"missed_clean": "clean", "missed_in_noise": "noisy", "alarms_an_hour": "per_hour"}
     for key, name in keys.items():

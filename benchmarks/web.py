@@ -1,4 +1,4 @@
-"""What the core for web pages costs, in node: its bytes, and processor time of its work.
+"""Size and CPU time of the core for web pages, in node.
 
 make wasm
 python benchmarks/web.py build/web/core

@@ -210,7 +210,7 @@ def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_move
     parts = dict(re.findall(r"#(p\d+) { opacity: (\d);", shown))
     groups = {one.get("id"): "".join(one.itertext()) for one in picture.iter() if one.get("id")}
     end = "".join(text for name, text in groups.items() if parts[name] == "1")
-    for act in ("1  Teach", "2  Say", "3  Listen", "tapword studio home.tap"):
+    for act in ("1  Teach", "2  Test", "3  Listen", "tapword studio home.tap"):
         assert end.count(act) == 1
     assert "0" in parts.values() and end.count("fine-tuned") == 2
 

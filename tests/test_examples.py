@@ -32,7 +32,7 @@ static void hear(void)
     for (i = 0; i < 50; i++) {
         const char *word;
         waits = i >= 25;
-        word = spotter_hear(sound[waits ? 0 : i]);
+        word = spotter_push(sound[waits ? 0 : i]);
         if (word != NULL) {
             printf("%s\\n", word);
         }
@@ -127,7 +127,7 @@ def test_words_come_from_a_pipe(spotter, header, tmp_path):
     assert done.returncode == 1 and b"standard input" in done.stderr
     for wrong in (wav(sound, 8_000), wav(np.stack([sound, sound], axis=1)), wav(sound)[:30]):
         done = subprocess.run([program], input=wrong, capture_output=True)
-        assert done.returncode == 1 and b"give WAV of 16 bits, mono, 16 kHz" in done.stderr
+        assert done.returncode == 1 and b"expected 16-bit mono WAV at 16 kHz" in done.stderr
 
 
 def test_the_component_for_a_board_hears_and_learns(header, tmp_path):

@@ -113,7 +113,7 @@ def under_load(place: Any, guests: list, seconds: float) -> Counter[str]:
     visits: Counter[str] = Counter()
     problems: list[BaseException] = []
 
-    def visit(guest, seed: int) -> None:
+    def connection(guest, seed: int) -> None:
         dice = random.Random(seed)
         while time.monotonic() < end and not problems:
             try:
@@ -125,7 +125,9 @@ def under_load(place: Any, guests: list, seconds: float) -> Counter[str]:
             except BaseException as error:
                 problems.append(error)
 
-    threads = [threading.Thread(target=visit, args=(guest, i)) for i, guest in enumerate(guests)]
+    threads = [
+        threading.Thread(target=connection, args=(guest, i)) for i, guest in enumerate(guests)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,15 +1,14 @@
-"""Measure how high words score in running speech: where the constants of thresholds come from.
+"""Fit the constants of thresholds to the scores of words in running speech.
 
     python training/cohort.py SIZE SPEECHOCEAN SPEECH_COMMANDS CALL...
 
-SIZE is a preset, or a backbone with parts of its own (speech_embedding); SPEECHOCEAN and each CALL
-are what training/whitening.py takes, SPEECH_COMMANDS a folder of that data set, of which training
-clips are used. English words of speechocean762 are looked for in the calls, by five tokens each,
-in each call without those windows of the cohort that are from it: printed is how far beyond its
-tail's place a word's scores reach at several rates of alarms, and the line through these
-(`thresholds.OFFSET_SLOPE`), for several weights of the cohort (`cohort.WEIGHT`); and how many
-training clips of Speech Commands are missed, of words taught by five others, at thresholds of one
-alarm in ten hours by that line.
+SIZE is a preset, or a backbone with its own parts (speech_embedding); SPEECHOCEAN and each CALL are
+as for training/whitening.py, SPEECH_COMMANDS is a folder of that data set, of which training clips
+are used. English words of speechocean762, five tokens each, are searched for in the calls; windows
+of the cohort that are from the same call are left out. For several weights of the cohort
+(`cohort.WEIGHT`), it prints the distance of a word's scores from the mean of its tail at several
+rates of alarms, the line through these (`thresholds.OFFSET_SLOPE`), and how many training clips of
+Speech Commands are missed, of words taught by five others, at one alarm in ten hours.
 """
 
 import argparse
@@ -25,18 +24,18 @@ from tapword.spotter import presets
 from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.thresholds import Tail
 
-# Alarms an hour of a word: half an alarm is shared by up to twenty.
+# Alarms per hour of a word: up to twenty words share half an alarm.
 RATES = 1.0, 0.3, 0.1, 0.03
 SAMPLES, LETTERS = 5, 5
-# Words that score highest in the calls are said in them: this share of all.
+# Words that score highest are said in the calls: this fraction of all.
 SAID = 0.03
 WEIGHTS = 0.0, 0.25, 0.5, 0.75, 1.0
-# Clips of Speech Commands that are taught, and asked.
-TAUGHT, ASKED = 5, 20
+# Clips of Speech Commands that are taught, and tested.
+TAUGHT, TESTED = 5, 20
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("size")
     parser.add_argument("speechocean")
@@ -73,7 +72,7 @@ Strangers = list[tuple[np.ndarray, np.ndarray]]
 
 
 def strangers(cohort: np.ndarray, calls: list[np.ndarray]) -> Strangers:
-    """Of each call: which windows of the cohort are not from it, and its own without those."""
+    """For each call: which windows of the cohort are from others, and its windows without those."""
     result = []
     for call in calls:
         same = unit(call) @ cohort.T > 0.99
@@ -84,7 +83,7 @@ def strangers(cohort: np.ndarray, calls: list[np.ndarray]) -> Strangers:
 def fit(
     cohort: Windows, heard: Strangers, said: dict[str, np.ndarray], hours: float
 ) -> tuple[float, float]:
-    """Line through how far scores of words that nobody says reach, over -ln of the rate."""
+    """Line through the distances of scores of unsaid words from the tail, over -ln of the rate."""
     means, scores, beyond = directions(said), [], []
     for others, call in heard:
         part = Windows(cohort.vectors[others], cohort.projection, cohort.weight)
@@ -107,12 +106,12 @@ def scores_of(cohort: Windows, means: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 def directions(said: dict[str, np.ndarray]) -> np.ndarray:
-    """Average words' vectors and bring the means to length 1: (K, D)."""
+    """Mean vectors of words, of length 1: (K, D)."""
     return unit(np.stack([found[:SAMPLES].mean(axis=0) for found in said.values()]))
 
 
 def encode_words(spotter: Spotter, folder: str) -> dict[str, np.ndarray]:
-    """Vectors of words of speechocean762 that are long enough to be rare."""
+    """Vectors of words of speechocean762 that are long and so rare."""
     clips: dict[str, list[np.ndarray]] = {}
     for one in tokens(Path(folder)):
         if len(one.word) >= LETTERS:
@@ -129,7 +128,7 @@ def encode_clips(spotter: Spotter, folder: str) -> dict[str, np.ndarray]:
     paths: dict[str, list[Path]] = {}
     for clip in registry.build("datasets", "speech_commands", root=folder).clips("train"):
         paths.setdefault(clip.word, []).append(clip.path)
-    return {word: spotter.encode(found[: TAUGHT + ASKED]).vectors for word, found in paths.items()}
+    return {word: spotter.encode(found[: TAUGHT + TESTED]).vectors for word, found in paths.items()}
 
 
 if __name__ == "__main__":

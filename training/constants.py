@@ -1,13 +1,13 @@
-"""Measure constants of the encoder on real recordings: where their numbers come from.
+"""Measure the constants of the encoder on real recordings.
 
     python training/constants.py DIR SPEECHOCEAN
 
-DIR is a Speech Commands folder with `_background_noise_`; SPEECHOCEAN the folder that
-training/whitening.py takes. Printed are, for the preset small, the cosines to white noise of noise
-recordings, of words and of words in noise of 10 dB (`encoder.NOISE_COSINE` lies between them); the
-accuracy of a few clips a word for several factors on the diagonal of the whitening's covariance
-(`whitening.DIAGONAL`); and for medium and large how much higher right words score by all backbones
-than by the first alone (`scorer.REST_SCORE`).
+DIR is a folder of Speech Commands with `_background_noise_`; SPEECHOCEAN is the folder for
+training/whitening.py. For the preset small, it prints the cosines to white noise of noise
+recordings, of words and of words in noise at 10 dB (`encoder.NOISE_COSINE` is between them), and
+the accuracy with a few clips a word for several factors on the diagonal of the whitening's
+covariance (`whitening.DIAGONAL`). For medium and large, it prints how much higher right words score
+by all backbones than by the first (`scorer.REST_SCORE`).
 """
 
 import argparse
@@ -27,7 +27,7 @@ from tapword.spotter.encoder import group_lengths
 from tapword.spotter.whitening import Whitening, join, vector_kind
 
 SNR_DB = 10.0
-WORDS, SAMPLES, ASKED = 10, 5, 20
+WORDS, SAMPLES, TESTED = 10, 5, 20
 DIAGONALS, SHOTS = (1.0, 1.5, 2.0, 3.0, 4.0), (1, 5)
 TOKENS = 4000
 
@@ -40,7 +40,7 @@ def main() -> None:
     options = parser.parse_args()
     clips: dict[str, list[np.ndarray]] = {}
     for clip in registry.build("datasets", "speech_commands", root=options.folder).clips("train"):
-        if len(clips.setdefault(clip.word, [])) < SAMPLES + ASKED:
+        if len(clips.setdefault(clip.word, [])) < SAMPLES + TESTED:
             clips[clip.word].append(files.read(clip.path))
     noises = {
         path.stem: _seconds(path)
@@ -81,7 +81,7 @@ def noise_cosines(clips: dict[str, list[np.ndarray]], noises: dict[str, list[np.
 
 
 def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
-    """Print how many clips are right where the diagonal counts so often, words by few clips."""
+    """Print the accuracy with a few clips a word for several factors on the diagonal."""
     plain = Spotter(*Spotter("speech_embedding").encoder.parts[0], "ncm", align=True)
     others = list(itertools.islice(tokens(Path(speechocean)), TOKENS))
     X = encode(plain, [token.alone for token in others])
@@ -93,24 +93,24 @@ def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
         shares = []
         for shots in SHOTS:
             right = []
-            for start in range(0, SAMPLES + ASKED, shots)[:5]:
+            for start in range(0, SAMPLES + TESTED, shots)[:5]:
                 learner = registry.build("learners", "cosine:prior=shipped,covariance=full")
-                asked, truth = [], []
+                tested, truth = [], []
                 for word, found in vectors.items():
                     found = join([found], [whitening])
                     taught = np.arange(start, start + shots) % len(found)
                     learner.learn_many(found[taught], [word] * shots)
-                    asked.append(np.delete(found, taught, axis=0))
-                    truth += [word] * len(asked[-1])
-                answers = learner.predict(np.concatenate(asked))
+                    tested.append(np.delete(found, taught, axis=0))
+                    truth += [word] * len(tested[-1])
+                answers = learner.predict(np.concatenate(tested))
                 right.append(np.mean([a == b for a, b in zip(answers, truth, strict=True)]))
             shares.append(100 * np.mean(right))
-        told = ", ".join(f"{share:.1f}% at {n}" for n, share in zip(SHOTS, shares, strict=True))
-        print(f"diagonal {diagonal:g} times: {told} clips a word")
+        shown = ", ".join(f"{share:.1f}% at {n}" for n, share in zip(SHOTS, shares, strict=True))
+        print(f"diagonal {diagonal:g} times: {shown} clips a word")
 
 
 def rest_scores(size: str, clips: dict[str, list[np.ndarray]]) -> None:
-    """Print how much higher right words score by all backbones than by the first alone."""
+    """Print how much higher right words score by all backbones than by the first."""
     spotter = Spotter(size=size)
     words = sorted(clips)[:WORDS]
     for word in words:

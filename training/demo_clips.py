@@ -1,4 +1,4 @@
-"""Synthesise the clips that ``tapword demo`` plays to itself.
+"""Synthesise the clips of ``tapword demo``.
 
 Every clip is one command word said by one synthetic voice, written to
 ``src/tapword/assets/clips/<word>/<voice>_<take>.ogg`` (16 kHz, mono, Ogg Opus). The clips that the
@@ -7,9 +7,9 @@ package ships were made on Debian 12 with espeak-ng 1.51, flite 2.2 and festival
 (libsndfile 1.2.2). The engines are deterministic and the Ogg serial numbers are fixed here, so
 with those versions a second run writes the same bytes.
 
-A voice stands for one speaker. No person's recordings serve two voices: flite's kal16 is left
-out for festival's kal, and festival's slt for flite's slt. The espeak-ng voices are one rule-based
-synthesiser with other accents and formants. The takes of a voice differ in rate, and in pitch
+Each voice counts as one speaker. No person's recordings are in two voices: festival's kal replaces
+flite's kal16, and flite's slt replaces festival's. The espeak-ng voices are one rule-based
+synthesiser with different accents and formants. The takes of a voice differ in rate, and in pitch
 where the voice lets it be set (not flite's rms).
 
 Usage: ``python training/demo_clips.py [FOLDER]``.

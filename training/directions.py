@@ -1,14 +1,14 @@
-"""Show what fewer directions do in which a device compares sounds with running speech.
+"""Show the effect of a low-dimensional projection of the cohort on a device.
 
     python training/directions.py SPEECHOCEAN SPEECH_COMMANDS CALLS... [--test CALLS...]
 
-SPEECHOCEAN and CALLS are what training/whitening.py takes, SPEECH_COMMANDS a folder of that data
-set. Printed for all of the windows and for several numbers of directions: bytes; the line of
-`thresholds.OFFSET_SLOPE`, fitted to the calls as training/cohort.py does; what
-training/ear/choices.py prints; and at the thresholds that follow, half an alarm an hour wanted, the
-share of clips of five words that is missed and alarms an hour in the calls. By training clips and
-the calls; with --test, by test clips and these calls, at the thresholds of before.
-`reduced.DIRECTIONS` was chosen by the former.
+SPEECHOCEAN and CALLS are as for training/whitening.py, SPEECH_COMMANDS is a folder of that data
+set. For all dimensions and for several smaller numbers, it prints: bytes; the line of
+`thresholds.OFFSET_SLOPE`, fitted to the calls as in training/cohort.py; the figures of
+training/ear/choices.py; and at the resulting thresholds for half an alarm per hour, the percentage
+of missed clips of five words and alarms per hour in the calls. It uses training clips and the
+calls; with --test also test clips and other calls, at the same thresholds. `reduced.DIRECTIONS` was
+chosen by the former.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parent / "ear"))
-from choices import ASKED, TAUGHT, means, measure
+from choices import TAUGHT, TESTED, means, measure
 from cohort import encode_words, fit, scores_of, strangers
 from whitening import encode, windows
 
@@ -29,13 +29,13 @@ from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Tail
 from tapword.spotter.whitening import shipped
 
 COUNTS = (16, 24, 32, 48)
-# Words that are not said in calls every minute: benchmarks/thresholds.py.
+# Words that are rare in calls: benchmarks/thresholds.py.
 RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
 KNOWN, DRAWS = 5, 40
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("speechocean")
     parser.add_argument("speech_commands")
@@ -70,18 +70,18 @@ def main() -> None:
 
 
 def calls_of(spotter: Spotter, calls: list[str]) -> tuple[list[np.ndarray], float]:
-    """Vectors of windows of each call that are not noise, and hours of all."""
+    """Vectors of windows of each call without noise, and the total hours."""
     heard = [encode(spotter, windows(call)) for call in calls]
     hours = sum(files.length_s(call) for call in calls) / 3600
     return [one[~spotter.encoder.is_noise(one)] for one in heard], hours
 
 
 def clips_of(spotter: Spotter, folder: str, split: str) -> dict[str, np.ndarray]:
-    """Encode each word's clips, unit vectors: training clips to teach, then those to ask."""
+    """Encode each word's clips as unit vectors: training clips to teach, then those to test."""
     found: dict[str, list[Path]] = {}
     dataset = registry.build("datasets", "speech_commands", root=folder)
     for part in ("train", "test"):
-        most = TAUGHT if part != split else TAUGHT + ASKED
+        most = TAUGHT if part != split else TAUGHT + TESTED
         for clip in dataset.clips(part):
             if part in ("train", split) and len(found.setdefault(clip.word, [])) < most:
                 found[clip.word].append(clip.path)
@@ -95,7 +95,7 @@ def at_thresholds(
     call: np.ndarray,
     hours: float,
 ) -> tuple[float, float]:
-    """Percent of clips missed, and alarms an hour, by models of rare words."""
+    """Percentage of missed clips, and alarms per hour, of models of rare words."""
     missed, alarms = [], []
     for seed in range(DRAWS):
         words = list(np.random.default_rng(seed).choice(RARE, KNOWN, replace=False))

@@ -1,11 +1,11 @@
-"""Print how learners do with other values of their constants, on speakers they never met.
+"""Print the accuracy of learners with other values of their constants, on other speakers.
 
     python training/learner_constants.py [DIR]
 
-DIR holds Speech Commands v0.01 with its official lists (beside the repository where it is not
-named). Words are taught some training clips each and asked for all validation clips, whose speakers
-are others. Accuracies decide on the strengths; the likelihood of the right words decides on the
-sharpness of probabilities.
+DIR has Speech Commands v0.01 with its official lists; by default it is next to the repository.
+Words are taught some training clips each and tested on all validation clips, which are by other
+speakers. Accuracies decide the strengths; the likelihood of the right words decides the sharpness
+of probabilities.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from tapword import Spotter, registry
 from tapword.learners.base import Learner
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "speech_commands_v0.01_subset"
-# Vectors whitened as the size small has them, and plain ones of 96 numbers.
+# Vectors whitened as in the size small, and plain ones of 96 numbers.
 SPOTTERS = {
     "whitened": lambda: Spotter(size="small", augment=False),
     "plain": lambda: Spotter("speech_embedding", "avg", "ncm"),
@@ -29,7 +29,7 @@ FEW, MANY = (1, 3, 5, 10, 20), (5, 20, 50, 100)
 
 
 class Trial(NamedTuple):
-    """A constant: whose it is, its name, the values to try, and how many clips of each word."""
+    """A constant: its learner, its name, the values to try, and the clips of each word."""
 
     learner: str
     name: str
@@ -103,12 +103,12 @@ def taught_learners(trial: Trial, value: float, X: dict[str, np.ndarray]) -> Ite
 
 
 def accuracy(learner: Learner, Y: np.ndarray, truth: np.ndarray) -> float:
-    """Percent of vectors whose best word is the right one."""
+    """Percentage of vectors whose best word is right."""
     return 100 * float((learner.scores(Y).argmax(axis=1) == truth).mean())
 
 
 def log_likelihood(learner: Learner, Y: np.ndarray, truth: np.ndarray) -> float:
-    """Mean natural logarithm of the probability that the right word is given."""
+    """Mean natural logarithm of the probability of the right word."""
     shares = learner.probabilities(learner.scores(Y))[np.arange(len(Y)), truth]
     return float(np.log(np.maximum(shares, 1e-12)).mean())
 

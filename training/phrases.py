@@ -1,12 +1,11 @@
-"""Measure how high phrases score in running speech: thresholds follow the line of words'.
+"""Measure the scores of phrases in running speech: their thresholds follow the words' line.
 
     python training/phrases.py SIZE SPEECHOCEAN MINUTES CALL
 
-SIZE is a preset; SPEECHOCEAN and CALL are what training/whitening.py takes. Phrases that several
-people of speechocean762 say are taught by up to five of them and looked for in the first MINUTES of
-the call, by the frames of the stream, in every stretch of a length that they may have. Printed is
-how far beyond its tail's place a phrase's scores reach at several rates of alarms, and the line
-through these.
+SIZE is a preset; SPEECHOCEAN and CALL are as for training/whitening.py. Phrases that several people
+of speechocean762 say are taught by up to five of them and searched for in the first MINUTES of the
+call, in every segment of a length that they may have. It prints the distance of a phrase's scores
+from the mean of its tail at several rates of alarms, and the line through these.
 """
 
 import argparse
@@ -23,17 +22,17 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import Segmenter
 from tapword.spotter.cohort import unit
-from tapword.spotter.lengths import CLIP_S, Length
 from tapword.spotter.thresholds import Tail
+from tapword.spotter.vocabulary import CLIP_S, Length
 
-# People who teach a phrase, at least and at most.
+# Fewest and most people who teach a phrase.
 LEAST, MOST = 3, 5
-# Alarms that follow each other within this many steps are one.
+# Alarms within this many steps count as one.
 APART = 4
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("size")
     parser.add_argument("speechocean")
@@ -56,7 +55,7 @@ def main() -> None:
     rare = found.max(axis=0).argsort()[: round((1 - SAID) * len(spans))]
     print(f"{len(rare)} of {len(spans)} phrases in {hours:.2f} hours, {len(found)} steps of sound")
     beyond = (found - place)[:, rare]
-    # Of steps that follow each other only the best counts: the others are the same alarm.
+    # Of neighbouring steps only the best counts: the others are the same alarm.
     peaks = beyond.copy()
     for step in range(1, APART + 1):
         peaks[step:] = np.where(beyond[:-step] >= beyond[step:], -np.inf, peaks[step:])
@@ -75,7 +74,7 @@ def highest(
     directions: np.ndarray,
     spans: list[tuple[float, float]],
 ) -> np.ndarray:
-    """Highest score of each phrase in the stretches that end in each step of sound: (steps, K)."""
+    """Highest score of each phrase in the segments that end at each step: (steps, K)."""
     cohort = spotter.scorer.cohort
     assert cohort is not None
     phrases, segmenter = Phrases(spotter, 0), Segmenter()

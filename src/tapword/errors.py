@@ -2,10 +2,29 @@
 
 import json
 import shlex
+from collections.abc import Mapping
 
 
 class TapwordError(Exception):
-    """Anything tapword refuses, with a message that says what to do."""
+    """Anything tapword refuses, with a message that says what to do.
+
+    Attributes
+    ----------
+    code, params
+        Name of the error and values in its message, for a page that says it in another language;
+        the code is None if it has none.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        params: Mapping[str, str | float | None] | None = None,
+    ):
+        super().__init__(message)
+        self.code = code
+        self.params = dict(params or {})
 
 
 class InputError(TapwordError, ValueError):
@@ -13,7 +32,7 @@ class InputError(TapwordError, ValueError):
 
 
 class ModelFileError(TapwordError):
-    """A model file cannot be read, written or used with the parts at hand."""
+    """A model file cannot be read, written or used with the given parts."""
 
 
 class MissingExtra(TapwordError, ImportError):

@@ -71,7 +71,7 @@ def test_evaluate_ready_made_vectors(clips, run, rng):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "give the data set's folder with --data"),
+        ([], "give the folder of a data set with --data"),
         (["--data", "gone"], "gone does not exist"),
         (["--data", "clips", "--dataset", "librispeech"], "no dataset named 'librispeech'"),
         (["--data", "clips", "--learner", "slad"], "no learner named 'slad'"),
@@ -103,19 +103,19 @@ VECTORS = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"train_x": np.full((6, 2), "x")}, "train_x must hold numbers, not str"),
+        ({"train_x": np.full((6, 2), "x")}, "train_x must be numbers, not str"),
         ({"train_x": np.full((6, 2), np.nan)}, "train_x contains NaN"),
         ({"test_x": np.full((2, 2), 1e300)}, "test_x contains NaN, infinite or too large"),
         ({"test_x": np.ones((2, 3))}, "got (6, 2) and (2, 3)"),
         ({"test_x": np.ones((2, 0)), "train_x": np.ones((6, 0))}, "got (6, 0) and (6,)"),
         ({"train_y": np.arange(5)}, "got (6, 2) and (5,)"),
-        ({"train_y": np.zeros(6)}, "train_y must hold whole numbers, for words; not float64"),
-        ({"train_y": np.arange(6)}, "train_y must lie in 0..1, for words; got 2"),
-        ({"test_y": np.array([-1, 0])}, "test_y must lie in 0..1, for words; got -1"),
+        ({"train_y": np.zeros(6)}, "train_y must be integers, as there are words; not float64"),
+        ({"train_y": np.arange(6)}, "train_y must be 0 to 1, indices of words; got 2"),
+        ({"test_y": np.array([-1, 0])}, "test_y must be 0 to 1, indices of words; got -1"),
         ({"words": np.array(3)}, "words must be (K,) of text, got () of int64"),
         (
             {"words": None, "test_y": np.array([b"a", b"b"])},
-            "must hold words or numbers, not bytes",
+            "must be words or numbers, not bytes",
         ),
         ({"train_y": np.array(["a", None] * 3)}, "is not an .npz file of plain arrays"),
         ({"test_x": None, "test_y": None}, "lacks test_x, test_y; found: train_x, train_y, words"),
@@ -152,7 +152,7 @@ def test_ready_made_vectors_need_no_parts(clips, run):
         ("--size", "small"),
     ]:
         code, _, error = run("evaluate", "--features", "gone.npz", option, value)
-        assert code == 2 and f"{option} cannot go with --features" in error
+        assert code == 2 and f"--features cannot go with {option}" in error
     code, _, error = run("evaluate", "--features", "gone.npz", "--learner", "slad")
     assert code == 2 and "no learner named 'slad'" in error
 
@@ -198,7 +198,7 @@ def test_a_whitening_is_computed_and_used(clips, run):
     common = ["evaluate", "--data", "clips", *parts, "--orderings", "1", "--jobs", "1"]
     given = ["--align", "--whitening", "priors/logmel.safetensors", "--out", "r.json"]
     code, output, error = run(*common, *given)
-    assert code == 0 and "computed from these very words" in error
+    assert code == 0 and "learned from these words" in error
     records = json.loads((clips / "r.json").read_text())
     assert records["config"]["whitening_of_same_data"] is True
     [result] = records["results"]
@@ -222,7 +222,7 @@ def test_a_whitening_for_the_default_parts(clips, run):
     code, _, error = run(
         *common, "--whitening", "priors/tapword_ear.safetensors", "--out", "own.json"
     )
-    assert code == 0 and "computed from these very words" in error
+    assert code == 0 and "learned from these words" in error
     [own] = json.loads((clips / "own.json").read_text())["results"]
     assert own["whitening"] == "tones" and own["size"] == "small"
 

@@ -81,7 +81,7 @@ def test_the_command_serves_with_token_and_tls(path):
             assert client.get("/api/state").json()["exports"] == ["onnx", "h"]
             origin = {"origin": address}
             answer = client.post(
-                "/api/learn?word=lamp", content=spoken(tone(300, 0.5)), headers=origin
+                "/api/learn?word=lamp&anyway=1", content=spoken(tone(300, 0.5)), headers=origin
             )
             assert words_of(answer.json()) == {"lamp": 1}
             [cookie] = answer.request.headers["cookie"].split("; ")
@@ -123,7 +123,7 @@ def test_the_token_is_new_at_every_start_and_plain_http_in_a_network_is_warned_o
     tokens = set()
     for _ in range(2):
         process, urls, output = start(path, "--host", "0.0.0.0")
-        assert "listen in and take the token" in output and "--tls-self-signed" in output
+        assert "can listen in" in output and "--tls-self-signed" in output
         finish(process)
         tokens |= {url.split("/?token=")[1] for url in urls}
     assert len(tokens) == 2 and all(len(token) >= 32 for token in tokens)
@@ -160,13 +160,13 @@ def test_the_browser_is_not_told_the_token_on_its_command_line(path, tmp_path, m
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--tls-cert", "a.pem"], "belong together"),
+        (["--tls-cert", "a.pem"], "go together"),
         (["--tls-cert", "a.pem", "--tls-key", "b.pem", "--tls-self-signed"], "not both"),
         (["--tls-cert", "a.pem", "--tls-key", "b.pem"], "cannot be used for TLS"),
         (["nowhere/home.tap"], "its folder does not exist"),
         (["bad.tap"], "bad.tap"),
         (["--size", "huge"], "no size named 'huge'"),
-        (["--port", "70000"], "must lie in 0..65535"),
+        (["--port", "70000"], "must be in 0..65535"),
     ],
 )
 def test_what_the_command_refuses(run, tmp_path, monkeypatch, arguments, said):
@@ -192,7 +192,7 @@ def test_the_command_names_the_extra(run, monkeypatch, tmp_path):
         (["--threshold", "lamp"], "as in lamp=0.6"),
         (["--threshold", "lamp=much"], "as in lamp=0.6"),
         (["--false-alarms-per-hour", "0"], "must be above 0"),
-        (["--zeroconf", "home"], "this machine alone"),
+        (["--zeroconf", "home"], "only this machine"),
         (["--refractory", "kitchen/2"], "where --client names that client"),
         (["--client", "kitchen"], "as in kitchen=10.0.0.7"),
         (["--check", "--uri", "tcp://127.0.0.1:{free}"], "answers at 127.0.0.1 port {free}: Conn"),
@@ -217,11 +217,11 @@ def test_what_the_service_refuses(run, options, message, request):
 def test_whatever_the_file_is_called_the_terminal_stays_as_it_is(run, monkeypatch):
     from tapword.serve.wyoming import service
 
-    monkeypatch.setattr(service, "serve", lambda model, host, port, presence, ready: ready(port))
+    monkeypatch.setattr(service, "serve", lambda model, host, port, info, ready: ready(port))
     # Neither the file nor its folder is there yet.
     code, out, _ = run("wyoming", "nowhere/\x1b[31mhome.tap")
     assert code == 0 and out.startswith(
-        "nowhere/\\x1b[31mhome.tap: not there yet, waiting for it\n"
+        "nowhere/\\x1b[31mhome.tap: does not exist yet, waiting for it\n"
     )
 
 
@@ -244,9 +244,9 @@ def test_the_environment_sets_what_options_do(run, monkeypatch):
     }.items():
         monkeypatch.setenv(f"TAPWORD_{name}", value)
     code, _, _ = run("wyoming")
-    [(model, host, port, presence, _)] = seen
+    [(model, host, port, info, _)] = seen
     assert (code, str(model.path), host, port) == (0, "there.tap", "0.0.0.0", 123)
-    assert presence == service.Presence("Down here", ["de", "en"], "words")
+    assert info == service.ServiceInfo("Down here", ["de", "en"], "words")
     hall = model.clients.settings("10.0.0.7")
     assert (hall.false_alarms_per_hour, hall.refractory_s) == (2.0, 1.0)
     assert hall.sensitivities == {None: 0.4, "lamp": 0.6}

@@ -348,7 +348,7 @@ def test_names_that_are_not_text_are_shown(folder, run, model):
         (["predict", "gone.tap", "clips/low/0.wav"], "gone.tap does not exist"),
         (["forget", "gone.tap", "low"], "gone.tap does not exist"),
         (["forget", "home.tap", "medium"], "'medium' is not in this model. It knows: high, low"),
-        (["rename", "home.tap", "low", "high"], "'high' is already taught"),
+        (["rename", "home.tap", "low", "high"], "there is already a word 'high'"),
         (["predict", "home.tap", "gone.wav"], "gone.wav does not exist"),
         (["predict", "home.tap", "home.tap"], "is not audio"),
         (["learn", "home.tap", "low", "nothing/*.wav"], "no sound files found in"),

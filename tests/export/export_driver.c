@@ -53,7 +53,7 @@ static void give_scores(const float vector[TAPWORD_DIM], size_t length)
     give_number(tapword_decide(&model, scores, 1));
 }
 
-#if TAPWORD_LISTEN
+#if TAPWORD_HAS_LISTENER
 static tapword_listener listener;
 
 /* What a call returned: errors as they are, each event behind a 1. */
@@ -78,7 +78,21 @@ static void listen(const float *audio, size_t n, size_t chunk, size_t room)
     size_t start;
     for (start = 0; start < n; start += chunk) {
         size_t size = n - start < chunk ? n - start : chunk;
-        give_events(tapword_listen(&model, &listener, audio + start, size, events, room), events);
+        give_events(tapword_listener_push(&model, &listener, audio + start, size, events, room),
+                    events);
+    }
+}
+#endif
+
+#ifdef TAPWORD_TEACHING
+static tapword_endpointer endpointer;
+static tapword_lesson lesson;
+
+static void give_issues(int count, const tapword_issue *issues)
+{
+    give_number(count);
+    if (count > 0) {
+        give(issues, (size_t)count * sizeof *issues);
     }
 }
 #endif
@@ -102,30 +116,30 @@ int main(void)
             give_number((long)clip.start);
             give_number((long)clip.length);
             break;
-#if TAPWORD_INSIDE
+#if TAPWORD_HAS_BACKBONE
         case 'h': /* samples to vector */
             n = take_count();
             length = 0;
-            give_number(tapword_hear(&model, take(n), n, vector, &length));
+            give_number(tapword_encode(&model, take(n), n, vector, &length));
             give_number((long)length);
             give(vector, sizeof vector);
             break;
         case 'w': /* samples to scores and decisions */
             n = take_count();
             length = 0;
-            if (tapword_hear(&model, take(n), n, vector, &length) == 0) {
+            if (tapword_encode(&model, take(n), n, vector, &length) == 0) {
                 give_scores(vector, length);
             }
             break;
 #endif
-#if TAPWORD_EAR
+#if TAPWORD_HAS_EAR
         case 'e': /* a stream, hop by hop */
             n = take_count() / TAPWORD_EAR_HOP;
             audio = take(n * TAPWORD_EAR_HOP);
-            tapword_ear_start(&model.work.hearing.ear);
+            tapword_ear_start(&model.work.encoding.ear);
             for (b = 0; b < n; b++) {
                 float frame[TAPWORD_FRAME];
-                tapword_ear_hear(&model.work.hearing.ear, audio + b * TAPWORD_EAR_HOP, frame);
+                tapword_ear_push(&model.work.encoding.ear, audio + b * TAPWORD_EAR_HOP, frame);
                 give(frame, sizeof frame);
             }
             break;
@@ -141,9 +155,9 @@ int main(void)
             }
             break;
 #endif
-#if TAPWORD_LISTEN
+#if TAPWORD_HAS_LISTENER
         case 'B': /* begin to listen */
-            tapword_listen_start(&listener);
+            tapword_listener_start(&listener);
             break;
         case 'P': /* listen to pieces of a stream: their size, room for events, the samples */
             b = take_count();
@@ -155,13 +169,13 @@ int main(void)
             give_number(0);
             break;
         case 'G': /* a gap */
-            tapword_listen_gap(&listener, take_count());
+            tapword_listener_gap(&listener, take_count());
             break;
         case 'F': /* the end of a stream */
             length = take_count();
             {
                 static tapword_event events[100];
-                give_events(tapword_listen_end(&model, &listener, events, length), events);
+                give_events(tapword_listener_flush(&model, &listener, events, length), events);
             }
             give_number(0);
             break;
@@ -184,7 +198,7 @@ int main(void)
         case 'f': /* forget */
             give_number(tapword_forget(&model, take_word()));
             break;
-#if TAPWORD_INSIDE
+#if TAPWORD_HAS_BACKBONE
         case 't': /* teach */
             n = take_count();
             audio = take(n);
@@ -217,11 +231,54 @@ int main(void)
                 size_t i;
                 tapword_copy_start(&copy, b, audio, n, clip);
                 for (i = 0; i < n + 5; i++) {
-                    float sample = tapword_copied(&copy, audio, n, clip, i);
+                    float sample = tapword_copy_sample(&copy, audio, n, clip, i);
                     give(&sample, sizeof sample);
                 }
             }
             break;
+#endif
+#ifdef TAPWORD_TEACHING
+        case 'X': /* examine a recording */
+            n = take_count();
+            audio = take(n);
+            {
+                tapword_take found = {0};
+                give_number(tapword_examine(&endpointer, audio, n, &found));
+                give_number(found.issue);
+                give_number((long)found.first);
+                give_number((long)found.last);
+                give_number((long)found.start);
+                give_number((long)found.end);
+                give(&found.level_db, sizeof found.level_db);
+                give(&found.snr_db, sizeof found.snr_db);
+            }
+            break;
+        case 'N': /* follow a recording, in chunks */
+            b = take_count();
+            n = take_count();
+            audio = take(n);
+            tapword_endpointer_start(&endpointer);
+            for (length = 0; length < n; length += b) {
+                size_t size = n - length < b ? n - length : b;
+                give_number(tapword_endpointer_push(&endpointer, audio + length, size));
+            }
+            break;
+        case 'k': /* check a clip, a take or not */
+            b = take_count();
+            n = take_count();
+            audio = take(n);
+            {
+                tapword_issue issues[TAPWORD_MAX_ISSUES];
+                char *word = take_word();
+                give_issues(tapword_lesson_check(&lesson, &model, audio, n, word, (int)b, issues),
+                            issues);
+            }
+            break;
+        case 'A': /* add it to the lesson */
+        {
+            tapword_issue issues[TAPWORD_LESSON_TAKES];
+            give_issues(tapword_lesson_add(&lesson, &model, issues), issues);
+        } break;
 #endif
         case 'y': /* sensitivity of a word, or of all */
             audio = take(1);
@@ -251,7 +308,7 @@ int main(void)
                 free(bytes);
             }
             break;
-#if TAPWORD_APART
+#if TAPWORD_SEPARATE_WEIGHTS
         case 'W': /* the file of weights, which stays where it is */
         case 'U': /* the same, at no multiple of 8 */
             n = take_count();
@@ -260,17 +317,16 @@ int main(void)
                 if (bytes == NULL || fread(file, 1, n, stdin) != n) {
                     exit(6);
                 }
-                give_number(tapword_weights(file, n));
+                give_number(tapword_set_weights(file, n));
             }
             break;
 #endif
         case 'E': /* what an error means */
-            {
-                const char *text = tapword_error((int)take_count());
-                give_number((long)strlen(text));
-                give(text, strlen(text));
-            }
-            break;
+        {
+            const char *text = tapword_error((int)take_count());
+            give_number((long)strlen(text));
+            give(text, strlen(text));
+        } break;
         case 'T': /* thresholds and lengths */
             give(model.thresholds, model.words * sizeof model.thresholds[0]);
             give(model.lengths, model.words * sizeof model.lengths[0]);

@@ -30,9 +30,9 @@ DRIVER = Path(__file__).with_name("fuzz_driver.c")
 WEIGHTS = "model.weights"
 LOGMEL = {"backbone": "logmel", "pooling": "tap:R=2"}
 # The header of a small device; and one with its weights in a file, that knows a phrase already.
-SMALL, APART = "tapword_ear_small", "tapword_ear_apart"
+SMALL, SEPARATE = "tapword_ear_small", "tapword_ear_separate"
 # How that one is compiled: shorter phrases, products of bytes by vectors.
-APART_FLAGS = ("-DTAPWORD_PHRASE_HOPS=50", "-DTAPWORD_SIMD")
+SEPARATE_FLAGS = ("-DTAPWORD_PHRASE_HOPS=50", "-DTAPWORD_SIMD")
 # Calls a seed: the ear's network takes most of the time.
 EAR_ROUNDS, ROUNDS = 200, 4000
 
@@ -43,11 +43,11 @@ def compile_driver(
     compiler: str,
     *flags: str,
     eight_bits: bool = False,
-    apart: bool = False,
+    separate_weights: bool = False,
 ) -> Path:
     """Make the program that calls a spotter's header at random; it has room for four words."""
     folder.mkdir(exist_ok=True)
-    made = header.build(spotter, max_words=4, eight_bits=eight_bits, apart=apart)
+    made = header.build(spotter, 4, eight_bits, separate_weights)
     (folder / "model.h").write_text(made.text, encoding="utf-8")
     (folder / WEIGHTS).write_bytes(made.weights or b"")
     program = folder / "fuzz"
@@ -83,7 +83,7 @@ def main() -> None:
     spotters = {
         "tapword_ear": state.new("diagonal"),
         SMALL: for_device(state.new("diagonal")),
-        APART: with_phrase(),
+        SEPARATE: with_phrase(),
         "slda": Spotter(**LOGMEL, learner="slda:covariance=block,block=32"),
         "ridge": Spotter(**LOGMEL, learner="ridge"),
         "ncm": Spotter(**LOGMEL, learner="ncm"),
@@ -95,9 +95,9 @@ def main() -> None:
                 spotter,
                 Path(folder) / f"{name}-{Path(compiler).name}",
                 compiler,
-                *(APART_FLAGS if name == APART else ()),
-                eight_bits=name in (SMALL, APART),
-                apart=name == APART,
+                *(SEPARATE_FLAGS if name == SEPARATE else ()),
+                eight_bits=name in (SMALL, SEPARATE),
+                separate_weights=name == SEPARATE,
             )
             for compiler in compilers
             for name, spotter in spotters.items()

@@ -5,6 +5,7 @@
 
    A file of weights is handed over when half of the calls are made. */
 #define TAPWORD_IMPLEMENTATION
+#define TAPWORD_TEACHING
 #include "model.h"
 
 #include <stdio.h>
@@ -73,8 +74,8 @@ static float *draw_numbers(size_t n)
 /* Sound that comes and goes, of a few tones; silence, or noise. */
 static float *draw_audio(size_t *n)
 {
-    static const size_t lengths[] = {0,     1,     159,   160,   161,          639,
-                                     15999, 16000, 16001, 48000, MOST_SAMPLES - 3, MOST_SAMPLES};
+    static const size_t lengths[] = {
+        0, 1, 159, 160, 161, 639, 15999, 16000, 16001, 48000, MOST_SAMPLES - 3, MOST_SAMPLES};
     float loud = draw(5) ? 0.2f : draw(2) ? 0.0f : 20.0f, *x;
     double pitch = 0.01 + 0.0005 * draw(200), beat = 0.0001 + 0.00005 * draw(20);
     size_t i;
@@ -93,10 +94,10 @@ static float *draw_audio(size_t *n)
 static const char *draw_word(void)
 {
     static char word[TAPWORD_NAME_BYTES + 4];
-    static const char *const known[] = {"lamp", "music", "door", "K\xc3\xbc" "che", "a", "b"};
+    static const char *const known[] = {"lamp", "music", "door", "K\303\274che", "a", "b"};
     size_t n, i;
     if (draw(4) > 0) {
-        strcpy(word, draw(4) ? "" : TAPWORD_NOT);
+        strcpy(word, draw(4) ? "" : TAPWORD_NEGATIVE);
         strcat(word, known[draw(sizeof known / sizeof known[0])]);
         return word;
     }
@@ -137,8 +138,18 @@ static void check_number(int number)
 /* Damage a state of the model: a byte, or one of the numbers that say what follows, or a name. */
 static void damage(uint8_t *bytes, size_t n)
 {
-    static const uint32_t odd[] = {0, 1, 2, 3, 4, 5, TAPWORD_NAME_BYTES - 1, TAPWORD_NAME_BYTES,
-                                   255, 1000, 0x3f800000, 0x7f800000, 0x7fc00000, UINT32_MAX};
+    static const uint32_t odd[] = {0,
+                                   1,
+                                   2,
+                                   5,
+                                   TAPWORD_NAME_BYTES - 1,
+                                   TAPWORD_NAME_BYTES,
+                                   255,
+                                   1000,
+                                   0x3f800000,
+                                   0x7f800000,
+                                   0x7fc00000,
+                                   UINT32_MAX};
     size_t place = TAPWORD_STATE_HEAD, k = model.words > 0 ? draw(model.words) : 0, i;
     for (i = 0; i < k; i++) {
         place += TAPWORD_STATE_ROW + strlen(model.names[i]) + 4 * (size_t)TAPWORD_DIM;
@@ -148,7 +159,8 @@ static void damage(uint8_t *bytes, size_t n)
         bytes[draw((uint32_t)n)] ^= (uint8_t)(1u << draw(8));
         break;
     case 1:
-        tapword_put(bytes + 4 * draw(TAPWORD_STATE_HEAD / 4), odd[draw(sizeof odd / sizeof odd[0])]);
+        tapword_put(bytes + 4 * draw(TAPWORD_STATE_HEAD / 4),
+                    odd[draw(sizeof odd / sizeof odd[0])]);
         break;
     case 2:
         if (model.words > 0) {
@@ -159,7 +171,8 @@ static void damage(uint8_t *bytes, size_t n)
     default:
         if (model.words > 0) {
             size_t letter = draw((uint32_t)strlen(model.names[k]));
-            bytes[place + TAPWORD_STATE_ROW + letter] = (uint8_t)(draw(2) ? 'a' + draw(2) : draw(256));
+            bytes[place + TAPWORD_STATE_ROW + letter] =
+                (uint8_t)(draw(2) ? 'a' + draw(2) : draw(256));
         }
     }
 }
@@ -211,7 +224,7 @@ static void ask(const float *vector)
     free(scores);
 }
 
-#if TAPWORD_INSIDE
+#if TAPWORD_HAS_BACKBONE
 static void hear(void)
 {
     size_t n, length = 0;
@@ -229,7 +242,7 @@ static void hear(void)
         check_number(tapword_predict(&model, audio, n, (int)draw(2), draw(2) ? &score : NULL));
         break;
     default:
-        if (tapword_hear(&model, audio, n, vector, &length) == 0) {
+        if (tapword_encode(&model, audio, n, vector, &length) == 0) {
             require(length >= TAPWORD_CLIP && length <= TAPWORD_LONGEST, "clips have a length");
             tapword_learn(&model, vector, draw_word());
             ask(vector);
@@ -240,7 +253,7 @@ static void hear(void)
 }
 #endif
 
-#if defined(TAPWORD_LISTEN) && TAPWORD_LISTEN
+#if TAPWORD_HAS_LISTENER
 static tapword_listener listener;
 
 static void listen(void)
@@ -251,16 +264,16 @@ static void listen(void)
     int found = 0;
     switch (draw(8)) {
     case 0:
-        tapword_listen_start(&listener);
+        tapword_listener_start(&listener);
         break;
     case 1:
-        tapword_listen_gap(&listener, draw(2) ? draw(100000) : draw(UINT32_MAX));
+        tapword_listener_gap(&listener, draw(2) ? draw(100000) : draw(UINT32_MAX));
         break;
     case 2:
-        found = tapword_listen_end(&model, &listener, events, room);
+        found = tapword_listener_flush(&model, &listener, events, room);
         break;
     default:
-        found = tapword_listen(&model, &listener, audio, n, events, room);
+        found = tapword_listener_push(&model, &listener, audio, n, events, room);
     }
     require(found <= (int)room, "no more events than there is room for");
     check_error(found < 0 ? found : 0);
@@ -273,6 +286,62 @@ static void listen(void)
 }
 #else
 static void listen(void) {}
+#endif
+
+static tapword_endpointer endpointer;
+
+static void examine(void)
+{
+    size_t n;
+    float *audio = draw_audio(&n);
+    tapword_take take = {0};
+    int found = tapword_endpointer_push(&endpointer, audio, n);
+    require(found <= TAPWORD_ENDPOINT_NOBODY, "a state of a recording");
+    check_error(found < 0 ? found : 0);
+    check_error(tapword_examine(&endpointer, audio, n, &take));
+    require(take.start <= take.first && take.first <= take.last && take.last <= take.end &&
+                take.end <= n,
+            "a take is inside of its recording");
+    if (draw(2)) {
+        tapword_endpointer_start(&endpointer);
+    }
+    free(audio);
+}
+
+#if TAPWORD_HAS_LESSON
+static tapword_lesson lesson;
+
+static void check_issues(int count, int most, const tapword_issue *issues)
+{
+    int i;
+    require(count <= most, "no more issues than there is room for");
+    check_error(count < 0 ? count : 0);
+    for (i = 0; i < count; i++) {
+        require(tapword_issue_name(issues[i].code)[0] != 0, "issues have names");
+        check_number(issues[i].other);
+    }
+}
+
+static void teach(void)
+{
+    size_t n;
+    float *audio = draw_audio(&n);
+    const char *word = draw_word();
+    tapword_issue *issues = get(TAPWORD_LESSON_TAKES * sizeof *issues);
+    int count = tapword_lesson_check(&lesson, &model, audio, n, word, (int)draw(2), issues);
+    check_issues(count, TAPWORD_MAX_ISSUES, issues);
+    if (count >= 0) {
+        check_issues(tapword_lesson_add(&lesson, &model, issues), TAPWORD_LESSON_TAKES, issues);
+        check_number(tapword_teach(&model, audio, n, word));
+    }
+    if (draw(8) == 0) {
+        tapword_lesson_start(&lesson);
+    }
+    free(issues);
+    free(audio);
+}
+#else
+static void teach(void) {}
 #endif
 
 static void pool(void)
@@ -292,7 +361,7 @@ static void pool(void)
     free(vector);
 }
 
-#if TAPWORD_APART
+#if TAPWORD_SEPARATE_WEIGHTS
 /* First cut short, damaged and at a wrong address, then as it should be. */
 static void hand_over(const char *path)
 {
@@ -303,13 +372,13 @@ static void hand_over(const char *path)
             "there is a file of weights");
     fclose(file);
     memcpy(moved + 1, bytes, TAPWORD_WEIGHTS_BYTES);
-    check_error(tapword_weights(moved + 1, TAPWORD_WEIGHTS_BYTES));
-    check_error(tapword_weights(bytes, place));
+    check_error(tapword_set_weights(moved + 1, TAPWORD_WEIGHTS_BYTES));
+    check_error(tapword_set_weights(bytes, place));
     bytes[place] ^= 1;
-    check_error(tapword_weights(bytes, TAPWORD_WEIGHTS_BYTES));
+    check_error(tapword_set_weights(bytes, TAPWORD_WEIGHTS_BYTES));
     require(tapword_bytes == NULL, "wrong weights are not taken");
     bytes[place] ^= 1;
-    require(tapword_weights(bytes, TAPWORD_WEIGHTS_BYTES) == 0, "the right ones are");
+    require(tapword_set_weights(bytes, TAPWORD_WEIGHTS_BYTES) == 0, "the right ones are");
     free(moved);
 }
 #endif
@@ -319,17 +388,18 @@ int main(int argc, char **argv)
     long rounds = argc > 2 ? atol(argv[2]) : 1000;
     seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) * 2654435761u + 88172645463325252u;
     tapword_start(&model);
-#if defined(TAPWORD_LISTEN) && TAPWORD_LISTEN
-    tapword_listen_start(&listener);
+    tapword_endpointer_start(&endpointer);
+#if TAPWORD_HAS_LISTENER
+    tapword_listener_start(&listener);
 #endif
     for (calls = 0; calls < rounds; calls++) {
         float *vector = draw_numbers(TAPWORD_DIM);
-#if TAPWORD_APART
+#if TAPWORD_SEPARATE_WEIGHTS
         if (calls == rounds / 2) {
             hand_over(argc > 3 ? argv[3] : "");
         }
 #endif
-        switch (draw(TAPWORD_EAR ? 60 : 14)) {
+        switch (draw(TAPWORD_HAS_EAR ? 62 : 18)) {
         case 0:
             if (draw(10) == 0) {
                 tapword_start(&model);
@@ -341,12 +411,12 @@ int main(int argc, char **argv)
             break;
         case 3:
             check_error(tapword_set_sensitivity(&model, draw(2) ? draw_word() : NULL,
-                                                 draw(2) ? (float)draw(3) / 2 : draw_number()));
+                                                draw(2) ? (float)draw(3) / 2 : draw_number()));
             break;
         case 4:
             check_number(tapword_find(&model, draw_word()));
             break;
-#if TAPWORD_INSIDE
+#if TAPWORD_HAS_BACKBONE
         case 5:
             hear();
             break;
@@ -356,6 +426,12 @@ int main(int argc, char **argv)
             break;
         case 9:
             listen();
+            break;
+        case 10:
+            examine();
+            break;
+        case 11:
+            teach();
             break;
         case 7:
         case 8:

@@ -22,13 +22,15 @@ from tapword.backbones.sessions import open_session
 from tapword.errors import InputError, MissingExtra
 from tapword.export.c import header as c_header
 from tapword.export.c import state as states
+from tapword.export.c.amalgamation import ram
 from tapword.export.c.reduced import reduced
 from tapword.export.c.tables import quote
+from tapword.export.layout import front_end
 from tapword.export.onnx import file as onnx_file
 from tapword.export.onnx import frames as onnx_frames
 from tapword.export.onnx import scores as onnx_scores
-from tapword.export.onnx.check import Runner, compare
-from tapword.export.onnx.graph import Graph
+from tapword.export.onnx.check import OnnxModel, compare
+from tapword.export.onnx.graph_builder import GraphBuilder
 from tapword.export.onnx.quantize import quantize
 from tapword.registry import build
 from tapword.spotter.encoder import group_lengths, prepare
@@ -93,7 +95,7 @@ def phrases() -> Spotter:
     return with_phrases()
 
 
-def run(graph: Graph, given: dict[str, np.ndarray], output: str) -> np.ndarray:
+def run(graph: GraphBuilder, given: dict[str, np.ndarray], output: str) -> np.ndarray:
     """Give what onnxruntime makes of a graph's tensor."""
     import onnxruntime
 
@@ -180,7 +182,7 @@ def prepared(clip: np.ndarray) -> np.ndarray | None:
 
 
 def test_the_graph_cuts_clips_as_the_encoder_does():
-    graph, seen = Graph(), set()
+    graph, seen = GraphBuilder(), set()
     cut, refused = onnx_frames.cut(graph, "audio")
     outputs = {"cut": (cut, ["m"]), "refused": (graph.cast(refused, np.float32), [1])}
     session = open_session(graph.model({"audio": ["n"]}, outputs, {}).SerializeToString())
@@ -198,8 +200,8 @@ def test_the_graph_cuts_clips_as_the_encoder_does():
     ("backbone", "limit"), [("logmel", 2e-5), ("logmel:pad_s=0.5", 2e-5), ("tapword_ear", 5e-5)]
 )
 def test_the_graph_gives_the_same_log_mel_energies(backbone, limit):
-    [clip], graph = clips_of("lamp", stop=1), Graph()
-    written = onnx_frames.exported(build("backbones", backbone))
+    [clip], graph = clips_of("lamp", stop=1), GraphBuilder()
+    written = front_end(build("backbones", backbone))
     given = run(graph, {"audio": clip}, onnx_frames.log_mel(graph, "audio", written))
     missing = -len(clip) % written.hop
     heard = np.pad(clip, (written.before, missing + written.after))
@@ -208,10 +210,10 @@ def test_the_graph_gives_the_same_log_mel_energies(backbone, limit):
 
 @pytest.mark.parametrize("samples", [1, 640, 16_000, 16_001, 51_200])
 def test_the_graph_hears_as_the_ear(samples):
-    ear, graph = build("backbones", "tapword_ear"), Graph()
+    ear, graph = build("backbones", "tapword_ear"), GraphBuilder()
     clip = np.resize(phrase(*LIGHT, *MUSIC), samples)
-    written = onnx_frames.exported(ear)
-    [frames] = written.blocks(graph, onnx_frames.log_mel(graph, "audio", written))
+    mel = onnx_frames.log_mel(graph, "audio", front_end(ear))
+    [frames] = onnx_frames.blocks(graph, ear, mel)
     given = run(graph, {"audio": clip}, frames)
     np.testing.assert_allclose(given, ear.frames(clip)[0], atol=1e-4)
 
@@ -239,7 +241,7 @@ def test_the_graph_pools_as_the_pooling_does(rng, name, t):
     frames[:, 2] = 3.3
     frames[:, 3] = 1000
     frames[::2, 3] = np.nextafter(frames[::2, 3], np.float32(np.inf))  # constant but for rounding
-    pooling, graph = build("poolings", name), Graph()
+    pooling, graph = build("poolings", name), GraphBuilder()
     given = run(graph, {"frames": frames}, onnx_scores.pool(graph, pooling, "frames"))
     np.testing.assert_allclose(given[0], pooling.pool(frames), rtol=1e-4, atol=1e-4)
 
@@ -259,7 +261,7 @@ def test_the_graph_pools_as_the_pooling_does(rng, name, t):
 )
 def test_the_file_scores_as_the_model(parts):
     spotter = taught(**parts)
-    runner = Runner(onnx_file.build(spotter).SerializeToString())
+    runner = OnnxModel(onnx_file.build(spotter).SerializeToString())
     assert runner.words == list(spotter.words)
     [short], [clip] = clips_of("door", 7, 8), clips_of("music", 9, 10)
     for heard in (clip, short[:5_000], np.concatenate([np.zeros(20_000, np.float32), clip])):
@@ -294,10 +296,10 @@ def test_phrases_score_as_the_model_scores_them(small, phrases):
     for spotter in (small, phrases):
         content = onnx_file.build(spotter).SerializeToString()
         assert compare(spotter, content, clips, None).difference < 1e-5
-        assert np.isnan(Runner(content).scores(too_long)).all()
+        assert np.isnan(OnnxModel(content).scores(too_long)).all()
         with pytest.raises(InputError, match="of sound without a pause"):
             spotter.predict(too_long)
-    runner, thresholds = Runner(content), phrases.thresholds()
+    runner, thresholds = OnnxModel(content), phrases.thresholds()
     for said in (LIGHT, MUSIC):
         scores = runner.scores(phrase(*said, take=9))
         best = runner.words[scores.argmax()]
@@ -339,7 +341,7 @@ def test_negatives_are_columns_behind_the_words():
     assert about["negatives"] == [nearest]
     assert about["thresholds"] == spotter.thresholds()
     assert about["sample_rate"] == 16_000
-    runner = Runner(model.SerializeToString())
+    runner = OnnxModel(model.SerializeToString())
     raw = runner.session.run(["scores"], {"audio": noise})[0]
     [scores] = spotter.score_encoded(spotter.encode([noise]))
     wanted = [*scores.words.values(), *scores.negatives.values()]
@@ -358,7 +360,7 @@ def test_eight_bits_are_smaller_and_nearly_as_good(small):
     seen = compare(small, content, clips, words)
     assert 1e-6 < seen.difference < 0.15
     assert seen.file_right >= seen.model_right - 1
-    with pytest.raises(InputError, match="nothing to quantise"):
+    with pytest.raises(InputError, match="nothing to quantize"):
         quantize(onnx_file.build(taught(**LOGMEL, learner="ncm")), clips[:1])
 
 
@@ -385,7 +387,7 @@ def test_other_backbones_are_refused():
             return [audio[:, :, None]]
 
     with pytest.raises(InputError, match="backbone test_export cannot be exported"):
-        onnx_frames.exported(Other())
+        front_end(Other())
 
 
 def test_only_onnx_files_need_the_package_of_that_name(monkeypatch):
@@ -393,7 +395,7 @@ def test_only_onnx_files_need_the_package_of_that_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingExtra, match=r"an ONNX file needs the package 'onnx'.*\[onnx\]"):
         onnx_file.build(spotter)
-    assert "tapword_ear_hear" in c_header.build(spotter, eight_bits=True).text
+    assert "tapword_ear_push" in c_header.build(spotter, eight_bits=True).text
 
 
 # C.
@@ -416,6 +418,11 @@ class Device:
         driver = Path(__file__).with_name("export_driver.c")
         compile_c(*flags, f"-I{folder}", driver, "-o", self.program)
         self.orders, self.answer, self.place = b"", b"", 0
+
+    @property
+    def ram(self) -> list[int]:
+        """Bytes of the model and of a listener."""
+        return ram(self.header.text)
 
     def order(self, letter: str, *parts) -> None:
         """Numbers go as float32 behind their count; texts behind their length."""
@@ -471,7 +478,7 @@ def test_the_header_hears_as_the_model(device, phrases):
     for error in (-7, -4):
         assert device.number() == error and device.number() == 0
         device.take(encoded.vectors.shape[1])
-    assert device.number() == device.header.ram_bytes
+    assert device.number() == device.ram[0]
     assert device.number() == device.header.flash_bytes
 
 
@@ -574,7 +581,7 @@ def test_the_header_surrounds_a_network_outside(tmp_path):
         assert device.number() == len(mel)
         np.testing.assert_allclose(device.take(mel.size).reshape(mel.shape), mel, atol=1e-4)
         np.testing.assert_allclose(device.take(dim), x, rtol=1e-3, atol=1e-4)
-    assert device.number() == device.header.ram_bytes
+    assert device.number() == device.ram[0]
     assert device.number() == device.header.flash_bytes
 
 
@@ -623,7 +630,7 @@ def test_the_device_learns_as_the_model(tmp_path, learner):
     ask()
     device.order("l", vectors[0], "one too many")
     device.order("l", vectors[0], "")
-    device.order("l", vectors[0], "x" * 64)
+    device.order("l", vectors[0], "x" * 65)
     device.order("l", np.full_like(vectors[0], np.nan), "lamp")
     for broken in (np.nan, np.inf, 1e20):
         device.order("s", np.uint32(16_000), np.full_like(vectors[0], broken))
@@ -739,8 +746,8 @@ def test_the_device_rejects_as_the_model(tmp_path):
     assert {None, *words} == said
 
     def names() -> list[str]:
-        room = device.take(device.number() * 64, "u1").tobytes()
-        return [room[at : at + 64].split(b"\0")[0].decode() for at in range(0, len(room), 64)]
+        room = device.take(device.number() * 67, "u1").tobytes()
+        return [room[at : at + 67].split(b"\0")[0].decode() for at in range(0, len(room), 67)]
 
     assert names() == list(map(states.name, rows))
     assert device.number() == 0
@@ -902,20 +909,20 @@ def test_the_command_writes_and_measures(run, model, tmp_path):
     target = tmp_path / "home.onnx"
     code, out, _ = run("export", model, target, "--check", tmp_path / "clips")
     assert code == 0 and "on 4 clips" in out and "% by the file" in out
-    assert Runner(target.read_bytes()).words == ["lamp", "door"]
+    assert OnnxModel(target.read_bytes()).words == ["lamp", "door"]
     header = tmp_path / "home.h"
     code, out, _ = run("export", model, header, "--max-words", 7)
-    assert code == 0 and "room for 7" in out and "memory" in out
+    assert code == 0 and "room for 7" in out and "RAM: " in out
     assert "#define TAPWORD_MAX_WORDS 7" in header.read_text()
-    assert "Nothing is outside" in header.read_text()
+    assert "nothing else is needed" in header.read_text()
 
 
 def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_path):
     taught(("lamp",), **EMBEDDING).save(tmp_path / "home.tap")
     frames = tmp_path / "frames.onnx"
     code, out, _ = run("export", tmp_path / "home.tap", tmp_path / "home.h", "--frames", frames)
-    assert code == 0 and "not in it: the backbone's convolutions" in out
-    assert "#define TAPWORD_INSIDE 0" in (tmp_path / "home.h").read_text()
+    assert code == 0 and "The backbone's network is not included" in out
+    assert "#define TAPWORD_HAS_BACKBONE 0" in (tmp_path / "home.h").read_text()
     assert [one.name for one in open_session(frames.read_bytes()).get_inputs()] == ["mel"]
 
 
@@ -939,15 +946,18 @@ def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
     Spotter(**LOGMEL, learner="ncm").save(empty)
     for arguments, message in (
         ((model, tmp_path / "out.tflite"), "must end in .onnx, .h or .bin"),
-        ((model, taken), "exists; give a new file"),
+        ((model, taken), "exists; give another file"),
         ((model, tmp_path / "nowhere" / "a.h"), "folder does not exist"),
         ((model, tmp_path / "a.h", "--quantize"), "--quantize goes with OUT.onnx"),
         ((model, tmp_path / "a.onnx", "--max-words", 9), "--max-words goes with OUT.h"),
         ((model, tmp_path / "a.onnx", "--covariance", "block"), "goes with OUT.h or OUT.bin"),
-        ((model, tmp_path / "a.onnx", "--quantize"), "nothing to quantise"),
-        ((model, tmp_path / "a.onnx", "--check", tmp_path), "no sound files"),
+        ((model, tmp_path / "a.onnx", "--quantize"), "nothing to quantize"),
+        ((model, tmp_path / "a.onnx", "--check", tmp_path), "no folder of sound files"),
         ((model, tmp_path / "a.h", "--covariance", "block"), "no covariance"),
-        ((model, tmp_path / "a.h", "--frames", tmp_path / "b.onnx"), "nothing is outside"),
+        (
+            (model, tmp_path / "a.h", "--frames", tmp_path / "b.onnx"),
+            "already has the whole backbone",
+        ),
         ((empty, tmp_path / "a.onnx"), "no words yet"),
         (("tapword_ear", tmp_path / "a.onnx"), "no model file"),
         (("tapword_ear", tmp_path / "a.h", "--covariance", "some"), "covariance"),

@@ -116,7 +116,7 @@ def test_the_events_are_those_of_the_detector(device, spotter, words):
     wanted = in_python(Detector(spotter), sound)
     assert {"lamp", "door", " ".join(LIGHT), " ".join(MUSIC)} <= {event.word for event in wanted}
     assert_same(device.heard(words) + device.heard(words), wanted)
-    assert device.number() == device.header.listener_bytes
+    assert device.number() == device.ram[1]
 
 
 def test_the_pieces_that_a_stream_comes_in_do_not_matter(device, spotter, words):
@@ -182,7 +182,7 @@ def test_an_error_takes_no_word_away(device, spotter, words):
 def test_nothing_is_heard_before_the_weights_are_there(spotter, words, tmp_path, monkeypatch):
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
     flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover", "-O1")
-    options = {"max_words": 8, "eight_bits": True, "apart": True}
+    options = {"max_words": 8, "eight_bits": True, "separate_weights": True}
     device = Listening(for_device(spotter), tmp_path, *flags, **options)
     sound, file = said(9)[70_000:108_000], np.frombuffer(device.header.weights, np.uint8)
     device.whole(sound, len(sound))
@@ -282,7 +282,7 @@ def test_no_sound_makes_the_listener_leave_its_memory(spotter, words, tmp_path, 
     assert [event.word for event in wanted] == [" ".join(LIGHT)]
     assert_same(device.heard(words)[:1], wanted)
     device.heard(words)
-    assert device.number() < device.header.listener_bytes
+    assert device.number() < device.ram[1]
 
 
 MAIN = """
@@ -295,7 +295,7 @@ int main(void)
     static float audio[1280];
     size_t n;
     begin();
-    tapword_listen_start(&listener);
+    tapword_listener_start(&listener);
     while ((n = fread(audio, sizeof audio[0], 1280, stdin)) > 0) {
         heard(audio, n);
     }

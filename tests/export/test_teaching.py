@@ -142,7 +142,7 @@ def test_negatives_forgetting_and_sensitivities_are_those_of_the_model(device):
     for clip in others:
         device.order("r", *counted(clip))
     # Negatives are of a word that is there; a name is characters that can be shown.
-    for word in ("¬door", "¬", "", "a\n", " a", "a ", "\x7f", "¬¬lamp", "x" * 64):
+    for word in ("¬door", "¬", "", "a\n", " a", "a ", "\x7f", "¬¬lamp", "x" * 65):
         device.order("t", *counted(others[0]), word)
     for value, word in ((0.3, "lights"), (1.5, ""), (np.nan, ""), (0.5, "door")):
         device.order("y", np.float32(value), word)
@@ -318,7 +318,7 @@ def damaged(content: bytes) -> list[tuple[bytes, int]]:
         (put(content, HEAD + 8, "<f", -1.0), BAD_STATE),
         (put(content, HEAD + 12, "<f", 1e9), BAD_STATE),
         (put(content, HEAD + 16, "<I", 2**32 - 1), BAD_STATE),
-        (put(content, HEAD + 16, "<I", 64), BAD_WORD),
+        (put(content, HEAD + 16, "<I", 67), BAD_WORD),
         (put(content, lamp, "<B", 0xFF), BAD_STATE),
         (put(content, lamp + 1, "<B", 0), BAD_STATE),
         (put(content, lamp + 4, "<f", np.inf), BAD_STATE),

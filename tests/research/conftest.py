@@ -17,3 +17,10 @@ def split(rng):
         return vectors.astype(np.float32), words
 
     return Split(*part(20), *part(10))
+
+
+def cell_of(comparison, row, group=0):
+    """Find a cell of a comparison by its row's name and its group's number or title."""
+    titles = [one.title for one in comparison.groups]
+    index = titles.index(group) if isinstance(group, str) else group
+    return dict(comparison.rows)[row][index]

@@ -32,10 +32,10 @@ from tapword.research.cluster import (
     Tasks,
     connect,
     encode,
+    in_worker,
     open_engine,
     pack,
-    require_seen,
-    settled,
+    require_readable,
     unpack,
 )
 from tapword.research.datasets.folder import Folder
@@ -59,8 +59,8 @@ def cluster():
     if importlib.util.find_spec("ray") is None:
         pytest.skip("needs ray: pip install 'tapword[ray]'")
     # Before Ray is imported.
-    with connect(cpus=2):
-        yield Cluster(SMALL)
+    with connect(cpus=2), contextlib.closing(Cluster(SMALL)) as made:
+        yield made
     ray = importlib.import_module("ray")
     assert not ray.is_initialized(), "a cluster of our own is stopped at the end"
 
@@ -157,7 +157,7 @@ def test_ray_that_was_imported_before_is_not_let_out_unasked(cluster):
     )
     if "connected" in done.stdout:
         pytest.skip("this machine has no address but loopback")
-    assert f"set {NETWORK}=0 before it is imported" in done.stderr
+    assert f"set {NETWORK}=0 before the import" in done.stderr
 
 
 def test_statistics_and_labels_are_those_of_one_machine(cluster, taught):
@@ -270,7 +270,7 @@ def test_a_process_makes_its_parts_once_and_uses_one_core(cluster):
     def look(_):
         import threadpoolctl
 
-        with settled(parcel) as parts:
+        with in_worker(parcel) as parts:
             [backbone] = parts["backbones"]
         threads = {pool["num_threads"] for pool in threadpoolctl.threadpool_info()}
         return os.getpid(), id(backbone), backbone.threads, max(threads)
@@ -379,10 +379,10 @@ def test_evaluate_gives_the_records_of_one_machine(cluster, folder):
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("127.0.0.1:9", "answers at 127.0.0.1:9 .* ray start --head --port=9"),
+        ("127.0.0.1:9", "answers at 127.0.0.1:9 .*ray start --head --port=9"),
         ("127.0.0.1:99999", "no Ray cluster answers"),
-        ("headnode", "wants HOST:PORT"),
-        ("ray://127.0.0.1:10001", "wants HOST:PORT"),
+        ("headnode", "must be auto or HOST:PORT"),
+        ("ray://127.0.0.1:10001", "must be auto or HOST:PORT"),
     ],
 )
 def test_an_address_where_nobody_answers(cluster, address, message):
@@ -402,9 +402,9 @@ def test_engines_by_name():
 def test_the_commands_that_take_an_engine(folder, run):
     for command in (["learn", "no.tap", "clips"], ["evaluate", "--data", "clips"]):
         code, _, error = run(*command, "--engine", "ray", "--address", "headnode")
-        assert code == 2 and "wants HOST:PORT" in error and len(error.splitlines()) == 1
+        assert code == 2 and "must be auto or HOST:PORT" in error and len(error.splitlines()) == 1
     code, _, error = run("evaluate", "--features", "vectors.npz", "--engine", "ray")
-    assert code == 2 and "vectors are ready" in error
+    assert code == 2 and "cannot go with --engine" in error
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch):
@@ -419,22 +419,22 @@ def test_a_machine_that_differs_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(socket, "gethostname", lambda: "node7")
     there, gone = tmp_path / "there.wav", tmp_path / "gone.wav"
     there.write_bytes(b"")
-    require_seen(parcel, [str(there)])
-    with pytest.raises(InputError, match=r"gone\.wav is not there: every machine"):
-        require_seen(parcel, [str(there), str(gone)])
+    require_readable(parcel, [str(there)])
+    with pytest.raises(InputError, match=r"gone\.wav is missing: every machine"):
+        require_readable(parcel, [str(there), str(gone)])
     parts = {"poolings": [registry.build("poolings", "avg")]}
     parts["learners"] = [registry.build("learners", "ncm")]
     other = replace(pack(backbones=[backbone], **parts), host="node1")
-    with pytest.raises(InputError, match=r"^on machine node7: .*gone\.wav is not there"):
+    with pytest.raises(InputError, match=r"^on machine node7: .*gone\.wav is missing"):
         encode(other, [], [(str(gone), "word")], keep_noise=True, skip_bad=True)
     other = replace(parcel, version="0.0.1")
     with (
-        pytest.raises(InputError, match=r"node7 has tapword .* 0\.0\.1 asks"),
-        settled(other),
+        pytest.raises(InputError, match=r"node7 has tapword .* this one 0\.0\.1"),
+        in_worker(other),
     ):
         pass
     other = replace(parcel, weights=("logmel abc float16",))
-    with pytest.raises(InputError, match=r"wanted logmel abc float16, there is logmel"):
+    with pytest.raises(InputError, match=r"needs logmel abc float16, has logmel"):
         unpack(other)
 
 

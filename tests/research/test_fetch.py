@@ -147,7 +147,7 @@ def test_the_whole_way(site, tmp_path):
 
     get(site, to)
     assert len(site.asked) == 1, "what is there already is not fetched again"
-    with pytest.raises(InputError, match="holds another version"):
+    with pytest.raises(InputError, match="has another version"):
         get(site, to, sha256="0" * 64)
 
 

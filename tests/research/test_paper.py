@@ -30,11 +30,12 @@ from tapword.research.paper import (
     reproduce,
 )
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell, Comparison, Group, ReproducedTable, TableInputs
+from tapword.research.paper.compare import Cell, Comparison, Group, Inputs, Reproduced
 from tapword.research.paper.reproduce import Reproduction, banner
 from tapword.research.paper.results import PaperResults, Run, TooLarge
 from tapword.research.records import Environment, Result
 from tests.conftest import shared, tone
+from tests.research.conftest import cell_of
 
 WORDS = {"up": 300.0, "go": 600.0, "on": 1200.0, "off": 2400.0}
 TRAIN, TEST = 6, 3
@@ -177,22 +178,22 @@ def test_numbers_land_in_the_right_cells(data, options):
     [shown] = table1.comparisons
     expected = by_hand(data, "avg", "snb:variant=reference")
     for title, key in [("Acc", "acc"), ("BwT", "bwt"), ("Forg", "forg"), ("Pla", "pla")]:
-        assert shown.cell("SNB", title).ours == getattr(expected, key)
-    assert shown.cell("SNB", "Acc").paper == 27.0
-    assert shown.cell("TAP-SLDA").ours == by_hand(data, "tap", "slda:variant=reference").acc
+        assert cell_of(shown, "SNB", title).ours == getattr(expected, key)
+    assert cell_of(shown, "SNB", "Acc").paper == 27.0
+    assert cell_of(shown, "TAP-SLDA").ours == by_hand(data, "tap", "slda:variant=reference").acc
     [table3] = reproduce("table3", options()).tables
     expected = by_hand(data, "max", "slda:variant=reference", matrix=False).acc
-    assert table3.comparisons[0].cell("MAX") == Cell(expected, 81.2)
+    assert cell_of(table3.comparisons[0], "MAX") == Cell(expected, 81.2)
     [table6] = reproduce("table6", options()).tables
     mixed = by_hand(data, "tap", "ncm", order="iid").acc
     by_class = by_hand(data, "tap", "ncm").acc
-    assert table6.comparisons[0].cell("TAP-NCM") == Cell(mixed, 64.5)
-    assert table6.comparisons[1].cell("TAP-NCM").ours == mixed - by_class
+    assert cell_of(table6.comparisons[0], "TAP-NCM") == Cell(mixed, 64.5)
+    assert cell_of(table6.comparisons[1], "TAP-NCM").ours == mixed - by_class
     [table2] = reproduce("table2", options()).tables
     accuracy, gain = table2.comparisons
     avg = by_hand(data, "avg", "ncm").acc
-    assert accuracy.cell("NCM").ours == by_class
-    assert gain.cell("NCM") == Cell(by_class - avg, 8.0)
+    assert cell_of(accuracy, "NCM").ours == by_class
+    assert cell_of(gain, "NCM") == Cell(by_class - avg, 8.0)
 
 
 def test_measuring_once_gives_the_same_accuracy_as_the_matrix(data):
@@ -211,10 +212,10 @@ class Unread(SpeechCommands):
 def test_too_large_is_said_before_a_clip_is_read(options, data):
     [made] = reproduce("table7", options(orderings=1)).tables
     [shown] = made.comparisons
-    cell = shown.cell("FLAT")
+    cell = cell_of(shown, "FLAT")
     assert cell.ours is None and cell.text == "too large" and cell.paper == 78.2
     assert shown.groups[0].cells(cell) == ["too large", "78.2", "—"]
-    assert shown.cell("FLAT", "Δfs") == Cell(98.0, 535.0)
+    assert cell_of(shown, "FLAT", "Δfs") == Cell(98.0, 535.0)
     [note] = [note for note in made.notes if "max_gb" in note]
     assert "flat" in note and "0.0 GB" in note and "3136 numbers" in note
     results = PaperResults(Unread(str(data / "commands")), options(cache=Cache(data / "empty")))
@@ -226,8 +227,8 @@ def test_too_large_is_said_before_a_clip_is_read(options, data):
 
 def test_padding_makes_flat_longer(options):
     [made] = reproduce("table7", options(orderings=1, pad_to_s=2.0)).tables
-    assert made.comparisons[0].cell("FLAT", "Δfs").ours == 198
-    assert made.comparisons[0].cell("RAP 10%", "Δfs").ours == 20
+    assert cell_of(made.comparisons[0], "FLAT", "Δfs").ours == 198
+    assert cell_of(made.comparisons[0], "RAP 10%", "Δfs").ours == 20
     with pytest.raises(InputError, match="pad-to-s"):
         reproduce("table7", options(pad_to_s=0.5))
 
@@ -437,20 +438,23 @@ def test_random_weights_stand_beside_the_papers_own(options):
     reproduction = reproduce("table5", options(backbones=(Untrained(), "logmel"), orderings=1))
     assert reproduction.unavailable == {"wav2vec2_base": "wav2vec2_base: its file is not here"}
     ours, stranger = reproduction.tables[0].comparisons
-    assert ours.cell("SLDA", "random").paper == 42.3 and ours.cell("SLDA", "trained").paper == 82.4
-    assert ours.cell("SLDA", "random").ours is not None
-    assert ours.cell("SLDA", "trained").ours is None
-    assert stranger.cell("NCM", "random") == Cell(None, 13.5)
-    assert stranger.cell("NCM", "trained").ours is not None
+    assert (
+        cell_of(ours, "SLDA", "random").paper == 42.3
+        and cell_of(ours, "SLDA", "trained").paper == 82.4
+    )
+    assert cell_of(ours, "SLDA", "random").ours is not None
+    assert cell_of(ours, "SLDA", "trained").ours is None
+    assert cell_of(stranger, "NCM", "random") == Cell(None, 13.5)
+    assert cell_of(stranger, "NCM", "trained").ours is not None
     with pytest.raises(InputError, match=r"none of the backbones.*not here"):
         reproduce("table3", options(backbones=(Untrained(),)))
     asked = options(backbones=(Untrained(), "logmel"), weights="random", orderings=1)
     reproduction = reproduce("table3", asked)
     assert reproduction.config["backbones"] == ["wav2vec2_base:weights=random", "logmel"]
     [shown] = reproduction.tables[0].comparisons
-    assert shown.cell("TAP", 0).paper == 90.0 and shown.cell("TAP", 1).paper == 85.5
-    both = [shown.cell("TAP", index).ours for index in range(2)]
-    assert shown.cell("TAP", "mean of ours").ours == pytest.approx(np.mean(both))
+    assert cell_of(shown, "TAP", 0).paper == 90.0 and cell_of(shown, "TAP", 1).paper == 85.5
+    both = [cell_of(shown, "TAP", index).ours for index in range(2)]
+    assert cell_of(shown, "TAP", "mean of ours").ours == pytest.approx(np.mean(both))
     assert any("untrained" in note for note in reproduction.tables[0].notes)
     with pytest.raises(InputError, match="must be pretrained or random, got 'rnadom'"):
         reproduce("table3", options(weights="rnadom"))
@@ -487,7 +491,7 @@ def test_figure3_says_what_cannot_be_had(options):
     beside = "speech_commands"
     sets = ["de, 2", "de, 4", f"{beside}, 2", f"{beside}, 4"]
     assert rows == [*sets, "de, mean", f"{beside}, mean", "mean of all"]
-    assert shown.cell("de, mean", "FT").paper == 1.5
+    assert cell_of(shown, "de, mean", "FT").paper == 1.5
     absent, other = [note for note in made.notes if "100 words" in note]
     assert "has 4 words" in absent and other.endswith("needs 100 words, has 4")
     assert made.drawings[0].count("<rect") == 3 * 4
@@ -512,7 +516,7 @@ def test_figure3_means_by_hand():
             get=lambda backbone, run, results=results: results[run],
             accuracy=lambda backbone, run, results=results: results[run].acc,
         )
-    [shown] = figure3.figure3(TableInputs(None, [Logmel()], {}, sets, [])).comparisons
+    [shown] = figure3.figure3(Inputs(None, [Logmel()], {}, sets, [])).comparisons
     assert [(group.title, group.paper) for group in shown.groups] == [
         ("SLDA", ""),
         ("TAP-SLDA", ""),
@@ -731,7 +735,7 @@ def test_wide_tables_are_cut_into_groups():
     shown.add("a", [Cell(1.0, -0.04)] * 6)
     assert len(list(console_tables(shown, width=60))) == 3
     assert len(list(console_tables(shown, width=300))) == 1
-    tables = [ReproducedTable([shown], name="table1", title="one of 6 backbones")]
+    tables = [Reproduced([shown], name="table1", title="one of 6 backbones")]
     reproduction = Reproduction([], {}, {}, tables, [], Environment.since(0.0))
     html = page(reproduction)
     assert html.count("<h3>t</h3>") == 1 and html.count("<h3>t (continued)</h3>") >= 1

@@ -12,8 +12,9 @@ from tapword.research import metrics
 from tapword.research.datasets.base import Clip
 from tapword.research.paper import overhead, wasserstein
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell, Group, TableInputs
+from tapword.research.paper.compare import Cell, Group, Inputs
 from tapword.research.runner import Split
+from tests.research.conftest import cell_of
 
 # Two blocks of frames, as some backbones give.
 DIMS = (2, 3)
@@ -51,7 +52,7 @@ class Vectors:
 def reproduced(moments, words, dims=DIMS):
     results = Vectors(moments, words, dims)
     backbone = SimpleNamespace(spec="two blocks", dims=dims)
-    made = wasserstein.wasserstein(TableInputs(results, [backbone], {}, {}, []))
+    made = wasserstein.wasserstein(Inputs(results, [backbone], {}, {}, []))
     assert results.trimmed == 1
     return made
 
@@ -68,12 +69,12 @@ def test_distances_of_each_moment_and_of_the_higher_ones(rng, dims):
     for row, part in parts.items():
         wanted = metrics.wasserstein(part.reshape(len(words), -1), words)
         for title, value in zip(("raw", "± raw", "scaled", "± scaled"), wanted, strict=True):
-            assert shown.cell(row, title).ours == pytest.approx(value)
+            assert cell_of(shown, row, title).ours == pytest.approx(value)
     for row in ("1", "2 to 5"):
         theirs = paper.WASSERSTEIN[row]
-        figures = [shown.cell(row, index).paper for index in range(4)]
+        figures = [cell_of(shown, row, index).paper for index in range(4)]
         assert figures == [*theirs, *theirs]
-    assert shown.cell("2") == Cell(shown.cell("2").ours, None)
+    assert cell_of(shown, "2") == Cell(cell_of(shown, "2").ours, None)
 
 
 def test_distances_take_some_clips_of_each_word(rng, monkeypatch):
@@ -87,8 +88,10 @@ def test_distances_take_some_clips_of_each_word(rng, monkeypatch):
     assert made.comparisons[0].rows == again.comparisons[0].rows
     moments[9:11] += 1000
     moved = reproduced(moments, words).comparisons[0]
-    assert moved.cell("1").ours == pytest.approx(made.comparisons[0].cell("1").ours, abs=700)
-    assert moved.cell("1").ours > made.comparisons[0].cell("1").ours + 600
+    assert cell_of(moved, "1").ours == pytest.approx(
+        cell_of(made.comparisons[0], "1").ours, abs=700
+    )
+    assert cell_of(moved, "1").ours > cell_of(made.comparisons[0], "1").ours + 600
 
 
 def test_histograms_show_words_and_a_feature_of_median_distance():
@@ -234,21 +237,21 @@ def test_what_happens_once_is_not_timed(timed, monkeypatch):
 def test_overhead_counts_backbone_pooling_and_the_last_step(timed):
     other = type(timed.backbone)()
     other.spec, other.pass_by = "slower", lambda: None
-    inputs = TableInputs(timed.results, [timed.backbone, other], {}, {}, [])
+    inputs = Inputs(timed.results, [timed.backbone, other], {}, {}, [])
     shares, steps = overhead.overhead(inputs).comparisons
     # 20 + 5 + 3 over 20 + 2 + 3, and 20 + 5 + 1 over 20 + 2 + 1; without a backbone 8 over 5 and
     # 6 over 3.
     first = {"training +%": 100 * 3 / 25, "inference +%": 100 * 3 / 23}
     second = {"training +%": 60.0, "inference +%": 100.0}
     for title, figure in zip(first, (2.1, 2.6), strict=True):
-        assert shares.cell("clockwork", title).ours == pytest.approx(first[title])
-        assert shares.cell("slower", title).ours == pytest.approx(second[title])
+        assert cell_of(shares, "clockwork", title).ours == pytest.approx(first[title])
+        assert cell_of(shares, "slower", title).ours == pytest.approx(second[title])
         mean = (first[title] + second[title]) / 2
-        assert shares.cell("mean of ours", title).ours == pytest.approx(mean)
+        assert cell_of(shares, "mean of ours", title).ours == pytest.approx(mean)
         rows = ("clockwork", "slower", "mean of ours")
-        assert [shares.cell(row, title).paper for row in rows] == [figure] * 3
-    assert steps.cell("clockwork, tap", "pooling").ours == pytest.approx(5)
-    assert steps.cell("clockwork, avg", "learning").ours == pytest.approx(3)
+        assert [cell_of(shares, row, title).paper for row in rows] == [figure] * 3
+    assert cell_of(steps, "clockwork, tap", "pooling").ours == pytest.approx(5)
+    assert cell_of(steps, "clockwork, avg", "learning").ours == pytest.approx(3)
     # Every other clip of ten: four that come from all over the data set, for each backbone.
     words = [word for vector, word in timed.calls if vector == "tap"]
     assert words == [f"word{index % 3}" for index in range(0, 8, 2)] * 2
@@ -271,7 +274,7 @@ def test_all_clips_are_timed_where_there_are_few(timed):
         timed.calls.clear()
         timed.results.options.timed_clips = count
         shares, steps = overhead.overhead(
-            TableInputs(timed.results, [timed.backbone], {}, {}, [])
+            Inputs(timed.results, [timed.backbone], {}, {}, [])
         ).comparisons
         words = [word for vector, word in timed.calls if vector == "tap"]
         assert words == [f"word{index % 3}" for index in wanted]
@@ -281,6 +284,6 @@ def test_all_clips_are_timed_where_there_are_few(timed):
 
 
 def test_one_backbone_has_no_mean(timed):
-    made = overhead.overhead(TableInputs(timed.results, [timed.backbone], {}, {}, []))
+    made = overhead.overhead(Inputs(timed.results, [timed.backbone], {}, {}, []))
     assert [name for name, _ in made.comparisons[0].rows] == ["clockwork"]
     assert made.notes[0].startswith("Median over 4 clips")

@@ -8,9 +8,10 @@ import pytest
 from tapword.research.datasets.mswc import Mswc
 from tapword.research.paper import TABLES, claims, tables
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import Cell, Group, TableInputs
+from tapword.research.paper.compare import Cell, Group, Inputs
 from tapword.research.paper.results import Run, TooLarge
 from tapword.research.records import Result
+from tests.research.conftest import cell_of
 
 # One of the paper's backbones, and one that is not.
 EMFORMER = SimpleNamespace(name="emformer_base", spec="emformer_base", params=1234, dims=(3,))
@@ -70,7 +71,7 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
     }
     # A micro-set of other data is none of the claim's.
     micro["speech_commands", 100] = Made("other", SimpleNamespace())
-    made = claims.claims(TableInputs(results, BOTH, {}, micro, ["fr is not there"]))
+    made = claims.claims(Inputs(results, BOTH, {}, micro, ["fr is not there"]))
     assert made.notes == ["fr is not there"]
     [shown] = made.comparisons
     titles = ["emformer_base", "other:x=1", "mean of ours"]
@@ -138,11 +139,11 @@ def test_claims_are_recomputed_from_the_paper_and_from_ours():
 
 
 def test_claims_of_one_backbone_have_no_mean_and_say_what_they_lack():
-    made = claims.claims(TableInputs(Made(), [OTHER], {}, {}, ["and this"]))
+    made = claims.claims(Inputs(Made(), [OTHER], {}, {}, ["and this"]))
     assert made.notes == ["Claims on MSWC need its folder: --mswc DIR.", "and this"]
     [shown] = made.comparisons
     assert [group.title for group in shown.groups] == ["paper's tables", "other:x=1"]
-    assert shown.cell("TAP-SLDA over SLDA on MSWC", 1) == Cell(None, 12.8)
+    assert cell_of(shown, "TAP-SLDA over SLDA on MSWC", 1) == Cell(None, 12.8)
 
 
 def test_claims_on_what_was_not_measured():
@@ -158,11 +159,11 @@ def test_claims_on_what_was_not_measured():
 
 def test_table1_stands_beside_each_backbones_own():
     results = Made()
-    made = tables.table1(TableInputs(results, BOTH, {}, {}, []))
+    made = tables.table1(Inputs(results, BOTH, {}, {}, []))
     shown, stranger = made.comparisons
     assert [note.partition(":")[0] for note in made.notes] == ["other"]
-    assert shown.title == "emformer_base beside the paper's Emf-B"
-    assert stranger.title == "other:x=1 beside the paper's mean of 6"
+    assert shown.title == "emformer_base compared with the paper's Emf-B"
+    assert stranger.title == "other:x=1 compared with the paper's mean of 6"
     assert [group.title for group in shown.groups] == ["Acc", "BwT", "Forg", "Pla", "± Acc"]
     keys = ("acc", "bwt", "forg", "pla", "acc_std")
     for backbone, one, column in ((EMFORMER, shown, "Emf-B"), (OTHER, stranger, None)):
@@ -175,14 +176,14 @@ def test_table1_stands_beside_each_backbones_own():
             theirs = [paper.TABLE1[key].at(row, column) for key in keys]
             ours = [getattr(result, key) for key in keys]
             assert pairs(cells) == list(zip(ours, theirs, strict=True))
-    assert shown.cell("SLDA").paper == 23.2
+    assert cell_of(shown, "SLDA").paper == 23.2
 
 
 def test_table4_is_a_mean_over_backbones_for_each_moment():
     results = Made()
     refused = TooLarge(learner="slda", dim=3, error="needs 9 GB")
     results.refused["other:x=1", Run("tap:R=6", "SLDA")] = refused
-    made = tables.table4(TableInputs(results, BOTH, {}, {}, []))
+    made = tables.table4(Inputs(results, BOTH, {}, {}, []))
     [shown] = made.comparisons
     assert shown.title == "Mean over 2 backbone(s) of ours and the paper's 6"
     assert shown.groups == [Group("Acc"), Group("Δp %", digits=2)]
@@ -198,12 +199,12 @@ def test_table4_is_a_mean_over_backbones_for_each_moment():
             ]
             cells = dict(shown.rows)[f"{learner} R={R}"]
             assert pairs(cells) == close(wanted) and not any(one.text for one in cells)
-    assert shown.cell("SLDA R=6") == Cell(None, 84.9, "too large")
+    assert cell_of(shown, "SLDA R=6") == Cell(None, 84.9, "too large")
     first, other = made.notes
     assert first == "other:x=1 has no parameters, so it has no Δp."
     assert other.startswith("other:x=1: not one of the paper's six backbones")
     large = SimpleNamespace(name="large", spec="large", params=12345)
-    note = tables.table4(TableInputs(results, [large], {}, {}, [])).notes[0]
+    note = tables.table4(Inputs(results, [large], {}, {}, [])).notes[0]
     assert note.startswith("large has 12,345 parameters, the paper's backbones 64 to 962 million")
 
 
@@ -235,10 +236,10 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
 
     trained, random, stranger = Network(), Network("random"), Stranger()
     untrained = {trained.spec: random}
-    made = tables.table5(TableInputs(results, [trained, stranger], untrained, {}, []))
+    made = tables.table5(Inputs(results, [trained, stranger], untrained, {}, []))
     ours, theirs = made.comparisons
-    assert ours.title == "emformer_base beside the paper's Emf-B"
-    assert theirs.title == "stranger beside the paper's mean of 2"
+    assert ours.title == "emformer_base compared with the paper's Emf-B"
+    assert theirs.title == "stranger compared with the paper's mean of 2"
     assert [(one.title, one.paper) for one in theirs.groups] == [
         ("random", "paper mean of 2"),
         ("trained", "paper mean of 2"),
@@ -257,16 +258,18 @@ def test_table5_runs_untrained_networks_beside_trained_ones():
         "untrained version."
     ]
     # Random weights that were asked for by name are run with the others.
-    alone = tables.table5(TableInputs(Made(), [random], {}, {}, []))
-    assert [one.title for one in alone.comparisons] == ["emformer_base beside the paper's Emf-B"]
-    assert alone.comparisons[0].cell("SLDA", "trained").ours is None
-    assert alone.comparisons[0].cell("SLDA", "random").ours is not None
+    alone = tables.table5(Inputs(Made(), [random], {}, {}, []))
+    assert [one.title for one in alone.comparisons] == [
+        "emformer_base compared with the paper's Emf-B"
+    ]
+    assert cell_of(alone.comparisons[0], "SLDA", "trained").ours is None
+    assert cell_of(alone.comparisons[0], "SLDA", "random").ours is not None
     assert alone.notes == ["Trained weights were not requested or are unavailable: emformer_base."]
 
 
 def test_table7_shows_how_long_vectors_are():
     results = Made()
-    made = tables.table7(TableInputs(results, BOTH, {}, {}, []))
+    made = tables.table7(Inputs(results, BOTH, {}, {}, []))
     [shown] = made.comparisons
     titles = [(one.title, one.paper) for one in shown.groups]
     assert titles[:2] == [("emformer_base", "paper Emf-B"), ("other:x=1", "paper mean of 6")]
@@ -287,7 +290,7 @@ def test_grids_of_gains_subtract_ours_and_show_what_is_missing():
     results = Made()
     refused = TooLarge(learner="sqda", dim=3, error="needs 9 GB")
     results.refused["other:x=1", Run("avg", "SQDA")] = refused
-    made = TABLES["table2"].reproduce("table2", TableInputs(results, BOTH, {}, {}, []))
+    made = TABLES["table2"].reproduce("table2", Inputs(results, BOTH, {}, {}, []))
     accuracy, gains = made.comparisons
     assert not any(group.signed for group in accuracy.groups)
     assert all(group.signed for group in gains.groups)
@@ -304,7 +307,9 @@ def test_grids_of_gains_subtract_ours_and_show_what_is_missing():
         figures = [paper.TABLE2_GAIN.at(row, name) for name in ("Emf-B", None, None)]
         wanted = [Cell(*pair) for pair in zip([*more, mean(more)], figures, strict=True)]
         assert pairs(dict(gains.rows)[row]) == close(wanted)
-    assert gains.cell("SQDA", "other:x=1").text == "too large"
-    assert all(gains.cell("SQDA", title).ours is None for title in ("other:x=1", "mean of ours"))
+    assert cell_of(gains, "SQDA", "other:x=1").text == "too large"
+    assert all(
+        cell_of(gains, "SQDA", title).ours is None for title in ("other:x=1", "mean of ours")
+    )
     assert "other:x=1 · avg · SQDA: needs 9 GB" in made.notes
     assert (made.name, made.title) == ("table2", "TAP on every learner")

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from tapword.research import paper, report
-from tapword.research.paper.comparison import Cell, Comparison, Group, ReproducedTable
+from tapword.research.paper.compare import Cell, Comparison, Group, Reproduced
 from tapword.research.paper.reproduce import Reproduction
 from tapword.research.records import VoiceDraw, VoiceResult
 from tests.research.test_report import few_shot, many, open_set, records, result
@@ -58,7 +58,7 @@ def beside_the_paper():
     groups = [Group(f"speech_embedding:layers={i}", paper="paper mean of 6") for i in range(7)]
     table = Comparison("Acc", "TAP +", groups)
     table.add("a learner", [Cell(100.0, 100.0)] * 7)
-    tables = [ReproducedTable([table], name="table", title="of many columns")]
+    tables = [Reproduced([table], name="table", title="of many columns")]
     return Reproduction([], {}, {}, tables, [], records().environment)
 
 

@@ -50,14 +50,14 @@ class Running(NamedTuple):
     server: Any
 
     @property
-    def lines(self):
-        return self.server.config.app.state.lines
+    def sockets(self):
+        return self.server.config.app.state.sockets
 
 
 @contextlib.contextmanager
 def running(model, **options):
     """Serve a studio on a port."""
-    from tapword.serve.studio.server import prepare
+    from tapword.serve.studio.launch import prepare
 
     server, listening, address = prepare(model, **options)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -73,9 +73,9 @@ def running(model, **options):
         listening.close()
 
 
-def learn(client, word, pitch=300):
-    sound = spoken(tone(pitch, 0.5))
-    return client.post("/api/learn", content=sound, params={"word": word})
+def learn(client, word, pitch=300, sound=None, **params):
+    sound = spoken(tone(pitch, 0.5)) if sound is None else sound
+    return client.post("/api/learn", content=sound, params={"word": word} | params)
 
 
 def words_of(state: dict) -> dict[str, int]:

@@ -170,15 +170,15 @@ def web_record(place, dice):
         line.sendall(frame(b'{"type": "record", "id": 1}', 0x81))
         for start in range(0, len(sound), 2560):
             line.sendall(frame(sound[start : start + 2560]))
-        wish = dice.choice(
+        command = dice.choice(
             (
                 b'{"type": "cancel"}',
-                b'{"type": "keep", "id": 1, "word": "lamp", "careful": false}',
+                b'{"type": "keep", "id": 1, "word": "lamp", "anyway": true}',
                 b"",
             )
         )
-        if wish:
-            line.sendall(frame(wish, 0x81))
+        if command:
+            line.sendall(frame(command, 0x81))
             line.recv(1 << 16)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tapword
 from tapword.errors import InputError
-from tapword.serve.wyoming.settings import Settings, read_clients
+from tapword.serve.wyoming.settings import DetectorSettings, read_clients
 from tests.conftest import ROOT
 
 yaml = pytest.importorskip("yaml", reason="needs the package pyyaml")
@@ -49,13 +49,13 @@ def test_options_become_arguments(run, monkeypatch, config, more):
         code, _, error = run("wyoming", *lines.stdout.splitlines())
         assert code == 0, error
     [plain, full] = seen
-    assert plain[0].clients.common == Settings() and plain[3] == service.PRESENCE
+    assert plain[0].clients.common == DetectorSettings() and plain[3] == service.SERVICE_INFO
     assert str(full[0].path) == "/share/tapword/home.tap"
-    assert full[3] == service.Presence("My words", ["de"])
+    assert full[3] == service.ServiceInfo("My words", ["de"])
     known = full[0].clients
     hall, bath = known.settings("10.0.0.7"), known.settings("10.0.0.8")
-    assert hall == Settings(0.5, 0.0, {"turn off": 0.6}, {None: 0.0})
-    assert bath == Settings(0.1, 0.4, {"turn off": 0.5}, {None: 0.4, "turn off": 0.7})
+    assert hall == DetectorSettings(0.5, 0.0, {"turn off": 0.6}, {None: 0.0})
+    assert bath == DetectorSettings(0.1, 0.4, {"turn off": 0.5}, {None: 0.4, "turn off": 0.7})
     assert known.name("10.0.0.8") == "the bath"
 
 

@@ -113,7 +113,7 @@ def test_nothing_without_the_token(model, host, base):
         targets += ("/api/phone", "/api/export/onnx")
         for target in (*targets, f"/api/state?token={TOKEN}"):
             answer = client.get(target)
-            assert answer.status_code == 403 and "the link that its command printed" in answer.text
+            assert answer.status_code == 403 and "the link that the command printed" in answer.text
             assert answer.headers["connection"] == "close" and "set-cookie" not in answer.headers
         for target in ("/api/forget", "/api/rename", "/api/undo", "/api/model?how=add"):
             assert client.post(target, content=b"{}").status_code == 403

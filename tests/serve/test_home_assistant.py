@@ -31,8 +31,8 @@ from wyoming.info import Describe
 from wyoming.pipeline import RunPipeline
 from wyoming.satellite import RunSatellite
 
-from tapword.serve.wyoming.followed_model import FollowedModel
-from tapword.serve.wyoming.service import Presence, serving
+from tapword.serve.wyoming.served_model import ServedModel
+from tapword.serve.wyoming.service import ServiceInfo, serving
 from tests.serve.test_wyoming import HOST, said, teach
 
 PATIENCE_S = 120
@@ -67,7 +67,7 @@ def spoken():
 def model(tmp_path_factory, spoken):
     path = tmp_path_factory.mktemp("model") / "home.tap"
     teach(path, {word: spoken[word][:8] for word in ("marvin", "sheila")})
-    return FollowedModel(path)
+    return ServedModel(path)
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +81,13 @@ def sound(spoken):
 def test_a_pipeline_of_home_assistant(model, sound, tmp_path):
     python = python_with("homeassistant")
     script = os.path.join(os.path.dirname(__file__), "home_assistant_pipeline.py")
-    (tmp_path / "sound").write_bytes(sound)
+    (tmp_path / "audio").write_bytes(sound)
 
     async def run():
-        presence = Presence("My words", ["en"])
-        async with asyncio.timeout(PATIENCE_S), serving(model, HOST, 0, presence) as port:
+        info = ServiceInfo("My words", ["en"])
+        async with asyncio.timeout(PATIENCE_S), serving(model, HOST, 0, info) as port:
             process = await asyncio.create_subprocess_exec(
-                *(python, script, str(port), "marvin", str(tmp_path / "sound")),
+                *(python, script, str(port), "marvin", str(tmp_path / "audio")),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env=clean(),
@@ -108,7 +108,7 @@ def test_a_pipeline_of_home_assistant(model, sound, tmp_path):
 def test_wyoming_satellite(model, sound, tmp_path):
     """It wakes by our service, then sends the command to the server, as Home Assistant is to it."""
     python = python_with("wyoming_satellite")
-    (tmp_path / "sound").write_bytes(sound)
+    (tmp_path / "audio").write_bytes(sound)
     # A microphone that speaks as sound plays, then is silent.
     (tmp_path / "microphone.py").write_text(
         "import sys, time\n"
@@ -119,7 +119,7 @@ def test_wyoming_satellite(model, sound, tmp_path):
         "    time.sleep(0.064)\n"
     )
     microphone = shlex.join(
-        [sys.executable, str(tmp_path / "microphone.py"), str(tmp_path / "sound")]
+        [sys.executable, str(tmp_path / "microphone.py"), str(tmp_path / "audio")]
     )
     with socket.socket() as free:
         free.bind((HOST, 0))

@@ -1,4 +1,4 @@
-"""The studio under attack: strangers and rough pages cost little, and delay nobody."""
+"""The studio under attack: unauthenticated and rough pages cost little, and delay nobody."""
 
 import contextlib
 import json

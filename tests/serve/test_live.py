@@ -14,9 +14,8 @@ from tapword.audio.endpoint import SETTINGS
 from tapword.errors import InputError
 from tapword.listening.decider import Candidate, Event
 from tapword.spotter import session
-from tapword.spotter.session import Check
 from tapword.spotter.thresholds import Scores
-from tapword.support.issues import Issue, message
+from tapword.support.issues import Issue
 from tests.conftest import tone
 from tests.serve.conftest import (
     HOME,
@@ -34,9 +33,9 @@ pytest.importorskip("httpx2", reason="needs httpx2, which the test client is mad
 
 from starlette.websockets import WebSocketDisconnect
 
-from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.listener import Listener
-from tapword.serve.studio.live import Outbox, written
+from tapword.serve.studio.sockets import Outbox, encode_message
 
 # Listening, with a detector that hears what it is told to.
 
@@ -44,7 +43,7 @@ from tapword.serve.studio.live import Outbox, written
 class Heard:
     """Stands for the detector: an event whenever the chunk's peak is above a half."""
 
-    def __init__(self, spotter):
+    def __init__(self, spotter, **_):
         self.spotter = spotter
         self.scores = {}
         self.seconds = 0.0
@@ -110,36 +109,36 @@ def loud(pitch=300):
 
 def test_thresholds_are_told_again_when_the_model_changes(listener, taught):
     [chunk, *_] = chunks(loud())
-    assert [message["type"] for message in listener.hear(chunk)] == ["scores"]
+    assert [message["type"] for message in listener.push(chunk)] == ["scores"]
     taught.learn(tone(600), "door")
-    told, *_ = listener.hear(chunk)
+    told, *_ = listener.push(chunk)
     assert told == {"type": "thresholds", "thresholds": {"lamp": 0.5, "music": 0.5, "door": 0.5}}
-    assert [message["type"] for message in listener.hear(chunk)] == ["scores"]
+    assert [message["type"] for message in listener.push(chunk)] == ["scores"]
 
 
 def test_an_event_is_put_right(listener, path):
-    messages = [message for chunk in chunks(loud()) for message in listener.hear(chunk)]
+    messages = [message for chunk in chunks(loud()) for message in listener.push(chunk)]
     events = [message for message in messages if message["type"] == "event"]
     assert events and events[0]["word"] == "lamp" and 0.2 < events[0]["end_s"] < 1.3
     scores = [message["scores"] for message in messages if message["type"] == "scores"]
     assert {} in scores and any("lamp" in row for row in scores)
     listener.correct(events[-1]["id"], "music")
     assert tapword.load(path).words == {"lamp": 1, "music": 2}
-    with pytest.raises(InputError, match="gone already"):
+    with pytest.raises(InputError, match="is gone"):
         listener.correct(events[-1]["id"], "music")
     listener.correct(events[0]["id"], "new")
     assert tapword.load(path).words == {"lamp": 1, "music": 2, "new": 1}
 
 
 def test_an_event_is_heard_before_it_is_put_right(listener):
-    messages = [message for chunk in chunks(loud()) for message in listener.hear(chunk)]
+    messages = [message for chunk in chunks(loud()) for message in listener.push(chunk)]
     event = next(message["id"] for message in messages if message["type"] == "event")
-    sound = np.frombuffer(base64.b64decode(listener.hear_again(event)["sound"]), dtype="<i2")
+    sound = np.frombuffer(base64.b64decode(listener.event_audio(event)["audio"]), dtype="<i2")
     kept = np.round(listener.clips[event].audio * 32768).astype("<i2")
     assert len(sound) > 4000 and sound.tobytes() in kept.tobytes()
-    assert listener.correct(event, "music")["sound"] == base64.b64encode(sound.tobytes()).decode()
-    with pytest.raises(InputError, match="gone already"):
-        listener.hear_again(event)
+    assert listener.correct(event, "music")["audio"] == base64.b64encode(sound.tobytes()).decode()
+    with pytest.raises(InputError, match="is gone"):
+        listener.event_audio(event)
 
 
 def test_near_misses_are_told(taught):
@@ -158,16 +157,16 @@ def test_near_misses_are_told(taught):
     listener = Listener(taught)
     listener.listen()
     silence = np.zeros(1280, dtype=np.int16)
-    told = [(step, m) for step in range(80) for m in listener.hear(silence) if m["type"] == "near"]
+    told = [(step, m) for step in range(80) for m in listener.push(silence) if m["type"] == "near"]
     [(step, near)] = told
     assert near["word"] == "lamp" and (near["score"], near["threshold"]) == (0.4, 0.5)
     assert not near["rejected"] and 3.0 < near["end_s"] < 3.1 and step * 0.08 > 5.0
 
 
 def test_times_go_on_when_the_model_changes(listener):
-    first = [m for chunk in chunks(loud()) for m in listener.hear(chunk) if m["type"] == "event"]
+    first = [m for chunk in chunks(loud()) for m in listener.push(chunk) if m["type"] == "event"]
     listener.model.learn(tone(500), "third")
-    again = [m for chunk in chunks(loud()) for m in listener.hear(chunk) if m["type"] == "event"]
+    again = [m for chunk in chunks(loud()) for m in listener.push(chunk) if m["type"] == "event"]
     shift = again[0]["start_s"] - first[0]["start_s"]
     assert shift == pytest.approx(len(loud()) / 2 / 16_000, abs=0.09)
     again = listener.listen()["thresholds"]
@@ -177,39 +176,39 @@ def test_times_go_on_when_the_model_changes(listener):
 def test_a_noise_that_was_taken_for_a_word_is_rejected(listener, path):
     """A clatter has no speech in it that could be cut out: it is rejected as it is."""
     clatter = np.random.default_rng(0).uniform(-0.9, 0.9, 16_000).astype(np.float32)
-    messages = [message for chunk in chunks(spoken(clatter)) for message in listener.hear(chunk)]
+    messages = [message for chunk in chunks(spoken(clatter)) for message in listener.push(chunk)]
     event = [message for message in messages if message["type"] == "event"][-1]
     answer = listener.correct(event["id"], None)
-    assert answer["warnings"] == [] and answer["take"] in listener.history.takes
+    assert answer["issues"] == [] and answer["take"] in listener.history.takes
     assert sum(tapword.load(path).vocabulary.negatives.values()) == 1
 
 
 def test_clips_are_let_go(listener):
     for _ in range(LIMITS.events):
         for chunk in chunks(loud()):
-            listener.hear(chunk)
+            listener.push(chunk)
     assert len(listener.clips) == LIMITS.events
     assert all(len(clip.audio) < 1.5 * 16_000 for clip in listener.clips.values())
     listener.clock.now_s = LIMITS.keep_s - 1
-    kept = listener.tidy()
+    kept = listener.drop_expired()
     assert len(kept) == LIMITS.events
     listener.clock.now_s = LIMITS.keep_s + 1
-    assert listener.tidy() == [] and not listener.clips
-    with pytest.raises(InputError, match="gone already"):
+    assert listener.drop_expired() == [] and not listener.clips
+    with pytest.raises(InputError, match="is gone"):
         listener.correct(kept[-1], None)
 
 
 def test_a_missed_word(listener, path):
     for chunk in chunks(spoken(tone(300, 0.5))):
-        listener.hear(chunk)
+        listener.push(chunk)
     listener.missed("lamp")
     assert tapword.load(path).words == {"lamp": 2, "music": 1}
-    with pytest.raises(InputError, match="no speech was heard"):
+    with pytest.raises(InputError, match="no speech in the last"):
         listener.missed("lamp")
     for chunk in chunks(spoken(tone(300, 0.5))):
-        listener.hear(chunk)
+        listener.push(chunk)
     listener.gap()
-    with pytest.raises(InputError, match="no speech was heard"):
+    with pytest.raises(InputError, match="no speech in the last"):
         listener.missed("lamp")
 
 
@@ -222,10 +221,10 @@ def test_listening_over_the_line(line):
     line.send_json({"type": "correct", "id": event["id"], "word": "music"})
     line.send_json({"type": "correct", "id": 999, "word": None})
     wait_for_words(line, {"lamp": 1, "music": 2})
-    right = {"type": "correct", "id": event["id"], "word": "music", "warnings": [], "take": 1}
+    right = {"type": "correct", "id": event["id"], "word": "music", "issues": [], "take": 1}
     answer = next_of(line, "correct")
-    assert len(base64.b64decode(answer.pop("sound"))) > 2 * 4000 and answer == right
-    assert "gone already" in next_of(line, "correct")["error"]
+    assert len(base64.b64decode(answer.pop("audio"))) > 2 * 4000 and answer == right
+    assert "is gone" in next_of(line, "correct")["error"]
     line.send_json({"type": "stop"})
     assert next_of(line, "stop") == {"type": "stop"}
     send(line, loud())
@@ -259,23 +258,24 @@ def send(line, sound):
         line.send_bytes(chunk.tobytes())
 
 
+def codes(message):
+    return [issue["code"] for issue in message["issues"]]
+
+
 def quiet(seconds):
     return spoken(np.zeros(round(16_000 * seconds)), 0)
 
 
 def test_a_doubtful_take_waits(taught, listener, path, monkeypatch):
     unlike = Issue("unlike", "doubt", {"word": "lamp"})
-    check = Check(lambda *_: iter([unlike]), ("take",))
-    monkeypatch.setattr(session, "CHECKS", [check])
+    monkeypatch.setattr(session, "CHECKS", [(lambda *_: iter([unlike]), ("take",))])
     listener.record(3)
     for chunk in chunks(spoken(tone(300, 0.5), 1.0)):
-        listener.take_up(chunk)
-    assert listener.keep(3, "lamp", careful=True) == {
-        "take": None,
-        "warnings": [message(unlike)],
-    }
+        listener.push_take(chunk)
+    state = {"code": "unlike", "severity": "doubt", "params": {"word": "lamp"}}
+    assert listener.keep(3, "lamp") == {"take": None, "issues": [state]}
     assert tapword.load(path).words == {"lamp": 1, "music": 1}
-    assert listener.keep(3, "lamp")["warnings"] == [message(unlike)]
+    assert listener.keep(3, "lamp", anyway=True)["issues"] == [state]
     assert tapword.load(path).words == {"lamp": 2, "music": 1}
 
 
@@ -286,16 +286,17 @@ def test_a_take_ends_by_itself_and_is_kept_by_its_number(line, path):
     assert line.receive_json() == {"type": "recording", "id": 7, "state": "speaking"}
     take = line.receive_json()
     assert take["type"] == "take" and take["id"] == 7
-    assert take["problem"] is None and take["speech"]
+    assert take["issues"] == [] and take["has_speech"]
     assert 0.3 < take["start_s"] < 0.5 < take["end_s"] < 1.0
     # The page sent more than the take has: it ends after 0.6 s of silence.
     assert take["end_s"] + 0.5 < take["length_s"] < take["end_s"] + 0.8
-    line.send_json({"type": "keep", "id": 7, "word": " lamp ", "careful": False})
+    line.send_json({"type": "keep", "id": 7, "word": " lamp ", "anyway": True})
     wait_for_words(line, {"lamp": 2, "music": 1})
-    kept = {"type": "keep", "id": 7, "word": " lamp ", "careful": False, "warnings": [], "take": 1}
+    kept = {"type": "keep", "id": 7, "word": " lamp ", "anyway": True, "issues": [], "take": 1}
     assert line.receive_json() == kept
-    line.send_json({"type": "keep", "id": 7, "word": "lamp", "careful": False})
-    assert "gone already; record it again" in next_of(line, "keep")["error"]
+    line.send_json({"type": "keep", "id": 7, "word": "lamp", "anyway": True})
+    answer = next_of(line, "keep")
+    assert "record it again" in answer["error"] and answer["code"] == "take_expired"
     assert tapword.load(path).words == {"lamp": 2, "music": 1}
 
 
@@ -305,29 +306,29 @@ def test_a_take_is_stopped_thrown_away_and_superseded(line):
     send(line, sound[: 2 * 12_000])
     line.send_json({"type": "finish"})
     take = next_of(line, "take")
-    assert "cut off" in take["problem"] and take["length_s"] == 0.75
+    assert codes(take) == ["cut_off"] and take["length_s"] == 0.75
     line.send_json({"type": "record", "id": 2})
-    line.send_json({"type": "keep", "id": 1, "word": "lamp", "careful": False})
-    assert "gone already" in next_of(line, "keep")["error"]
+    line.send_json({"type": "keep", "id": 1, "word": "lamp", "anyway": True})
+    assert "is gone" in next_of(line, "keep")["error"]
     send(line, sound)
     line.send_json({"type": "cancel"})
     next_of(line, "cancel")
     # Nothing is recorded any more, so nothing comes of these.
     send(line, sound + quiet(2))
     line.send_json({"type": "finish"})
-    line.send_json({"type": "keep", "id": 2, "word": "lamp", "careful": False})
+    line.send_json({"type": "keep", "id": 2, "word": "lamp", "anyway": True})
     line.send_json({"type": "gap"})
     answers = [line.receive_json() for _ in range(4)]
     assert [answer["type"] for answer in answers] == ["finish", "model", "keep", "gap"]
-    assert "gone already" in answers[2]["error"]
+    assert "is gone" in answers[2]["error"]
 
 
 def test_a_bad_take_can_be_kept_all_the_same(line):
     line.send_json({"type": "record", "id": 1})
     send(line, spoken(tone(300, 0.5))[2 * 9600 :] + quiet(1))
     take = next_of(line, "take")
-    assert "cut off" in take["problem"] and take["speech"]
-    line.send_json({"type": "keep", "id": 1, "word": "lamp", "careful": False})
+    assert codes(take) == ["cut_off"] and take["has_speech"]
+    line.send_json({"type": "keep", "id": 1, "word": "lamp", "anyway": True})
     assert "error" not in next_of(line, "keep")
 
 
@@ -335,10 +336,10 @@ def test_nobody_speaks(line):
     line.send_json({"type": "record", "id": 1})
     send(line, quiet(SETTINGS.wait_s + 0.2))
     take = next_of(line, "take")
-    assert "no speech" in take["problem"] and not take["speech"]
+    assert codes(take) == ["no_speech"] and not take["has_speech"]
     assert take["length_s"] == pytest.approx(SETTINGS.wait_s, abs=0.2)
-    line.send_json({"type": "keep", "id": 1, "word": "lamp", "careful": False})
-    assert "gone already" in next_of(line, "keep")["error"]
+    line.send_json({"type": "keep", "id": 1, "word": "lamp", "anyway": True})
+    assert "is gone" in next_of(line, "keep")["error"]
 
 
 def test_lost_sound_spoils_a_take(line):
@@ -346,7 +347,7 @@ def test_lost_sound_spoils_a_take(line):
     send(line, spoken(tone(300, 0.5)))
     line.send_json({"type": "gap"})
     line.send_json({"type": "finish"})
-    assert next_of(line, "take")["problem"] == message(Issue("sound_lost", "doubt"))
+    assert codes(next_of(line, "take")) == ["sound_lost"]
 
 
 def test_a_take_is_recorded_while_the_page_listens(line):
@@ -357,7 +358,7 @@ def test_a_take_is_recorded_while_the_page_listens(line):
     while (message := line.receive_json())["type"] != "take":
         seen.add(message["type"])
     assert {"listen", "record", "scores", "event", "recording"} <= seen
-    assert message["problem"] is None
+    assert message["issues"] == []
 
 
 def test_a_take_is_let_go_when_it_is_old(listener):
@@ -365,11 +366,11 @@ def test_a_take_is_let_go_when_it_is_old(listener):
         listener.clock.now_s = 0.0
         listener.record(3)
         for chunk in chunks(spoken(tone(300, 0.5), 0.8)):
-            listener.take_up(chunk)
+            listener.push_take(chunk)
         listener.clock.now_s = kept_s
-        listener.tidy()
+        listener.drop_expired()
         assert (not listener.takes) == gone
-    with pytest.raises(InputError, match="gone already"):
+    with pytest.raises(InputError, match="is gone"):
         listener.keep(3, "lamp")
 
 
@@ -377,14 +378,14 @@ def test_a_take_is_let_go_when_it_is_old(listener):
 
 
 def test_scores_give_way_and_news_do_not():
-    outbox = Outbox(Limits(scores=25, messages=200))
+    outbox = Outbox(ServerLimits(scores=25, messages=200))
     for time_s in range(75):
-        outbox.put(written({"type": "scores", "time_s": time_s}))
+        outbox.put(encode_message({"type": "scores", "time_s": time_s}))
         if time_s % 10 == 0:
-            outbox.put(written({"type": "event", "id": time_s}))
+            outbox.put(encode_message({"type": "event", "id": time_s}))
     assert not outbox.full
     for _ in range(200):
-        outbox.put(written({"type": "model"}))
+        outbox.put(encode_message({"type": "model"}))
     assert outbox.full
 
     async def empty():
@@ -407,7 +408,7 @@ def test_a_slow_page_on_a_real_line(taught):
             return []
 
     taught.detector = Talking
-    limits, waiting = Limits(send_s=1.0), []
+    limits, waiting = ServerLimits(send_s=1.0), []
     with (
         running(taught, limits=limits) as studio,
         socket.socket() as slow,
@@ -423,22 +424,22 @@ def test_a_slow_page_on_a_real_line(taught):
             "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
         )
         assert slow.recv(12) == b"HTTP/1.1 101"
-        # Masked frames, the mask of zeros: the wish to listen, then sound.
-        wish = b'{"type": "listen"}'
-        slow.sendall(b"\x81" + bytes([0x80 + len(wish)]) + bytes(4) + wish)
+        # Masked frames, the mask of zeros: the command to listen, then sound.
+        command = b'{"type": "listen"}'
+        slow.sendall(b"\x81" + bytes([0x80 + len(command)]) + bytes(4) + command)
         frame = b"\x82\xfe" + (2560).to_bytes(2, "big") + bytes(4) + bytes(2560)
         with pytest.raises(OSError):
             while True:
                 slow.sendall(frame)
-                waiting += [len(outbox) for outbox in list(studio.lines.open)]
+                waiting += [len(outbox) for outbox in list(studio.sockets.open)]
         assert other.get("/api/state").status_code == 200
         # Long before the line is found dead for not answering pings.
         give_up = time.monotonic() + 15
-        while studio.lines.open and time.monotonic() < give_up:
+        while studio.sockets.open and time.monotonic() < give_up:
             time.sleep(0.05)
         # The other page alone is left.
-        assert not studio.lines.open and len(studio.server.known) == 1
-    # The answer to the wish waits too, and the model.
+        assert not studio.sockets.open and len(studio.server.authenticated) == 1
+    # The answer to the command waits too, and the model.
     assert 2 < max(waiting) <= limits.scores + 2
 
 
@@ -464,10 +465,10 @@ def test_a_slow_page_on_a_real_line(taught):
         ("text", '{"type": "record"}', 1008),
         ("text", '{"type": "record", "id": "1"}', 1008),
         ("text", '{"type": "keep", "id": 1}', 1008),
-        ("text", '{"type": "keep", "id": 1, "word": null, "careful": false}', 1008),
+        ("text", '{"type": "keep", "id": 1, "word": null, "anyway": true}', 1008),
         (
             "text",
-            r'{"type": "keep", "id": 1, "word": "half a pair: \ud83d", "careful": false}',
+            r'{"type": "keep", "id": 1, "word": "half a pair: \ud83d", "anyway": true}',
             1008,
         ),
     ],
@@ -484,7 +485,7 @@ def test_broken_messages_end_the_line(client, kind, content, code):
 
 
 def test_too_many_pages(model):
-    with client_of(model, limits=Limits(lines=1)) as client:
+    with client_of(model, limits=ServerLimits(sockets=1)) as client:
         with client.websocket_connect(LIVE, headers=HOME) as line:
             line.receive_json()
             with pytest.raises(WebSocketDisconnect) as refused:

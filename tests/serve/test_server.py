@@ -22,8 +22,8 @@ pytest.importorskip("httpx2", reason="needs httpx2, which the test client is mad
 
 import httpx2 as httpx
 
-from tapword.serve.studio import certificate, server
-from tapword.serve.studio.limits import Limits
+from tapword.serve.studio import certificate, launch
+from tapword.serve.studio.limits import ServerLimits
 
 # Strangers, and those who have the token and take their time.
 
@@ -60,17 +60,17 @@ def read_all(line) -> bytes:
     return content
 
 
-def page_of(studio):
+def page_id(studio):
     return httpx.Client(base_url=studio.origin, headers=studio.bearer)
 
 
-def test_strangers_never_take_the_places_of_those_with_the_token(model, lines):
-    limits = Limits(strangers=20)
-    with running(model, limits=limits) as studio, page_of(studio) as page:
+def test_unauthenticated_connections_never_take_the_places_of_those_with_the_token(model, lines):
+    limits = ServerLimits(unauthenticated=20)
+    with running(model, limits=limits) as studio, page_id(studio) as page:
         idle = lines(studio.port, count=100)
         begun = lines(studio.port, b"GET / HTTP/1.1\r\nHost: x\r\n", count=100)
         assert page.get("/api/state").status_code == 200
-        assert len(studio.server.strangers) <= limits.strangers
+        assert len(studio.server.unauthenticated) <= limits.unauthenticated
         # The oldest went.
         assert [read_all(line) for line in idle] == 100 * [b""]
         begun[-1].sendall(b"\r\n")
@@ -79,23 +79,23 @@ def test_strangers_never_take_the_places_of_those_with_the_token(model, lines):
 
 def test_whoever_is_refused_is_not_waited_for(model, lines):
     """Not one of them may go on with what was refused."""
-    with running(model) as studio, page_of(studio) as page:
+    with running(model) as studio, page_id(studio) as page:
         beginning = b"POST /api/learn?word=x HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"
         for line in lines(studio.port, beginning, count=199):
             answer = read_all(line)
-            assert b" 403 " in answer and b"the link that its command printed" in answer
-        assert not studio.server.strangers
+            assert b" 403 " in answer and b"the link that the command printed" in answer
+        assert not studio.server.unauthenticated
         assert page.get("/api/state").status_code == 200
 
 
 def test_more_pages_than_there_are_places(model, lines):
-    with running(model, limits=Limits(connections=2)) as studio:
+    with running(model, limits=ServerLimits(connections=2)) as studio:
         first, second, third = lines(studio.port, head_of(studio), count=3)
         assert first.recv(100).startswith(b"HTTP/1.1 200 ")
         assert second.recv(100).startswith(b"HTTP/1.1 200 ")
         assert read_all(third).startswith(b"HTTP/1.1 503 ")
         first.close()
-        while len(studio.server.known) > 1:
+        while len(studio.server.authenticated) > 1:
             time.sleep(0.01)
         [again] = lines(studio.port, head_of(studio))
         assert again.recv(100).startswith(b"HTTP/1.1 200 ")
@@ -108,7 +108,7 @@ def test_more_pages_than_there_are_places(model, lines):
 )
 def test_whole_heads_have_a_deadline(model, lines, beginning):
     """Bytes that come now and then do not put it off."""
-    with running(model, limits=Limits(head_s=0.6)) as studio, page_of(studio) as page:
+    with running(model, limits=ServerLimits(head_s=0.6)) as studio, page_id(studio) as page:
         if isinstance(beginning, str):
             body = "Content-Length: 100000\r\n" if "body" in beginning else ""
             beginning = head_of(studio, more=body)
@@ -136,20 +136,20 @@ def test_unread_downloads_are_not_held_and_end(model, path, lines):
     model.learn(tone(300), "lamp")
     with path.open("ab") as file:
         file.truncate(64 << 20)
-    limits = Limits(send_s=1.0)
-    with running(model, limits=limits) as studio, page_of(studio) as page:
+    limits = ServerLimits(send_s=1.0)
+    with running(model, limits=limits) as studio, page_id(studio) as page:
         before = memory_mb()
         lines(studio.port, 5 * head_of(studio, "GET /api/model"), count=8)
-        while page.get("/api/state").status_code == 200 and len(studio.server.known) < 9:
+        while page.get("/api/state").status_code == 200 and len(studio.server.authenticated) < 9:
             pass
         time.sleep(0.5)
         # Held whole they would be half a gigabyte; what the system buffers is not counted.
         assert memory_mb() - before < 50
         give_up = time.monotonic() + 10
-        while len(studio.server.known) > 1 and time.monotonic() < give_up:
+        while len(studio.server.authenticated) > 1 and time.monotonic() < give_up:
             page.get("/api/state")
             time.sleep(0.05)
-        assert len(studio.server.known) == 1
+        assert len(studio.server.authenticated) == 1
 
 
 def memory_mb() -> float:
@@ -172,14 +172,14 @@ UPGRADE = (
     ids=["unread answers to pings", "a message of empty parts"],
 )
 def test_floods_end_the_line(model, lines, flood):
-    with running(model, limits=Limits(unsent_bytes=1 << 17)) as studio:
+    with running(model, limits=ServerLimits(unsent_bytes=1 << 17)) as studio:
         upgrade = head_of(studio, "GET /api/live", UPGRADE.format(port=studio.port))
         [line] = lines(studio.port, upgrade)
         assert line.recv(12) == b"HTTP/1.1 101"
         with pytest.raises(ConnectionError):
             for _ in range(1_000):
                 line.sendall(flood)
-        while studio.server.known:
+        while studio.server.authenticated:
             time.sleep(0.01)
 
 
@@ -207,25 +207,25 @@ def test_what_clients_do_wrong_is_not_in_the_log(model, lines, caplog):
 
 def test_a_handshake_has_a_deadline(model, lines):
     pytest.importorskip("cryptography", reason="needs the extra web")
-    with running(model, tls=True, limits=Limits(head_s=0.5)) as studio:
+    with running(model, tls=True, limits=ServerLimits(head_s=0.5)) as studio:
         for beginning in (b"", b"\x16\x03\x01\x02\x00"):
             [line] = lines(studio.port, beginning)
             assert read_all(line) == b""
-        assert not studio.server.strangers
+        assert not studio.server.unauthenticated
         with httpx.Client(base_url=studio.origin, headers=studio.bearer, verify=False) as page:
             assert page.get("/api/state").status_code == 200
 
 
 def test_a_port_in_use():
-    with server.bind("127.0.0.1", 0) as taken:
+    with launch.bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=f"cannot use port {port}.*--port 0"):
-            server.bind("127.0.0.1", port)
+            launch.bind("127.0.0.1", port)
     for port in (-1, 65_536):
-        with pytest.raises(InputError, match=r"must lie in 0\.\.65535"):
-            server.bind("127.0.0.1", port)
+        with pytest.raises(InputError, match=r"must be in 0\.\.65535"):
+            launch.bind("127.0.0.1", port)
     with pytest.raises(InputError, match="no address named"):
-        server.bind("no.such.host.invalid", 0)
+        launch.bind("no.such.host.invalid", 0)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")

@@ -25,7 +25,7 @@ def test_map_of_words():
     assert list(points) == list(TAUGHT)
     assert points["low"].nearest == "lower" and points["lower"].nearest == "low"
     assert points["high"].distance > points["low"].distance
-    assert points["high"].verdict == "well apart"
+    assert points["high"].verdict == "distinct"
     place = {word: np.array([point.x, point.y]) for word, point in points.items()}
     near = np.linalg.norm(place["low"] - place["lower"])
     assert near < np.linalg.norm(place["low"] - place["high"])

@@ -32,11 +32,11 @@ from wyoming.wake import Detect, Detection, NotDetected
 
 import tapword
 from tapword.serve.wyoming import announce, service
-from tapword.serve.wyoming.client import Limits
-from tapword.serve.wyoming.followed_model import FollowedModel
+from tapword.serve.wyoming.audio import Converter, Format, RawChunk
+from tapword.serve.wyoming.client import ClientLimits
+from tapword.serve.wyoming.served_model import ServedModel
 from tapword.serve.wyoming.service import address, serving
-from tapword.serve.wyoming.settings import Clients, Settings, read_clients
-from tapword.serve.wyoming.sound import Converter, Format, Raw
+from tapword.serve.wyoming.settings import Clients, DetectorSettings, read_clients
 from tapword.serve.wyoming.stream import Stream
 
 HOST = "127.0.0.1"
@@ -63,7 +63,7 @@ def teach(path, words: dict[str, list[np.ndarray]]) -> None:
             spotter.learn_many(clips, [word] * len(clips))
 
 
-def direct(model: FollowedModel, samples: np.ndarray) -> list[tuple[str, int]]:
+def direct(model: ServedModel, samples: np.ndarray) -> list[tuple[str, int]]:
     """Words and times as a detector gives them without any service."""
     detector = Detector(model.served)
     events = detector(samples) + detector.flush()
@@ -79,7 +79,7 @@ def taught(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(taught):
-    return FollowedModel(taught)
+    return ServedModel(taught)
 
 
 @pytest.fixture(scope="module")
@@ -173,8 +173,8 @@ def test_the_service_has_a_name_languages_and_words_as_they_are_shown(model, tmp
             await line.write_event(Describe().event())
             return Info.from_event(await line.read_event())
 
-    presence = service.Presence("Downstairs", ["de", "en"])
-    [program] = serve(FollowedModel(path), conversation, presence=presence).wake
+    info = service.ServiceInfo("Downstairs", ["de", "en"])
+    [program] = serve(ServedModel(path), conversation, info=info).wake
     assert program.name == "Downstairs"
     assert [(word.name, word.description, word.languages) for word in program.models] == [
         ("turn_off", "Turn Off", ["de", "en"]),
@@ -203,7 +203,7 @@ def test_only_the_named_words_fire(model, samples, caplog):
     assert music == [one for one in everything if one[0] == "music"]
     # A client that waits for a word compares the spelling it asked for.
     assert lamp == [("Lamp_", at) for word, at in everything if word == "lamp"]
-    assert door == NOTHING and "waits for 'door', not taught here" in caplog.text
+    assert door == NOTHING and "waits for 'door', not taught" in caplog.text
 
 
 def test_not_detected_when_nothing_was_said(model):
@@ -265,7 +265,7 @@ def test_real_speech(tmp_path):
     clips = {word: sorted((folder / word).glob("*.wav")) for word in ("marvin", "sheila", "tree")}
     path = tmp_path / "home.tap"
     teach(path, {word: list(map(audio.read, clips[word][:8])) for word in ("marvin", "sheila")})
-    model = FollowedModel(path)
+    model = ServedModel(path)
     streams = [
         said([audio.read(clips[word][n]) for word in order], n)
         for n, order in ((20, ("marvin", "tree", "sheila")), (24, ("sheila", "marvin")))
@@ -310,20 +310,20 @@ def test_samples_of_every_width(rate, width):
 
 def test_sound_is_split_into_seconds_and_none_of_nothing_waits():
     data = {"rate": 16_000, "width": 2, "channels": 1, "timestamp": 70}
-    pieces = list(Raw.of(data, bytes(80_000)).split())
+    pieces = list(RawChunk.of(data, bytes(80_000)).split())
     assert [(piece.seconds, piece.timestamp_ms) for piece in pieces] == [
         (1.0, 70),
         (1.0, None),
         (0.5, None),
     ]
-    assert list(Raw.of(data, b"").split()) == []
+    assert list(RawChunk.of(data, b"").split()) == []
 
 
 def test_the_model_file_is_followed(tmp_path, taught, model, samples, caplog):
     caplog.set_level(logging.INFO, "tapword.serve.wyoming")
     path = tmp_path / "home.tap"
     thresholds = {"music": 2.0, "later": 0.5}
-    followed = FollowedModel(path, Clients(Settings(thresholds=thresholds)))
+    followed = ServedModel(path, Clients(DetectorSettings(thresholds=thresholds)))
 
     async def until(condition):
         while not condition():
@@ -353,7 +353,7 @@ def test_the_model_file_is_followed(tmp_path, taught, model, samples, caplog):
             seen.append((await ask(port), await hear()))
             return seen
 
-    nothing, first, renamed, kept = serve(followed, conversation, look_s=0.02)
+    nothing, first, renamed, kept = serve(followed, conversation, poll_s=0.02)
     assert nothing == ([], NOTHING)
     # The threshold of "music" cannot be reached.
     lamps = [one for one in direct(model, samples) if one[0] == "lamp"]
@@ -361,24 +361,24 @@ def test_the_model_file_is_followed(tmp_path, taught, model, samples, caplog):
     assert sorted(renamed[0]) == ["light", "music"]
     assert renamed[1] == [("light", at) for _, at in lamps]
     assert kept == renamed
-    assert "'later' is not in this model" in caplog.text
+    assert "'later' is not in" in caplog.text
 
 
 def test_words_taught_in_the_middle_of_a_stream_keep_its_time(tmp_path, taught, model, samples):
     path = tmp_path / "home.tap"
-    followed = FollowedModel(path)
-    stream = Stream(followed, Settings())
+    followed = ServedModel(path)
+    stream = Stream(followed, DetectorSettings())
 
     def hear(sound):
-        raw = Raw(sound.tobytes(), Format(16_000, 2, 1))
-        return stream.hear([stream.convert(raw)])
+        raw = RawChunk(sound.tobytes(), Format(16_000, 2, 1))
+        return stream.push([stream.convert(raw)])
 
     half = 3 * 16_000
     assert hear(samples[:half]) == []
     shutil.copy(taught, path)
     followed.look()
     followed.look()
-    heard = hear(samples[half:]) + stream.end()
+    heard = hear(samples[half:]) + stream.flush()
     late = [one for one in direct(model, samples) if one[1] > 4000]
     assert [(one.word, one.ended_ms) for one in heard] == late != []
 
@@ -388,17 +388,17 @@ def test_a_client_may_have_settings_of_its_own(taught, samples, caplog):
     known = read_clients(
         ["hall=127.0.0.1"], ["lamp=2", "hall/music=2", "10.0.0.9/lamp=0.1"], ["1"], ["hall/60", "1"]
     )
-    assert known.settings("10.0.0.9") == Settings(1.0, 1.0, {"lamp": 0.1})
-    assert known.settings("10.0.0.1") == known.common == Settings(1.0, 1.0, {"lamp": 2.0})
-    assert known.settings(HOST) == Settings(1.0, 60.0, {"lamp": 2.0, "music": 2.0})
+    assert known.settings("10.0.0.9") == DetectorSettings(1.0, 1.0, {"lamp": 0.1})
+    assert known.settings("10.0.0.1") == known.common == DetectorSettings(1.0, 1.0, {"lamp": 2.0})
+    assert known.settings(HOST) == DetectorSettings(1.0, 60.0, {"lamp": 2.0, "music": 2.0})
 
     async def conversation(port):
         return await listen(port, samples)
 
-    assert serve(FollowedModel(taught, known), conversation) == NOTHING
+    assert serve(ServedModel(taught, known), conversation) == NOTHING
     # One word a minute, of all that are said.
     slow = read_clients(["hall=127.0.0.1"], refractory=["hall/60"])
-    assert [word for word, _ in serve(FollowedModel(taught, slow), conversation)] == ["lamp"]
+    assert [word for word, _ in serve(ServedModel(taught, slow), conversation)] == ["lamp"]
     assert re.search(r"hall: heard 'lamp', score 0\.\d\d, threshold 0\.\d\d", caplog.text)
 
 
@@ -433,18 +433,18 @@ def test_sensitivities_for_all_and_for_one_client(taught, caplog):
     assert known.settings(HOST).sensitivities == common | {"music": 0.3}
     # One for all words of a client is for those too that have another one elsewhere.
     assert known.settings("10.0.0.9").sensitivities == {None: 0.8}
-    followed = FollowedModel(taught, known)
-    assert "'shelf' is not in this model" in caplog.text
-    detector = followed.detector(followed.served, known.settings(HOST))
+    followed = ServedModel(taught, known)
+    assert "'shelf' is not in" in caplog.text
+    detector = known.settings(HOST).detector(followed.served)
     spotter, wanted = followed.served, {None: 0.4, "lamp": 0.6, "music": 0.3}
     assert detector.thresholds == spotter.thresholds(sensitivities=wanted)
     # Where no option says otherwise, it is the file's, as soon as it changes.
-    followed = FollowedModel(taught)
-    before = followed.detector(followed.served, Settings()).thresholds
+    followed = ServedModel(taught)
+    before = DetectorSettings().detector(followed.served).thresholds
     with Spotter.edit(taught) as spotter:
         spotter.set_sensitivity(0.9)
     assert followed.look()
-    after = followed.detector(followed.served, Settings()).thresholds
+    after = DetectorSettings().detector(followed.served).thresholds
     assert after == pytest.approx(spotter.thresholds())
     assert all(after[word] < before[word] for word in before)
 
@@ -456,11 +456,11 @@ def test_near_misses_are_logged_where_no_word_was(taught, samples, caplog):
         return await listen(port, samples)
 
     # Looking for them changes nothing of what is heard.
-    assert serve(FollowedModel(taught), conversation) == direct(FollowedModel(taught), samples)
+    assert serve(ServedModel(taught), conversation) == direct(ServedModel(taught), samples)
     caplog.clear()
-    first, *_ = Detector(FollowedModel(taught).served)(samples)
+    first, *_ = Detector(ServedModel(taught).served)(samples)
     just_missed = read_clients(thresholds=[f"lamp={first.score + 0.1}"])
-    heard = serve(FollowedModel(taught, just_missed), conversation)
+    heard = serve(ServedModel(taught, just_missed), conversation)
     assert (first.word, round(1000 * first.end_s)) not in heard
     nearly = re.findall(r"nearly '(\w+)', score (\S+), threshold (\S+)", caplog.text)
     assert ("lamp", f"{first.score:.2f}", f"{first.score + 0.1:.2f}") in nearly
@@ -543,7 +543,7 @@ def test_half_an_event_is_not_waited_for_forever(model):
             assert await reader.read() == b""
         writer.close()
 
-    serve(model, conversation, limits=Limits(patience_s=0.05))
+    serve(model, conversation, limits=ClientLimits(timeout_s=0.05))
 
 
 def test_no_more_clients_than_there_are_places(model):
@@ -556,14 +556,14 @@ def test_no_more_clients_than_there_are_places(model):
             writer.close()
             return await answers(first)
 
-    assert serve(model, conversation, limits=Limits(clients=1)) == []
+    assert serve(model, conversation, limits=ClientLimits(clients=1)) == []
 
 
 def test_a_recording_sent_faster_than_it_plays_loses_nothing(model, samples):
     async def conversation(port):
         return await listen(port, samples)
 
-    assert serve(model, conversation, limits=Limits(backlog_s=0.5)) == direct(model, samples)
+    assert serve(model, conversation, limits=ClientLimits(backlog_s=0.5)) == direct(model, samples)
 
 
 def test_live_sound_that_cannot_be_followed_is_let_go(taught, model, samples, caplog):
@@ -579,7 +579,7 @@ def test_live_sound_that_cannot_be_followed_is_let_go(taught, model, samples, ca
             now[0] += 0.08
         return now[0]
 
-    class Blocked(FollowedModel):
+    class Blocked(ServedModel):
         """Words that nobody gets who is to hear sound with them, until they are given free."""
 
         @property
@@ -604,7 +604,7 @@ def test_live_sound_that_cannot_be_followed_is_let_go(taught, model, samples, ca
             await line.write_event(AudioStop().event())
             return await answers(line)
 
-    limits = Limits(backlog_s=1.0)
+    limits = ClientLimits(backlog_s=1.0)
     heard = serve(Blocked(taught), conversation, limits=limits, clock=clock)
     assert "too busy" in caplog.text
     expected = direct(model, samples)
@@ -640,4 +640,4 @@ def test_a_name_that_is_taken_gets_a_number(caplog):
             pass
 
     asyncio.run(announced())
-    assert "the name 'tapword test' is taken in the network: announced as 'tapword" in caplog.text
+    assert "the name 'tapword test' is in use in the network: announced as 'tapword" in caplog.text

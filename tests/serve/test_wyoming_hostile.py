@@ -20,12 +20,12 @@ pytest.importorskip("wyoming", reason="needs the extra wyoming: pip install 'tap
 from wyoming.client import AsyncTcpClient
 from wyoming.ping import Ping, Pong
 
-from tapword.serve.log import LINE_CHARACTERS, FewLines, OneLine
-from tapword.serve.wyoming.client import Client, Limits
-from tapword.serve.wyoming.followed_model import FollowedModel
-from tapword.serve.wyoming.service import PRESENCE, Service, Turns
-from tapword.serve.wyoming.settings import Settings
-from tapword.serve.wyoming.sound import Format, Raw
+from tapword.serve.log import MAX_LINE_CHARACTERS, LineRateFilter, SingleLineFormatter
+from tapword.serve.wyoming.audio import Format, RawChunk
+from tapword.serve.wyoming.client import Client, ClientLimits
+from tapword.serve.wyoming.served_model import ServedModel
+from tapword.serve.wyoming.service import SERVICE_INFO, DeadlineExecutor, Service
+from tapword.serve.wyoming.settings import DetectorSettings
 from tapword.serve.wyoming.stream import Stream
 from tests.serve import rough_guests
 from tests.serve.rough_guests import FLOODS, WORDS, chunk, clip, flood, heard_after
@@ -46,7 +46,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(home):
-    return FollowedModel(home)
+    return ServedModel(home)
 
 
 @contextlib.contextmanager
@@ -139,7 +139,7 @@ def test_connections_that_say_nothing_make_room_and_end(model):
         for _, writer in silent:
             writer.close()
 
-    serve(model, conversation, limits=Limits(clients=4, idle_s=0.1, patience_s=1.0))
+    serve(model, conversation, limits=ClientLimits(clients=4, idle_s=0.1, timeout_s=1.0))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
@@ -160,14 +160,14 @@ def test_an_address_cannot_take_every_place(model):
         for _, writer in (*greedy, mine, other):
             writer.close()
 
-    serve(model, conversation, limits=Limits(clients=3, idle_s=1000))
+    serve(model, conversation, limits=ClientLimits(clients=3, idle_s=1000))
 
 
-def fed(model, content: bytes, limits: Limits, clock=lambda: 0.0) -> Client:
+def fed(model, content: bytes, limits: ClientLimits, clock=lambda: 0.0) -> Client:
     """Give a client that has sent some bytes, all answered, and what came back in `sent`."""
 
     async def run():
-        service = Service(model, PRESENCE, limits, clock)
+        service = Service(model, SERVICE_INFO, limits, clock)
         reader = asyncio.StreamReader(limit=limits.data_bytes)
         reader.feed_data(content)
         reader.feed_eof()
@@ -208,38 +208,38 @@ def test_who_sends_as_sound_plays_never_hurries(model):
         now[0] += 0.00995
         return now[0]
 
-    live = fed(model, chunk(bytes(320)) * 3000, Limits(), clock)
-    assert now[0] > 29 and not live.hurries
-    assert fed(model, chunk(bytes(320)) * 300, Limits()).hurries
+    live = fed(model, chunk(bytes(320)) * 3000, ClientLimits(), clock)
+    assert now[0] > 29 and not live.ahead_of_realtime
+    assert fed(model, chunk(bytes(320)) * 300, ClientLimits()).ahead_of_realtime
 
 
 @pytest.mark.parametrize("what", ["tiny chunks", "empty chunks", "questions"])
 def test_who_chatters_is_sent_away(model, what, caplog):
-    fed(model, FLOODS[what], Limits())
-    assert "too many events with hardly any sound: 5 a second, 20 at once at most" in caplog.text
+    fed(model, FLOODS[what], ClientLimits())
+    assert "too many events with hardly any audio: at most 5 a second, 20 at once" in caplog.text
 
 
 def test_what_waits_takes_the_same_memory_whatever_its_format(model):
-    stream = Stream(model, Settings())
-    wide = Raw(bytes(1 << 20), Format(192_000, 4, 8))
+    stream = Stream(model, DetectorSettings())
+    wide = RawChunk(bytes(1 << 20), Format(192_000, 4, 8))
     assert stream.convert(wide).audio.nbytes <= 64_000 * wide.seconds + 1
 
 
 def test_whose_sound_is_due_first_is_next():
     async def run():
-        turns, order = Turns(1), []
+        executor, order = DeadlineExecutor(1), []
         free = threading.Event()
-        jobs = [asyncio.create_task(turns.work(0.0, free.wait))]
+        jobs = [asyncio.create_task(executor.submit(0.0, free.wait))]
         await asyncio.sleep(0)
         for ahead_s in (500.0, 20.0, 0.1):
-            jobs.append(asyncio.create_task(turns.work(ahead_s, order.append, ahead_s)))
-        gone = asyncio.create_task(turns.work(0.0, order.append, "gone"))
+            jobs.append(asyncio.create_task(executor.submit(ahead_s, order.append, ahead_s)))
+        gone = asyncio.create_task(executor.submit(0.0, order.append, "gone"))
         await asyncio.sleep(0)
         gone.cancel()
         free.set()
         await asyncio.gather(*jobs)
-        await turns.work(0.0, order.append, "free again")
-        turns.close()
+        await executor.submit(0.0, order.append, "free again")
+        executor.close()
         return order
 
     assert asyncio.run(run()) == [0.1, 20.0, 500.0, "free again"]
@@ -247,22 +247,22 @@ def test_whose_sound_is_due_first_is_next():
 
 def test_names_without_end_are_one_line(model, caplog):
     names = [f"name {number}" for number in range(100)]
-    fed(model, rough_guests.event("detect", data={"names": names}), Limits())
+    fed(model, rough_guests.event("detect", data={"names": names}), ClientLimits())
     [line] = [record.getMessage() for record in caplog.records if "not taught" in record.msg]
-    assert "'name 0', 'name 1', 'name 2' and 97 more, not taught here" in line
+    assert "'name 0', 'name 1', 'name 2' and 97 more, not taught" in line
     caplog.clear()
-    fed(model, rough_guests.event("detect", data={"names": names}), Limits(names=99))
+    fed(model, rough_guests.event("detect", data={"names": names}), ClientLimits(names=99))
     assert "at most 99 names, got 100" in caplog.text
 
 
 def test_the_log_stays_on_its_lines():
-    formatter = OneLine("%(message)s")
+    formatter = SingleLineFormatter("%(message)s")
 
     def line(text, **more):
         return formatter.format(logging.makeLogRecord({"msg": text, **more}))
 
     assert line("a\x1b[31m\nb\u202e\udcff") == "a\\x1b[31m\\nb\\u202e\\udcff"
-    assert len(line("x" * 10**6)) < LINE_CHARACTERS + 10
+    assert len(line("x" * 10**6)) < MAX_LINE_CHARACTERS + 10
     try:
         raise ValueError("\x1b[31mred")
     except ValueError:
@@ -273,13 +273,13 @@ def test_the_log_stays_on_its_lines():
 def test_the_log_holds_so_many_lines_a_minute():
     now, out = [0.0], io.StringIO()
     handler = logging.StreamHandler(out)
-    handler.addFilter(FewLines("clients", 3, lambda: now[0]))
+    handler.addFilter(LineRateFilter("clients", 3, lambda: now[0]))
     for minute in range(2):
         now[0] = 61.0 * minute
         for number in range(10):
             handler.handle(logging.makeLogRecord({"name": "clients", "msg": f"{minute}.{number}"}))
     handler.handle(logging.makeLogRecord({"name": "other", "msg": "the model"}))
-    left_out = "; the next lines about clients are left out for a minute"
+    left_out = "; further lines about clients are left out for a minute"
     assert out.getvalue().splitlines() == [
         *("0.0", "0.1", f"0.2{left_out}"),
         *("1.0", "1.1", f"1.2{left_out}"),
@@ -290,5 +290,5 @@ def test_the_log_holds_so_many_lines_a_minute():
 def test_words_in_json_of_any_depth_end_the_connection_alone(model, caplog):
     deep = b"[" * 20_000 + b"]" * 20_000
     header = json.dumps({"type": "detect", "data_length": len(deep)}).encode()
-    fed(model, header + b"\n" + deep, Limits(data_bytes=1 << 16))
+    fed(model, header + b"\n" + deep, ClientLimits(data_bytes=1 << 16))
     assert "not the Wyoming protocol" in caplog.text and "unexpected" not in caplog.text

@@ -5,7 +5,7 @@ from tapword import Spotter
 from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.ncm import Ncm
-from tapword.spotter import presets
+from tapword.spotter import presets, words
 from tests.conftest import tone
 
 PARTS = {"backbone": "logmel", "pooling": "tap:R=2", "learner": "slda"}
@@ -84,13 +84,37 @@ def test_vectors_are_unlearned_and_a_word_given_back(rng, tmp_path):
     assert not path.with_name("home.tap.bak").exists()
 
 
+def test_new_words_are_at_most_64_bytes(tmp_path, monkeypatch):
+    """Files of before may contain longer ones, which can still be taught, renamed and forgotten."""
+    path, long = tmp_path / "home.tap", "ä" * 50
+    spotter = Spotter(**PARTS)
+    spotter.learn(tone(300), "ä" * 32)
+    for refuse in (
+        lambda: spotter.learn(tone(300), "ä" * 33),
+        lambda: spotter.rename("ä" * 32, long),
+    ):
+        with pytest.raises(InputError, match="at most 64 bytes of UTF-8") as refused:
+            refuse()
+        assert refused.value.code == "word_too_long"
+    with monkeypatch.context() as before:
+        before.setattr(words, "MAX_WORD_BYTES", 200)
+        spotter.learn(tone(900), long)
+    spotter.save(path)
+    loaded = Spotter.load(path)
+    loaded.learn(tone(910), long)
+    assert loaded.words == {"ä" * 32: 1, long: 2} and loaded.predict(tone(900)).word == long
+    loaded.rename(long, "short")
+    loaded.forget("short")
+    assert list(loaded.words) == ["ä" * 32]
+
+
 def test_forget_and_rename(rng):
     spotter = Spotter(**PARTS)
     spotter.learn_many(clips(rng), WORDS)
     spotter.rename("low", "deep")
     assert list(spotter.words) == ["deep", "mid", "high"]
     assert spotter.predict(tone(300)).word == "deep"
-    with pytest.raises(InputError, match="already taught"):
+    with pytest.raises(InputError, match="there is already a word"):
         spotter.rename("deep", "mid")
     spotter.forget("deep")
     assert spotter.predict(tone(300)).word in ("mid", "high")

@@ -10,7 +10,6 @@ from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
 from tapword.spotter.thresholds import (
     OFFSET_SLOPE,
-    SENSITIVITY,
     Scores,
     Tail,
     decide,
@@ -18,6 +17,7 @@ from tapword.spotter.thresholds import (
     parse_threshold,
     rate_factor,
 )
+from tapword.spotter.vocabulary import SENSITIVITY
 from tapword.spotter.whitening import shipped
 from tests.conftest import tone
 

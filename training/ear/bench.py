@@ -1,8 +1,8 @@
-"""How long a step of training takes, and what of it.
+"""Time a training step and its parts.
 
     python training/ear/bench.py FOLDER CHECKPOINT [DEVICE]
 
-FOLDER holds mel.npz and embedding_model.onnx; the sound is noise. DEVICE is cuda, or cpu.
+FOLDER has mel.npz and embedding_model.onnx; the audio is noise. DEVICE is cuda or cpu.
 """
 
 import sys
@@ -18,7 +18,7 @@ from train import SHARES, SIZES, Training
 
 
 class Stand:
-    """Stands for a corpus: random sound, random words."""
+    """A corpus of random audio and random words."""
 
     def __init__(self, device: str, samples: int = 400_000_000, words: int = 200_000):
         self.audio = torch.randint(-9_000, 9_000, (samples,), dtype=torch.int16, device=device)
@@ -30,14 +30,14 @@ class Stand:
         self.lesson = torch.arange(words, device=device)
 
     def draw(self, kind: str, count: int) -> tuple[torch.Tensor, int]:
-        """Positions of so many words, and how many of them have a label."""
+        """Positions of `count` words, and how many of them have a label."""
         free = round(count * (SHARES["sentences"] + SHARES["calls"]))
         rows = torch.randint(len(self.spans), (count,), device=self.audio.device)
         return rows, count - free if kind == "word" else count
 
 
 def timed(name: str, function: Callable, *given: Any, times: int = 10) -> Any:
-    """Run a function and print the milliseconds it takes."""
+    """Run a function and print its milliseconds."""
     cuda = torch.cuda.is_available()
     for _ in range(2 if cuda else 1):
         result = function(*given)
@@ -53,7 +53,7 @@ def timed(name: str, function: Callable, *given: Any, times: int = 10) -> Any:
 
 
 def main(folder: str, checkpoint: str, device: str = "cuda") -> None:
-    """Time a step with words and its parts."""
+    """Time a step on words and its parts."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
     cuda = device == "cuda"

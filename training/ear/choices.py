@@ -1,13 +1,12 @@
-"""Show what the choices around the ear do: how its vectors are compared, and how a clip begins.
+"""Compare choices around the network: how vectors are compared, and how a clip begins.
 
     python training/ear/choices.py SPEECH_COMMANDS SPEECHOCEAN CALL
 
 SPEECH_COMMANDS is a folder of that data set, of which training clips are used, 20 of a word to
-teach and 40 to ask; SPEECHOCEAN and CALL are what training/whitening.py takes, which must be beside
-it. Printed for each choice: accuracy by 1, 5, 10 and 20 clips a word; the share of clips of five
-words that is refused where 5, 1 and 0.1% of the other words are let in; and the share that is
-missed at the highest score that a word has in the call, the mean over words. All with the
-cohort taken off.
+teach and 40 to test; SPEECHOCEAN and CALL are as for training/whitening.py. For each choice, it
+prints the accuracy with 1, 5, 10 and 20 clips a word; the percentage of clips of five words that is
+rejected where 5, 1 and 0.1% of the other words pass; and the percentage missed at the highest score
+of a word in the call, mean over words. All scores are normalised by the cohort.
 """
 
 import itertools
@@ -29,7 +28,7 @@ from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.encoder import CLIPS_AT_ONCE, prepare
 from tapword.spotter.whitening import Whitening
 
-TAUGHT, ASKED, SHOTS, DRAWS = 20, 40, (1, 5, 10, 20), 5
+TAUGHT, TESTED, SHOTS, DRAWS = 20, 40, (1, 5, 10, 20), 5
 KNOWN, SETS, RATES = 5, 60, (0.05, 0.01, 0.001)
 TOKENS, WINDOWS = 4000, 500
 SILENCE = 12 * HOP
@@ -37,10 +36,10 @@ ABOUT = {"source": "trial"}
 
 
 def main(speech_commands: str, speechocean: str, call: str) -> None:
-    """Print all of it."""
+    """Print the figures."""
     clips: dict[str, list[np.ndarray]] = {}
     for clip in registry.build("datasets", "speech_commands", root=speech_commands).clips("train"):
-        if len(clips.setdefault(clip.word, [])) < TAUGHT + ASKED:
+        if len(clips.setdefault(clip.word, [])) < TAUGHT + TESTED:
             clips[clip.word].append(prepare(files.read(clip.path), aligned=True))
     said = list(itertools.islice(tokens(Path(speechocean)), TOKENS))
     heard = windows(call)
@@ -65,7 +64,7 @@ def main(speech_commands: str, speechocean: str, call: str) -> None:
 
 
 def vectors(clips: list[np.ndarray], silence: int) -> np.ndarray:
-    """Vectors (n, D) of prepared clips that begin after so much silence."""
+    """Vectors (n, D) of prepared clips that begin after some silence."""
     ear, pooling, parts = TapwordEar(), Attentive(frame_rate=25), []
     for start in range(0, len(clips), CLIPS_AT_ONCE):
         some = [np.pad(clip, (silence, 0)) for clip in clips[start : start + CLIPS_AT_ONCE]]
@@ -74,7 +73,7 @@ def vectors(clips: list[np.ndarray], silence: int) -> np.ndarray:
 
 
 def measure(clips: dict[str, np.ndarray], cohort: Windows, call: np.ndarray) -> str:
-    """Tell the figures of unit vectors of each word's clips."""
+    """Figures of unit vectors of each word's clips."""
     words = list(clips)
     asked = np.concatenate([found[TAUGHT:] for found in clips.values()])
     truth = np.repeat(np.arange(len(words)), [len(found) - TAUGHT for found in clips.values()])

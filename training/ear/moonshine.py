@@ -2,8 +2,8 @@
 
     python training/ear/moonshine.py ENCODER_MODEL.ort MOONSHINE.safetensors
 
-takes the weights out of the file for onnxruntime, as they are there (8 bits), so that a GPU can
-hear hundreds of thousands of words with them in seconds.
+extracts the weights from the onnxruntime file, in 8 bits, so a GPU can encode hundreds of thousands
+of words in seconds.
 """
 
 import sys
@@ -22,7 +22,7 @@ _PARTS = {"q": 0, "k": 1, "v": 2, "o": 44, "in": 45, "out": 46}
 
 
 class Moonshine(torch.nn.Module):
-    """Frames (b, t, 416), some 40 a second, from sound (b, n)."""
+    """Frames (b, t, 416), about 40 per second, from audio (b, n)."""
 
     def __init__(self, path: str, dtype: torch.dtype = torch.float32):
         from safetensors.torch import load_file
@@ -38,7 +38,7 @@ class Moonshine(torch.nn.Module):
         self.dtype = dtype
 
     def forward(self, audio: torch.Tensor) -> torch.Tensor:
-        """Hear whole windows at once."""
+        """Encode whole windows at once."""
         x = torch.tanh(F.conv1d(audio[:, None].to(self.dtype), self.conv1_weight, stride=64))
         x = F.group_norm(x, 1, self.norm_weight, self.norm_bias, 1e-5)
         x = F.gelu(F.conv1d(x, self.conv2_weight, self.conv2_bias, stride=3))
@@ -68,7 +68,7 @@ class Moonshine(torch.nn.Module):
 
 
 def main(source: str, target: str) -> None:
-    """Take the weights over."""
+    """Convert the weights."""
     import importlib
 
     from safetensors.numpy import save_file

@@ -1,8 +1,8 @@
-"""Noise of any kind, made on the GPU: a bank of seconds from which training takes windows.
+"""Noise of many kinds, made on the GPU: a bank from which training takes windows.
 
-Hiss and hum of any spectrum, narrow bands, swells and gaps, water, whistles, voices of animals and
-machines, knocks and dishes, and the babble of several people, who are taken from the training's own
-recordings. Nothing is recorded anywhere else.
+Hiss and hum of any spectrum, narrow bands, swells and gaps, water, whistles, animals, machines,
+knocks and dishes, and babble of several people from the training recordings. No other recordings
+are used.
 """
 
 import math
@@ -11,14 +11,14 @@ import torch
 from torch.nn import functional as F
 
 RATE, LENGTH, LEVEL = 16_000, 64_000, 2_000.0
-# Frequencies of the spectrum of LENGTH samples, and where on a scale like the ear's they lie.
+# Frequencies of the spectrum of LENGTH samples, and their positions on a perceptual scale.
 _BINS = LENGTH // 2 + 1
-# Kinds by how many of a hundred rows are of them.
+# Kinds and their percentage of rows.
 KINDS = {"hiss": 30, "water": 14, "tones": 16, "knocks": 14, "machine": 10, "babble": 16}
 
 
 class Noises:
-    """A bank (rows, LENGTH) of noises as int16, of equal level, partly made anew by `refresh`."""
+    """A bank (rows, LENGTH) of noises as int16, of equal level; `refresh` replaces some."""
 
     def __init__(self, device: str, rows: int = 8_192, chunk: int = 256):
         self.device, self.chunk = device, chunk
@@ -26,19 +26,19 @@ class Noises:
         self.next = 0
 
     def fill(self, speech: torch.Tensor) -> None:
-        """Make all of it; `speech` is a long recording of people (int16)."""
+        """Fill the bank; `speech` is a long recording of people (int16)."""
         for _ in range(len(self.bank) // self.chunk):
             self.refresh(speech)
 
     @torch.no_grad()
     def refresh(self, speech: torch.Tensor) -> None:
-        """Make the next rows anew."""
+        """Replace the next rows."""
         made = make(self.chunk, speech)
         self.bank[self.next : self.next + self.chunk] = made[: len(self.bank) - self.next]
         self.next = (self.next + self.chunk) % len(self.bank)
 
     def draw(self, b: int, n: int) -> torch.Tensor:
-        """Windows (b, n) of level one, about; quiet where they fall into a gap."""
+        """Windows (b, n) of about level one; quiet in gaps."""
         row = torch.randint(len(self.bank), (b, 1), device=self.device)
         first = torch.randint(LENGTH - n + 1, (b, 1), device=self.device)
         at = first + torch.arange(n, device=self.device)[None]
@@ -61,7 +61,7 @@ def make(b: int, speech: torch.Tensor) -> torch.Tensor:
     counts = {name: max(1, round(b * share / total)) for name, share in KINDS.items()}
     counts["hiss"] += b - sum(counts.values())
     x = torch.cat([_even(makers[name](count, speech.device)) for name, count in counts.items()])
-    # Often two things sound at once.
+    # Often two noises at once.
     other = x[torch.randperm(b, device=x.device)]
     share = torch.where(_some(b, 0.4, x.device), 10 ** (_uniform(b, -20, 0, x.device) / 20), 0.0)
     x = _even(x + share * other)
@@ -75,7 +75,7 @@ def hiss(b: int, device: torch.device) -> torch.Tensor:
 
 
 def water(b: int, device: torch.device) -> torch.Tensor:
-    """Eight bands, each with a quick course of its own, and drops on a part of them."""
+    """Eight bands with quick envelopes, and drops on some of them."""
     x = torch.zeros(b, LENGTH, device=device)
     tilt = _uniform(b, -6, 3, device)
     for band in range(8):
@@ -114,13 +114,13 @@ def tones(b: int, device: torch.device) -> torch.Tensor:
 
 
 def knocks(b: int, device: torch.device) -> torch.Tensor:
-    """Knocks, clicks, dishes: things that are struck and ring."""
+    """Knocks, clicks, dishes: struck objects that ring."""
     x = _even(_struck(b, device, (0.8, 25), (0.003, 0.4)))
     return x + _coloured(b, device) * 10 ** (_uniform(b, -45, -8, device) / 20)
 
 
 def machine(b: int, device: torch.device) -> torch.Tensor:
-    """Motors and wheels: strokes at an even pace that wanders, and a hiss that follows them."""
+    """Motors and wheels: strokes at a slowly varying pace, and a hiss that follows them."""
     pace = 10 ** _uniform(b, 0.7, 2.1, device)
     turn = torch.cumsum(pace * (1 + 0.15 * _wander(_uniform(b, 0.3, 6, device))) / RATE, 1)
     stroke = F.pad(turn.floor().diff(dim=1), (1, 0)).clamp(0, 1)
@@ -144,10 +144,10 @@ def babble(b: int, speech: torch.Tensor) -> torch.Tensor:
 
 
 def _struck(b: int, device: torch.device, often: tuple, last: tuple) -> torch.Tensor:
-    """Strokes at random, so often a second, each ringing so long (seconds)."""
+    """Random strokes at a rate per second, each ringing for some seconds."""
     rate = 10 ** _uniform(b, math.log10(often[0]), math.log10(often[1]), device)
     hit = (torch.rand(b, LENGTH, device=device) < rate / RATE).float()
-    # Never a row in which nothing is struck.
+    # At least one stroke in every row.
     hit.scatter_(1, torch.randint(LENGTH, (b, 1), device=device), 1.0)
     hit = hit * torch.exp(torch.randn(b, LENGTH, device=device))
     return _ring(hit, 10 ** _uniform(b, math.log10(last[0]), math.log10(last[1]), device), 14)
@@ -169,7 +169,7 @@ def _ring(hit: torch.Tensor, last: torch.Tensor, modes: int) -> torch.Tensor:
 
 
 def _coloured(b: int, device: torch.device) -> torch.Tensor:
-    """Noise with a spectrum that tilts, wanders by +-15 dB, and may have peaks and ends."""
+    """Noise with a tilted spectrum that varies by +-15 dB, and may have peaks and limits."""
     f = _frequencies(device)
     octaves = torch.log2((f + 30) / 1_000)
     curve = -_uniform(b, -2, 9, device) * octaves
@@ -192,7 +192,7 @@ def _noise(gain: torch.Tensor) -> torch.Tensor:
 
 
 def _curve(b: int, points: int, deviation: float, device: torch.device) -> torch.Tensor:
-    """Curves (b, bins) in dB over frequency, fine below and coarse above, as ears hear."""
+    """Curves (b, bins) in dB over frequency, fine at low and coarse at high frequencies."""
     heights = torch.randn(b, points, device=device) * deviation
     scale = torch.log1p(_frequencies(device) / 700)[0]
     at = scale / scale[-1] * (points - 1.001)
@@ -202,7 +202,7 @@ def _curve(b: int, points: int, deviation: float, device: torch.device) -> torch
 
 
 def _course(b: int, device: torch.device, gaps: float = 0.25) -> torch.Tensor:
-    """How loudness goes: steady, swelling, slowly or quickly, or with gaps."""
+    """Envelopes: steady, swelling slowly or quickly, or with gaps."""
     rate = 10 ** _uniform(b, -0.5, 1.5, device)
     swing = _uniform(b, 0, 14, device) * _chance(b, 0.6, device)
     swell = 10 ** (swing * _wander(rate) / 20)
@@ -212,7 +212,7 @@ def _course(b: int, device: torch.device, gaps: float = 0.25) -> torch.Tensor:
 
 
 def _wander(rate: torch.Tensor) -> torch.Tensor:
-    """Smooth random courses (b, LENGTH) about zero, with so many turns a second (b, 1)."""
+    """Smooth random curves (b, LENGTH) around zero, with `turns` per second (b, 1)."""
     points = int(LENGTH / RATE * 80) + 3
     values = torch.randn(len(rate), points, device=rate.device)
     at = torch.arange(LENGTH, device=rate.device)[None] / RATE * rate.clamp(0.05, 80)

@@ -2,10 +2,10 @@
 
     python training/ear/real.py SPEECHOCEAN WORDS.json REAL.npz [LIBSNDFILE] [RECORDING ...]
 
-Written is what speak.py writes, `audio` and `spans`, of all words that words.json has; beside them
-stand half seconds without a label, a quarter of a second apart: row -1 for those of the sentences,
--2 for those of the recordings (phone calls, public domain). LIBSNDFILE is the library's path on a
-machine without the package soundfile.
+It writes `audio` and `spans`, like speak.py, of all words in words.json, and half seconds without a
+label, a quarter of a second apart: row -1 for those of the sentences, -2 for those of the
+recordings (phone calls, public domain). LIBSNDFILE is the path of the library on a machine without
+the package soundfile.
 """
 
 import ctypes
@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-# Copies of one word at most: "the" alone would be a tenth of all.
+# Most clips of one word: "the" alone would be a tenth of all.
 MOST = 120
 
 
 class Info(ctypes.Structure):
-    """What libsndfile says of a file."""
+    """libsndfile's description of a file."""
 
     _fields_ = (
         ("frames", ctypes.c_int64),
@@ -34,7 +34,7 @@ def decode(path: Path, library: ctypes.CDLL) -> np.ndarray:
     file = library.sf_open(str(path).encode(), 0x10, ctypes.byref(info))
     if not file or info.channels != 1 or info.rate not in (16_000, 48_000):
         raise ValueError(f"{path}: {info.channels} channels at {info.rate} Hz")
-    # A file of 48 kHz holds nothing above 8 kHz here: its mean of three is enough.
+    # Files of 48 kHz have nothing above 8 kHz here: the mean of three samples is enough.
     samples = np.zeros(info.frames, np.int16)
     read = library.sf_readf_short(file, samples.ctypes.data_as(ctypes.c_void_p), info.frames)
     library.sf_close(file)
@@ -45,7 +45,7 @@ def decode(path: Path, library: ctypes.CDLL) -> np.ndarray:
 
 
 def pieces(samples: np.ndarray, row: int, offset: int) -> list[tuple]:
-    """Half seconds of a recording in which something is said."""
+    """Half seconds of a recording with speech."""
     found = []
     for middle in range(8_000, len(samples) - 8_000, 4_000):
         part = samples[middle - 4_000 : middle + 4_000].astype(np.float32)
@@ -55,7 +55,7 @@ def pieces(samples: np.ndarray, row: int, offset: int) -> list[tuple]:
 
 
 def level(samples: np.ndarray, most: float = 40.0) -> np.ndarray:
-    """Make a recording about as loud as what speak.py says."""
+    """Scale a recording to about the level of speak.py's."""
     peak = np.abs(samples.astype(np.int32)).max(initial=1)
     return (samples * min(29_000 / peak, most)).clip(-32_768, 32_767).astype(np.int16)
 
@@ -95,14 +95,14 @@ def main(folder: str, words: str, target: str, library: str = "", *recordings: s
         total += len(samples)
     for path in recordings:
         whole = decode(Path(path), sndfile)
-        # Calls are of many levels: each ten seconds are made as loud as the others.
+        # Calls have many levels: scale each ten seconds to the same level.
         samples = np.concatenate(
             [level(whole[start : start + 160_000], 8.0) for start in range(0, len(whole), 160_000)]
         )
         spans += pieces(samples, -2, total)
         audio.append(samples)
         total += len(samples)
-    # Under its own name only when it is whole: another process waits for it.
+    # Rename it when complete: another process waits for it.
     np.savez(f"{target}.new.npz", audio=np.concatenate(audio), spans=np.array(spans, np.int64))
     Path(f"{target}.new.npz").rename(target)
     words_found = sum(row >= 0 for _, _, row, _ in spans)

@@ -1,16 +1,15 @@
-"""What happens to a word between a mouth and a network: windows cut from long recordings, on a GPU.
+"""Windows cut from long recordings and augmented by rooms and noise, on a GPU.
 
-Nothing here waits for the GPU or asks it for a number, so that a whole step of training can be
-recorded once and replayed.
+Nothing here waits for the GPU, so a whole training step can be recorded once and replayed.
 """
 
 import torch
 from noises import Noises
 from torch.nn import functional as F
 
-# Samples in which loudness is measured, as `tapword.audio.align` does it.
+# Samples per measurement of loudness, as in `tapword.audio.align`.
 HOP = 160
-# How much louder than the noise a word is, in dB.
+# Signal-to-noise ratio of a word, in dB.
 NOISE = (-5.0, 30.0)
 
 
@@ -26,7 +25,7 @@ def cut(audio: torch.Tensor, spans: torch.Tensor, length: int, vary: bool = True
     room = (length / 2 - half - 1_600).clamp(0, 3_000)
     shift = room * (_uniform(b, -1, 1, device) if vary else 0)
     at = torch.arange(length, device=device)[None] - length / 2 - shift[:, None]
-    # Positions count from the word's middle: whole samples apart, so that float32 is exact enough.
+    # Positions are relative to the word's middle, so float32 is exact enough.
     place = at * speed[:, None]
     low = place.floor()
     part = place - low
@@ -36,7 +35,7 @@ def cut(audio: torch.Tensor, spans: torch.Tensor, length: int, vary: bool = True
 
 
 def isolate(x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor, share: float) -> torch.Tensor:
-    """Silence what is around the word, in a share of the windows; elsewhere neighbours stay."""
+    """Silence the neighbours of the word in some of the windows."""
     b, n = x.shape
     at = torch.arange(n, device=x.device)[None]
     before, after = (_uniform(b, 300, 1_500, x.device)[:, None] for _ in range(2))
@@ -45,14 +44,14 @@ def isolate(x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor, share: flo
 
 
 def spoil(x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor, noises: Noises) -> torch.Tensor:
-    """Rooms, microphones, noise, other voices, clipping, level: each in a share of the windows."""
+    """Rooms, microphones, noise, other voices, clipping, level: each in some of the windows."""
     b, n = x.shape
     device = x.device
-    # A length that is fast to transform: what dies away after it is left out.
+    # A length with a fast transform; longer reverberation is cut.
     size = -(-(n + 3_200) // 3_200) * 3_200
-    # A share stays nearly as it was, so that the teachers can be followed closely there.
+    # Some windows stay nearly clean, to follow the teachers closely there.
     fair = _some(b, 0.2, device)
-    # A room: a first sound, some early echoes and a tail that dies away in 0.05 to 0.7 s.
+    # A room: direct sound, early echoes and a tail that decays in 0.05 to 0.7 s.
     at = torch.arange(6_000, device=device)[None] / 16_000
     decay = torch.exp(-6.9 * at / _uniform(b, 0.05, 0.7, device)[:, None])
     echo = torch.randn(b, 6_000, device=device) * decay
@@ -70,12 +69,12 @@ def spoil(x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor, noises: Nois
     high = torch.where(limited, _uniform(b, 3_000, 7_000, device)[:, None], 8_000.0)
     spectrum *= gain * torch.sigmoid((f - low) / 25) * torch.sigmoid((high - f) / 100)
     x = torch.fft.irfft(spectrum, n=size)[:, :n]
-    # Ratios are meant to the word, not to the silence around it.
+    # Ratios are relative to the word, not to the silence around it.
     at = torch.arange(n, device=device)[None]
     inside = ((at >= start[:, None]) & (at < stop[:, None])).float()
     level = (x.square() * inside).sum(1, keepdim=True) / inside.sum(1, keepdim=True).clamp_min(1)
     level = level.sqrt().clamp_min(1e-5)
-    # Other voices under it: two more windows, turned round to begin somewhere else.
+    # Other voices: two more windows, rotated to begin elsewhere.
     ratio = torch.where(_some(b, 0.25, device) & ~fair, _uniform(b, 0, 20, device)[:, None], 90.0)
     turned = (at + _whole(b, n, device)[:, None]) % n
     other = x.roll(1, 0) + x.roll(7, 0) * _some(b, 0.5, device)
@@ -87,7 +86,7 @@ def spoil(x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor, noises: Nois
         _uniform(b, 25, 60, device)[:, None],
     )
     x = x + noises.draw(b, n) * (level * 10 ** (-ratio / 20))
-    # Recordings of a second have nothing around them, not even noise.
+    # Recordings of a second have no context, not even noise.
     before, after = (_uniform(b, 500, 6_000, device)[:, None] for _ in range(2))
     kept = (at > start[:, None] - before) & (at < stop[:, None] + after)
     x = torch.where(kept | ~_some(b, 0.2, device), x, 0.0)
@@ -100,7 +99,7 @@ def spoil(x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor, noises: Nois
 def extents(
     x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor, short: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Say where the word is taken to be when nobody knows, as the product does.
+    """Estimate where the word is, as the product does.
 
     In a third of the windows (b, n) it is where the word was cut, give or take 60 ms on either
     side. In the others, where words are short, it is a fixed time around the middle of the energy.
@@ -117,7 +116,7 @@ def extents(
     for _ in range(3):
         near = energy * ((at - middle[:, None]).abs() <= 8_000)
         middle = (near * at).sum(1) / near.sum(1).clamp_min(1e-12)
-    # Where neighbours pull it off the word, the listener would not have stopped there.
+    # Ignore the shift where neighbours would move it off the word.
     most = 0.25 * (stop - start) + 960
     middle = torch.maximum(torch.minimum(middle, centre + most), centre - most)
     middle = middle + 320 * torch.randn(b, device=device)

@@ -1,12 +1,12 @@
-"""Speak words on a GPU: two dozen at a time, blended voices, cut by durations the voice predicts.
+"""Synthesise words on a GPU with blended voices, cut by the durations that the voice predicts.
 
     python training/ear/speak.py FOLDER PROCESSES SECONDS [SEED [SHARE]]
 
-FOLDER holds what voice.py and words.py wrote. Each process leaves `said_N.npz`: `audio` (int16,
-16 kHz, all it said in one row) and `spans` (start, stop, row of words.json, whether it stood
-between its neighbours without a pause). One launch of the network costs the same for one word as
-for two dozen. `spoken` is written when all are done. SHARE of the words
-are said, the others left out: in little time few words many times are better than many once.
+FOLDER has the output of voice.py and words.py. Each process writes `said_N.npz`: `audio` (int16,
+16 kHz, in one row) and `spans` (start, stop, row of words.json, whether it has neighbours without a
+pause). One launch of the network costs the same for one word as for two dozen. `spoken` is written
+when all are done. Only SHARE of the words are spoken: in little time, few words many times are
+better than many once.
 """
 
 import json
@@ -20,7 +20,7 @@ import torch
 import voice
 
 TOGETHER, MOST = 24, 340
-# Samples at 16 kHz that one step of the predicted durations lasts.
+# Samples at 16 kHz of one step of the predicted durations.
 STEP = 400
 SPACE, PAUSES = [16], ([3, 16], [4, 16], [16, 9, 16])
 
@@ -28,7 +28,7 @@ SPACE, PAUSES = [16], ([3, 16], [4, 16], [16, 9, 16])
 def work(
     folder: str, rank: int, seconds: float, seed: int, share: float, device: str = "cuda"
 ) -> None:
-    """Speak until the time is up."""
+    """Synthesise until the time is up."""
     import torchaudio.functional
 
     torch.set_num_threads(1)
@@ -36,7 +36,7 @@ def work(
     model = voice.load(folder, device)
     styles = torch.tensor(np.load(f"{folder}/styles.npy").astype(np.float32), device=device)
     words = json.loads(Path(folder, "words.json").read_text("utf-8"))
-    # Rows without sounds are left out: see words.py.
+    # Rows without phonemes are skipped: see words.py.
     rows = np.array([row for row, (_, _, sounds) in enumerate(words) if sounds])
     rows = rows[np.random.default_rng(seed).random(len(rows)) < share]
     rng = np.random.default_rng([seed, rank])
@@ -59,7 +59,7 @@ def work(
         if not np.isfinite(sound).all() or np.abs(sound).max() < 1e-3:
             continue
         ends = np.concatenate([[0], np.cumsum(steps.cpu().numpy().ravel())]) * STEP
-        # The last word is drawn out by the end of the text.
+        # The end of the text lengthens the last word.
         for first, last, row in places[:-1]:
             spans.append((total + ends[first + 1], total + ends[last + 1], row, joined))
         audio.append((sound / np.abs(sound).max() * 29_000).astype(np.int16))
@@ -73,7 +73,7 @@ def work(
 
 
 def blend(styles: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
-    """Make a voice of one, two or three others."""
+    """Blend a voice from one, two or three others."""
     count = rng.choice([1, 2, 3], p=[0.2, 0.5, 0.3])
     shares = rng.dirichlet(np.full(count, 0.7))
     length = rng.integers(2, styles.shape[1])

@@ -1,7 +1,7 @@
-"""Frozen networks that the ear learns from, beside its labels.
+"""Frozen networks that the network learns from, in addition to labels.
 
 Google's speech embedding (Apache-2.0, from the wheel openwakeword 0.4.0) in torch, frame by frame;
-and vectors of words, heard by three together: the embedding, Moonshine base, and an earlier ear.
+and vectors of words from three together: the embedding, Moonshine base, and an earlier run.
 """
 
 import numpy as np
@@ -106,7 +106,7 @@ class Panel:
     def hear(
         self, audio: torch.Tensor, spans: torch.Tensor, short: bool, batch: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Raw vectors (n, TARGET) of words or phrases, and the earlier ear's own (n, 192)."""
+        """Raw vectors (n, TARGET) of words or phrases, and those of the earlier run (n, 192)."""
         vectors, heads = [], []
         for first in range(0, len(spans), batch):
             some = spans[first : first + batch]
@@ -116,7 +116,7 @@ class Panel:
         return torch.cat(vectors), torch.cat(heads)
 
     def words(self, audio: torch.Tensor, spans: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Hear words cut out and centred on their sound, a second each, silence around."""
+        """Encode words, cut out and centred in a second of silence."""
         x, start, stop = cut(audio, spans, 32_000, vary=False)
         x = isolate(x, start, stop, 1.0)
         at = torch.arange(32_000, device=x.device)[None]
@@ -140,7 +140,7 @@ class Panel:
     def phrases(
         self, audio: torch.Tensor, spans: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Hear phrases cut out, from their beginning to their end."""
+        """Encode phrases, cut out from beginning to end."""
         x, start, stop = cut(audio, spans, 48_000, vary=False)
         x = isolate(x, start, stop, 1.0)
         inner, heard = self.embedding(self.embedding_mel(x))
@@ -173,7 +173,7 @@ class Panel:
 
 
 def agree(x: torch.Tensor, label: torch.Tensor, domain: torch.Tensor) -> torch.Tensor:
-    """Make of raw vectors (n, TARGET) what is to be learned: (n, TARGET) of length one, half.
+    """Turn raw vectors (n, TARGET) into targets: (n, TARGET) of length one, half precision.
 
     Each group is whitened by how the clips of a word differ, spoken ones (domain 0) and real ones
     (1) counting alike, those without labels (2 and up) not at all, and drawn half way to the mean
@@ -226,7 +226,7 @@ def agree(x: torch.Tensor, label: torch.Tensor, domain: torch.Tensor) -> torch.T
 
 
 def _moments(frames: torch.Tensor, inside: torch.Tensor | None = None) -> torch.Tensor:
-    """Mean and deviation of frames (b, t, d), of those inside."""
+    """Mean and standard deviation of the frames (b, t, d) inside."""
     if inside is None:
         inside = torch.ones(frames.shape[:2], device=frames.device)
     share = (inside / inside.sum(1, keepdim=True).clamp_min(1))[..., None]

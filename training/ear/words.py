@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 (phonetic signs look like letters)
-"""Which words and phrases are spoken for training, and their sounds.
+"""The words and phrases that are synthesised for training, and their phonemes.
 
     python training/ear/words.py VOCABULARY.json WORDS.json SEED [BEFORE.json]
 
@@ -120,12 +120,12 @@ def main(vocabulary: str, target: str, seed: str = "0", before: str = "") -> Non
     old = {row[0] for row in rows}
     texts = {"en-us": english(rng, old) + phrases(rng, old)}
     for language, (locale, count) in LANGUAGES.items():
-        texts[language] = foreign(locale, count, rng, old)
+        texts[language] = words_of(locale, count, rng, old)
     first = len(rows)
     for language, words in texts.items():
         for text, sounds in zip(words, speak(words, language), strict=True):
             numbers = [known[one] for one in sounds if one in known]
-            # Words that sound alike are one.
+            # Words with the same phonemes count once.
             key = sound(sounds)
             if len(key) >= 3 and key not in heard and not like(sounds, tests):
                 heard.add(key)
@@ -142,17 +142,17 @@ def main(vocabulary: str, target: str, seed: str = "0", before: str = "") -> Non
 
 
 def sound(sounds: str) -> str:
-    """Give the sounds of a text as they are compared."""
+    """Phonemes of a text in the form for comparison."""
     return "".join(_ALIKE.get(sign, sign) for sign in sounds)
 
 
 def like(sounds: str, tests: set[str]) -> bool:
-    """Say whether the text, or a word of it, sounds like one that stays a test."""
+    """Whether the text, or a word of it, sounds like one of the test set."""
     return any(sound(word) in tests for word in [sounds, *sounds.split()])
 
 
 def english(rng: random.Random, old: set[str]) -> list[str]:
-    """Words of the dictionary, and all that speechocean762's speakers say."""
+    """Words of the dictionary and of speechocean762."""
     lines = DICTIONARY.read_text("utf-8").split()
     words = [w for w in lines if re.fullmatch("[a-z]{3,12}", w) and w not in TESTS | old]
     said = (SHARED / "data/training/speechocean762/words.jsonl").read_text("utf-8").splitlines()
@@ -162,7 +162,7 @@ def english(rng: random.Random, old: set[str]) -> list[str]:
 
 
 def phrases(rng: random.Random, old: set[str]) -> list[str]:
-    """Wishes, greetings and plain neighbours of two to five words."""
+    """Commands, greetings and plain sequences of two to five words."""
     names = list(importlib.import_module("faker.providers.person.en_US").Provider.first_names)
     words = [
         w
@@ -176,7 +176,7 @@ def phrases(rng: random.Random, old: set[str]) -> list[str]:
     return sorted(made - old)
 
 
-def foreign(locale: str, count: int, rng: random.Random, old: set[str]) -> list[str]:
+def words_of(locale: str, count: int, rng: random.Random, old: set[str]) -> list[str]:
     """Words, names and towns of a language."""
     found: set[str] = set()
     for room, names in (
@@ -200,11 +200,11 @@ def foreign(locale: str, count: int, rng: random.Random, old: set[str]) -> list[
 
 
 def speak(texts: list[str], language: str) -> list[str]:
-    """Sounds of each text, by espeak-ng."""
+    """Phonemes of each text, by espeak-ng."""
     result = []
     for start in range(0, len(texts), 500):
         some = texts[start : start + 500]
-        # A full stop and an empty line keep one text apart from the next.
+        # A full stop and an empty line separate texts.
         given = ".\n\n".join(some) + "."
         command = ["espeak-ng", "-q", "--ipa", "--sep=", "-v", language]
         said = subprocess.run(
@@ -223,7 +223,7 @@ def speak(texts: list[str], language: str) -> list[str]:
 
 
 def signs(sounds: str, language: str) -> str:
-    """Write espeak-ng's sounds with the voice's signs."""
+    """Write espeak-ng's phonemes with the voice's symbols."""
     sounds = re.sub(r"\([a-z-]+\)|[\d_\u200d\u0361]", "", sounds)
     for old, new in ENGLISH_SIGNS if language.startswith("en") else OTHER_SIGNS:
         sounds = sounds.replace(old, new)
@@ -231,7 +231,7 @@ def signs(sounds: str, language: str) -> str:
 
 
 def mixtures(rows: list[Row], rng: random.Random) -> list[Row]:
-    """Words that do not exist: the beginning of one and the end of another."""
+    """Invented words: the beginning of one and the end of another."""
     single = [row for row in rows if " " not in row[0]]
     made: list[Row] = []
     while len(made) < MIXED:

@@ -1,13 +1,18 @@
-// The spotter in the thread that calls it: a thin coat over the functions of core.c.
+// The spotter in the thread that calls it, over the functions of core.c.
 
-// Stands before a word's name where its negatives are meant, as TAPWORD_NOT.
-const NOT = '¬';
-// As samples of 16 bits are floats everywhere in tapword.
+// Begins the name of a word's negatives, as TAPWORD_NEGATIVE.
+const NEGATIVE = '¬';
+// States of a recording, in the order of TAPWORD_ENDPOINT_...
+const STATES = ['waiting', 'speaking', 'over', 'nobody'];
+// Severities of issues, as in Python's TeachSession; all others are doubts.
+const SEVERITIES = {no_speech: 'refuse', more_than_one_word: 'note', long_pause: 'note', close_word: 'note'};
+const RATE = 16000;
+// Samples of 16 bits as floats.
 const SCALE = 1 / 32768;
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
-// What went wrong: `code` is the name that the C code has for it, the message a plain sentence.
+// `code` is the name of the error in C, the message a plain sentence.
 export class TapwordError extends Error {
   constructor(code, message) {
     super(message);
@@ -30,42 +35,41 @@ export class Core {
     return new Core(await WebAssembly.instantiate(module));
   }
 
-  // Every word: how many takes it was taught, how many sounds as not it, how readily it is heard, and
-  // the score from which it counts as said.
+  // Every word with its number of takes and of negatives, its sensitivity and its threshold.
   words() {
     const names = this.#names();
     return names.map((word, k) => {
-      const negatives = names.indexOf(NOT + word);
+      const negatives = names.indexOf(NEGATIVE + word);
       return {
         word, count: this.#c.row_count(k), negatives: negatives < 0 ? 0 : this.#c.row_count(negatives),
         sensitivity: this.#c.row_sensitivity(k), threshold: this.#c.row_threshold(k),
       };
-    }).filter(({word}) => !word.startsWith(NOT));
+    }).filter(({word}) => !word.startsWith(NEGATIVE));
   }
 
-  // How readily words that are still to come will be heard.
+  // Sensitivity of new words.
   sensitivity() { return this.#c.sensitivity(); }
 
-  // From 0 to 1: hear a word more readily or less; all of them where it is null.
+  // Set the sensitivity of a word, from 0 to 1; with null, of all words and of new ones.
   setSensitivity(word, value) {
     if (word !== null) this.#write(0, spelled(word));
     this.#checked(this.#c.set_sensitivity(word === null ? 1 : 0, value));
   }
 
-  // Learn a clip of a word, known or new.
-  learn(audio, word) {
+  // Learn a clip of a word, known or new; noise only with `anyway`.
+  learn(audio, word, {anyway = false} = {}) {
     this.#write(0, spelled(word));
-    this.#checked(this.#c.teach(this.#give(audio)));
+    this.#checked(this.#c.teach(this.#give(audio), anyway ? 1 : 0));
   }
 
-  // Learn that a clip is none of the words; gives the word that it was nearest to, or null.
+  // Learn that a clip is none of the words; returns the nearest word, or null.
   reject(audio) {
     const row = this.#c.reject(this.#give(audio));
     return this.#isNone(row) ? null : this.#name(this.#checked(row));
   }
 
-  // The word that is said in a clip, null where it is none; where `closed`, it is always one. The score is
-  // null where no word is known.
+  // The word in a clip, or null; with `closed`, always the nearest word. The score is null if no word is
+  // known.
   predict(audio, {closed = false} = {}) {
     const row = this.#c.predict(this.#give(audio), closed ? 0 : 1);
     const word = this.#isNone(row) ? null : this.#name(this.#checked(row)), score = this.#c.predict_score();
@@ -83,47 +87,77 @@ export class Core {
     this.#checked(this.#c.forget());
   }
 
-  // Call a word and its negatives otherwise, by a name that no other word has.
+  // Rename a word and its negatives.
   rename(word, now) {
     this.#write(0, spelled(word));
     this.#write(1, spelled(now));
     this.#checked(this.#c.rename());
   }
 
-  // Begin a stream anew.
-  startStream() { this.#c.listen_start(); }
+  // Start a recording of one word.
+  startRecording() { this.#c.record_start(); }
 
-  // So many samples of the stream were lost.
-  gap(samples) { this.#c.listen_gap(samples); }
+  // Push the next samples of the recording: 'waiting' for speech, 'speaking', 'over' or 'nobody'.
+  pushRecording(audio) { return STATES[this.#checked(this.#c.record_push(this.#give(audio)))]; }
 
-  // Word -> its score in what `hear` scored last; null where that was nothing.
-  heardScores() {
+  // Find the one word in a recording: where it is, the take to teach, and what is wrong with it.
+  examine(audio) {
+    this.#checked(this.#c.examine(this.#give(audio)));
+    const start_s = this.#c.take_first() / RATE, end_s = this.#c.take_last() / RATE;
+    const code = this.#read(this.#c.take_issue());
+    const params = code === 'too_long' ? {seconds: end_s - start_s, limit_s: this.#c.max_word_s()} : {};
+    return {
+      issue: code ? issue(code, params) : null, audio: audio.slice(this.#c.take_start(), this.#c.take_end()),
+      start_s, end_s, level_db: this.#c.take_level_db(), snr_db: this.#c.take_snr_db(),
+    };
+  }
+
+  // Check a clip of a word before it is taught; `kind` is 'take' or 'file'. Returns issues.
+  check(audio, word, kind = 'take') {
+    const cleaned = spelled(word);
+    this.#write(0, cleaned);
+    return this.#issues(this.#c.check(this.#give(audio), kind === 'take' ? 1 : 0), cleaned);
+  }
+
+  // Compare the clip that was checked last, and those accepted before it, with other words.
+  accept(word) {
+    return this.#issues(this.#c.lesson_add(), spelled(word)).map(found => ({...found, severity: 'note'}));
+  }
+
+  // Start a stream.
+  startStream() { this.#c.stream_start(); }
+
+  // Report that samples of the stream were lost.
+  gap(samples) { this.#c.stream_gap(samples); }
+
+  // Word -> its score in the last `push`; null if nothing was scored.
+  streamScores() {
     const scores = this.#scores();
     return Object.values(scores).some(Number.isNaN) ? null : scores;
   }
 
-  // Take the next samples of the stream, any number of them; gives the events.
-  hear(audio) {
+  // Push the next samples of the stream, any number of them; returns events.
+  push(audio) {
     const most = this.#c.room_samples(), events = [];
     for (let at = 0; at < audio.length; at += most) {
       const n = this.#give(audio.subarray(at, at + most));
-      events.push(...this.#events(this.#c.listen(n)));
+      events.push(...this.#events(this.#c.stream_push(n)));
     }
     return events;
   }
 
-  // The stream is over: gives what was still to come of it.
-  endStream() { return this.#events(this.#c.listen_end()); }
+  // End the stream; returns its last events.
+  flush() { return this.#events(this.#c.stream_flush()); }
 
-  // What was taught, as bytes that a device, Python (tapword import) and `load` read.
+  // Save what was learned, for `load`, a device and `tapword import`.
   save() {
     const n = this.#checked(this.#c.save());
     return new Uint8Array(this.#c.memory.buffer, this.#c.room_state(), n).slice();
   }
 
-  // Take over what was saved, in the place of all words here; those stay where it cannot be read.
+  // Replace all words by a saved state; nothing changes if it cannot be read.
   load(bytes) {
-    // What is cut short, since there is no room for it, is refused as damaged.
+    // A state that is too large is cut short, and refused as damaged.
     const some = bytes.subarray(0, this.#c.room_state_bytes());
     new Uint8Array(this.#c.memory.buffer, this.#c.room_state(), some.length).set(some);
     this.#checked(this.#c.load(some.length));
@@ -136,23 +170,31 @@ export class Core {
     }));
   }
 
+  #issues(count, word) {
+    return Array.from({length: this.#checked(count)}, (_, i) => {
+      const code = this.#read(this.#c.issue_name(i)), other = this.#c.issue_other(i);
+      if (code === 'unlike') return issue(code, {word});
+      return issue(code, other < 0 ? {} : {word, other: this.#name(other)});
+    });
+  }
+
   #names() { return Array.from({length: this.#c.rows()}, (_, k) => this.#name(k)); }
 
   #scores() {
-    return Object.fromEntries(this.#names().map((word, k) => [word, this.#c.row_score(k)]).filter(([word]) => !word.startsWith(NOT)));
+    return Object.fromEntries(this.#names().map((word, k) => [word, this.#c.row_score(k)]).filter(([word]) => !word.startsWith(NEGATIVE)));
   }
 
   #isNone(row) { return row < 0 && this.#code(row) === 'TAPWORD_UNKNOWN'; }
 
   #name(row) { return this.#read(this.#c.row_name(row)); }
 
-  // Put samples into their room; gives how many.
+  // Copy samples to the core; returns how many.
   #give(audio) {
     const most = this.#c.room_samples();
     if (!(audio instanceof Float32Array || audio instanceof Int16Array)) {
       throw new TypeError('sound must be a Float32Array or an Int16Array, 16,000 samples a second');
     }
-    // One more than there is room for is refused by its number.
+    // The core refuses one more than there is room for.
     const n = Math.min(audio.length, most + 1);
     const room = new Float32Array(this.#c.memory.buffer, this.#c.room_audio(), most);
     const samples = audio.subarray(0, Math.min(n, most));
@@ -164,7 +206,7 @@ export class Core {
   #write(which, name) {
     const most = this.#c.room_bytes(), bytes = encoder.encode(name).subarray(0, most);
     const room = new Uint8Array(this.#c.memory.buffer, this.#c.room_text(which), most + 1);
-    // Cut at one byte more than fits: too long, and refused as that.
+    // A name that is too long is cut one byte after the limit, and refused.
     room.set(bytes);
     room[bytes.length] = 0;
   }
@@ -187,11 +229,13 @@ export class Core {
   }
 }
 
-// One spelling for names that look the same, as in Python; a name cannot pass for a negative's.
+// One spelling for names that look the same, as in Python.
 function spelled(word) {
   const cleaned = String(word).normalize('NFC').trim();
-  if (!cleaned || cleaned.startsWith(NOT) || /[\p{C}\p{Zl}\p{Zp}]/u.test(cleaned)) {
+  if (!cleaned || cleaned.startsWith(NEGATIVE) || /[\p{C}\p{Zl}\p{Zp}]/u.test(cleaned)) {
     throw new TapwordError('TAPWORD_BAD_WORD', 'A word must be printable characters, and not empty.');
   }
   return cleaned;
 }
+
+function issue(code, params) { return {code, severity: SEVERITIES[code] ?? 'doubt', params}; }

@@ -20,7 +20,27 @@ export interface Prediction {
   score: number | null;
 }
 
-export interface HeardEvent {
+/** What may be wrong with a clip; the codes are those of Python's `tapword.support.issues`. */
+export interface Issue {
+  code: string;
+  /** Do not teach it; ask before teaching it; or just report it. */
+  severity: 'refuse' | 'doubt' | 'note';
+  params: Record<string, string | number>;
+}
+
+export interface Take {
+  /** What is wrong with it, or null. */
+  issue: Issue | null;
+  /** The speech with a margin; empty if there is none. */
+  audio: Sound;
+  /** Seconds; both 0 if there is no speech. */
+  start_s: number;
+  end_s: number;
+  level_db: number;
+  snr_db: number;
+}
+
+export interface WordEvent {
   word: string;
   score: number;
   /** Seconds since the stream began. */
@@ -48,8 +68,8 @@ export class Tapword {
   /** From tapword.wasm: its address, its bytes or a module; the one beside index.js by default. */
   static load(source?: string | URL | BufferSource | WebAssembly.Module): Promise<Tapword>;
 
-  /** Learn a clip of a word, known or new; the clip is not kept. */
-  learn(audio: Sound, word: string): Promise<void>;
+  /** Learn a clip of a word, known or new; a clip of noise only with `anyway`. The clip is not kept. */
+  learn(audio: Sound, word: string, options?: {anyway?: boolean}): Promise<void>;
   /** Learn that a clip is none of the words; the word that it was nearest to, or null. */
   reject(audio: Sound): Promise<string | null>;
   /** The word that is said in a clip; with `closed`, the nearest one whatever was said. */
@@ -63,7 +83,7 @@ export class Tapword {
   /** Listen until `stop` is called, or `listen` again. Without `onError`, what goes wrong is thrown. */
   listen(
     source: MediaStream | AudioNode,
-    onEvent: (event: HeardEvent) => void,
+    onEvent: (event: WordEvent) => void,
     onError?: (error: Error) => void,
   ): Promise<Listening>;
   /** Remove a word and its negatives. */
@@ -76,15 +96,25 @@ export class Tapword {
   /** Take over what was saved in the place of all words; where it cannot be read, these stay. */
   load(bytes: Uint8Array | ArrayBuffer): Promise<void>;
 
-  /** Begin a stream anew; `hear` takes its next samples, any number of them. */
+  /** Start a stream; push its samples, any number of them. */
   startStream(): Promise<void>;
-  hear(chunk: Float32Array | Int16Array): Promise<HeardEvent[]>;
-  /** So many samples of it were lost. */
+  push(chunk: Float32Array | Int16Array): Promise<WordEvent[]>;
+  /** Report that samples of the stream were lost. */
   gap(samples: number): Promise<void>;
-  /** Word -> its score in what `hear` scored last; null where that was nothing. */
-  heardScores(): Promise<Record<string, number> | null>;
-  /** The stream is over: what was still to come of it. */
-  endStream(): Promise<HeardEvent[]>;
+  /** Word -> its score in the last `push`; null if nothing was scored. */
+  streamScores(): Promise<Record<string, number> | null>;
+  /** End the stream; returns its last events. */
+  flush(): Promise<WordEvent[]>;
+
+  /** Start a recording of one word; push its samples until it is 'over', or 'nobody' spoke. */
+  startRecording(): Promise<void>;
+  pushRecording(chunk: Float32Array | Int16Array): Promise<'waiting' | 'speaking' | 'over' | 'nobody'>;
+  /** Find the one word in a recording of at most 10 s. */
+  examine(audio: Sound): Promise<Take>;
+  /** Check a clip of a word before it is taught. */
+  check(audio: Sound, word: string, kind?: 'take' | 'file'): Promise<Issue[]>;
+  /** Compare the clip that was checked last, and those accepted before it, with other words. */
+  accept(word: string): Promise<Issue[]>;
 
   /** Let go of the thread and all that is in it; whatever is asked after that is refused. */
   close(): void;

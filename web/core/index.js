@@ -4,8 +4,8 @@ import {Core, TapwordError} from './core.js';
 
 export {TapwordError};
 export const RATE = 16000;
-// Chunks of 80 ms that may wait for a machine that is busy; then sound is lost rather than late.
-const MOST_WAITING = 25;
+// Chunks of 80 ms that wait if the machine is busy; more are dropped.
+const MAX_WAITING = 25;
 // Files beside this one are named where they are used: bundlers look for just that.
 
 export class Tapword {
@@ -27,7 +27,7 @@ export class Tapword {
   }
 
   // Audio is samples at 16 kHz (Float32Array in [-1, 1], Int16Array) or an AudioBuffer of any rate.
-  async learn(audio, word) { await this.#call('learn', await samples(audio), word); }
+  async learn(audio, word, options = {}) { await this.#call('learn', await samples(audio), word, options); }
   async reject(audio) { return this.#call('reject', await samples(audio)); }
   async predict(audio, options = {}) { return this.#call('predict', await samples(audio), options); }
   async scores(audio) { return this.#call('scores', await samples(audio)); }
@@ -39,12 +39,19 @@ export class Tapword {
   save() { return this.#call('save'); }
   load(bytes) { return this.#call('load', bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)); }
 
-  // A stream chunk by chunk, for those who have its samples; `listen` does all of this.
+  // A stream chunk by chunk; `listen` does all of this.
   startStream() { return this.#call('startStream'); }
-  gap(samples) { return this.#call('gap', samples); }
-  hear(chunk) { return this.#call('hear', chunk); }
-  heardScores() { return this.#call('heardScores'); }
-  endStream() { return this.#call('endStream'); }
+  gap(lost) { return this.#call('gap', lost); }
+  push(chunk) { return this.#call('push', chunk); }
+  streamScores() { return this.#call('streamScores'); }
+  flush() { return this.#call('flush'); }
+
+  // Teaching by voice: a recording chunk by chunk, the word in it, and checks before it is taught.
+  startRecording() { return this.#call('startRecording'); }
+  pushRecording(chunk) { return this.#call('pushRecording', chunk); }
+  async examine(audio) { return this.#call('examine', await samples(audio)); }
+  async check(audio, word, kind = 'take') { return this.#call('check', await samples(audio), word, kind); }
+  accept(word) { return this.#call('accept', word); }
 
   // Listen to a MediaStream, or a node of an AudioContext, until `stop` of what this gives is called,
   // or this is called again: the core hears one stream.
@@ -59,13 +66,13 @@ export class Tapword {
     await this.startStream();
     const take = async chunk => {
       if (ended) return;
-      if (waiting >= MOST_WAITING) { lost += chunk.length; return; }
+      if (waiting >= MAX_WAITING) { lost += chunk.length; return; }
       waiting++;
       const missing = lost;
       lost = 0;
       try {
         // Both are asked for at once, so that no later chunk comes between them.
-        const [, events] = await Promise.all([missing && this.gap(missing), this.hear(chunk)]);
+        const [, events] = await Promise.all([missing && this.gap(missing), this.push(chunk)]);
         for (const event of events) if (!ended) onEvent(event);
       } catch (error) {
         if (!ended) onError(error);
@@ -89,23 +96,24 @@ export class Tapword {
 
 // So many seconds of a MediaStream, or of a node of an AudioContext, as samples at 16 kHz.
 export async function record(source, seconds) {
-  const samples = new Int16Array(Math.round(seconds * RATE));
-  let release, filled = 0;
-  await new Promise((yes, no) => {
-    release = capture(source, chunk => {
-      samples.set(chunk.subarray(0, samples.length - filled), filled);
-      filled = Math.min(filled + chunk.length, samples.length);
-      if (filled === samples.length) yes();
-    });
-    release.catch(no);
+  const recorded = new Int16Array(Math.round(seconds * RATE));
+  let filled = 0;
+  /** @type {() => void} */
+  let full;
+  const filling = new Promise(resolve => { full = () => resolve(null); });
+  const release = await capture(source, chunk => {
+    recorded.set(chunk.subarray(0, recorded.length - filled), filled);
+    filled = Math.min(filled + chunk.length, recorded.length);
+    if (filled === recorded.length) full();
   });
-  await (await release)();
-  return samples;
+  await filling;
+  await release();
+  return recorded;
 }
 
 async function compiled(source) {
   if (source instanceof WebAssembly.Module) return source;
-  if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) return WebAssembly.compile(source);
+  if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) return WebAssembly.compile(/** @type {BufferSource} */ (source));
   // node's fetch reads no files. Bundlers are not to look for what only node has.
   if (globalThis.process?.versions?.node && String(source).startsWith('file:')) {
     const name = 'node:fs/promises', {readFile} = await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
@@ -176,7 +184,7 @@ async function samples(audio) {
 // Give chunks of 16 kHz from a stream or a node; resolves to what ends that.
 async function capture(source, onChunk) {
   const lent = source instanceof AudioNode;
-  const context = lent ? source.context : await contextOf(source);
+  const context = /** @type {AudioContext} */ (lent ? source.context : await contextOf(source));
   const close = async () => { if (!lent) await context.close(); };
   try {
     await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));

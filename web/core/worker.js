@@ -1,4 +1,4 @@
-// The core in a thread of its own: calls in, answers out, in their order.
+// The core in its own thread: calls in, results out, in order.
 
 import {Core} from './core.js';
 

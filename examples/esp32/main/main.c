@@ -17,7 +17,8 @@ static void open_microphone(void)
     i2s_chan_config_t channel = I2S_CHANNEL_DEFAULT_CONFIG(I2S_NUM_AUTO, I2S_ROLE_MASTER);
     i2s_std_config_t config = {
         .clk_cfg = I2S_STD_CLK_DEFAULT_CONFIG(16000),
-        .slot_cfg = I2S_STD_PHILIPS_SLOT_DEFAULT_CONFIG(I2S_DATA_BIT_WIDTH_16BIT, I2S_SLOT_MODE_MONO),
+        .slot_cfg =
+            I2S_STD_PHILIPS_SLOT_DEFAULT_CONFIG(I2S_DATA_BIT_WIDTH_16BIT, I2S_SLOT_MODE_MONO),
         .gpio_cfg = {.mclk = I2S_GPIO_UNUSED,
                      .bclk = PIN_CLOCK,
                      .ws = PIN_WORD,
@@ -40,8 +41,9 @@ static void listen(void *unused)
     for (;;) {
         const char *word;
         size_t read = 0;
-        ESP_ERROR_CHECK(i2s_channel_read(microphone, samples, sizeof samples, &read, portMAX_DELAY));
-        word = spotter_hear(samples);
+        ESP_ERROR_CHECK(
+            i2s_channel_read(microphone, samples, sizeof samples, &read, portMAX_DELAY));
+        word = spotter_push(samples);
         if (word != NULL) {
             ESP_LOGI("tapword", "%s", word);
         }

@@ -1,4 +1,4 @@
-"""Commands about data sets: fetch one, learn a whitening from one, look into the cache."""
+"""Commands for data sets: download one, learn a whitening, manage the cache."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +17,8 @@ from tapword.spotter.spotter import Spotter
 
 @command(RESEARCH)
 def whitening(
-    to: Annotated[Path, argument("DIR", "Folder; one file a backbone is written there.")],
-    source: Annotated[str, option("TEXT", "What readers of results are told about the data.")],
+    to: Annotated[Path, argument("DIR", "Output folder; one file per backbone.")],
+    source: Annotated[str, option("TEXT", "Description of the data, shown with results.")],
     data: DataFolder,
     dataset: Annotated[str, option("KIND", "speech_commands, mswc or folder.")] = "folder",
     size: Annotated[str | None, option("SIZE", f"{SIZES}.")] = None,
@@ -27,17 +27,17 @@ def whitening(
     align: Annotated[bool, flag("--align", "With --backbone or --pooling.")] = False,
     cache: CacheFolder = None,
 ) -> None:
-    """Compute how words vary from a data set's training clips, to whiten the vectors of others.
+    """Learn a whitening from a data set's training clips, for `evaluate --whitening FILE`.
 
-    Take words that will not be taught. `evaluate --whitening FILE` uses the file.
+    Use words that will not be taught.
     """
     if size and (backbone or pooling or align):
         raise InputError("give either --size or parts, not both")
     if backbone or pooling:
-        # A learner that asks for no whitening: there may be none yet.
+        # A learner without whitening: there may be none yet.
         spotter = Spotter(backbone, pooling, "ncm", align=align)
     elif align:
-        raise InputError("--align goes with --backbone or --pooling; a size aligns by itself")
+        raise InputError("--align goes with --backbone or --pooling; sizes always align")
     else:
         chosen = preset(size or DEFAULT)
         spotter = Spotter(chosen.backbones, chosen.poolings, "ncm", align=chosen.align)
@@ -56,9 +56,9 @@ def fetch(
     version: Annotated[str, option("V", "v0.01 or v0.02.")] = "v0.02",
     quiet: Quiet = False,
 ) -> None:
-    """Download a data set, check it and unpack it; go on where a download stopped."""
+    """Download, verify and unpack a data set; resume an interrupted download."""
     if dataset != "speech_commands":
-        raise InputError(f"nothing to fetch named {dataset!r}; known: speech_commands")
+        raise InputError(f"no data set named {dataset!r} to download; known: speech_commands")
     with progress_bar(quiet) as progress:
         task = progress.add_task(f"{dataset} {version}", total=None)
         folder = downloads.fetch_speech_commands(
@@ -69,10 +69,10 @@ def fetch(
 
 @command(RESEARCH, parts=False)
 def cache(
-    clear: Annotated[bool, flag("--clear", "Drop all vectors.")] = False,
+    clear: Annotated[bool, flag("--clear", "Delete all vectors.")] = False,
     folder: CacheFolder = None,
 ) -> None:
-    """Show or clear the vectors that `evaluate` keeps."""
+    """Show or clear the cache of `evaluate`."""
     kept = Cache(folder)
     if clear:
         out.print(f"freed {report.human_bytes(kept.clear())} in {kept.folder}")

@@ -1,4 +1,4 @@
-"""The demo: three parts in under a minute, offline, on the clips the package ships.
+"""The demo: three parts in under a minute, offline, on the shipped clips.
 
 A few voices teach words and others test them; every number is computed on the spot.
 """
@@ -23,22 +23,22 @@ from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.support.text import counted
 
-# Number of words that are taught and of voices that teach; the other voices test.
+# Taught words, the rest are unknown; voices that teach, the rest are tested.
 N_TAUGHT, N_TEACHERS = 12, 3
-# The stream: taught words, and one that was not taught; pauses and the noise around them.
+# The stream: number of taught words, with one unknown word, pauses and level of the noise.
 N_SAID, PAUSE_S, NOISE = 5, (0.7, 1.0), 0.001
 
-# Rows of the chart, one for each of these percentages, and columns for each word.
+# Percentages of the chart's rows, and width of a word's column.
 LEVELS = (100, 80, 60, 40, 20, 0)
 COLUMN = 4
-# Length of a character in the picture of the stream, and the levels of its bars in dB.
+# Seconds per character of the timeline; its bars, and their range in dB.
 LETTER_S = 1 / 6
 BARS, BARS_DB = " ▁▂▃▄▅▆▇█", (-55, -15)
 OURS, OTHER = ("●", "green"), ("○", "red")
 
 
-class Cast(NamedTuple):
-    """Words that are taught and not; voices that teach and test."""
+class Setup(NamedTuple):
+    """Taught and unknown words, teaching voices and others."""
 
     taught: list[str]
     unknown: list[str]
@@ -47,16 +47,9 @@ class Cast(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Accuracy after one more word, on clips of all words so far by other voices.
+    """Accuracy in percent after one more word, and the clips that were right once and are not now.
 
-    Attributes
-    ----------
-    word
-        The word that was taught.
-    ours, finetuned
-        Percentage that each of the two recognises.
-    ours_forgot, finetuned_forgot
-        How many clips each recognised before and no longer does.
+    On the clips of all words so far by the other voices.
     """
 
     word: str
@@ -67,29 +60,29 @@ class Step(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """What became of the clips of a word that was never taught."""
+    """Rejected clips of an unknown word, and the word it is most often confused with."""
 
     word: str
     clips: int
-    refused: int
-    taken_for: str | None
+    rejected: int
+    confused_with: str | None
 
 
 class Stream(NamedTuple):
-    """Sound (n,), what is said in it and when, and the events."""
+    """Audio (n,), the words in it with their times, and the events."""
 
-    sound: np.ndarray
-    said: list[tuple[float, str]]
-    heard: list[Event]
+    audio: np.ndarray
+    words: list[tuple[float, str]]
+    events: list[Event]
 
 
-def cast(seed: int) -> Cast:
+def setup(seed: int) -> Setup:
     """Draw words and voices."""
     rng = np.random.default_rng(seed)
     words = rng.permutation(sorted(p.name for p in CLIPS.iterdir() if p.is_dir())).tolist()
     voices = sorted({path.stem.rpartition("_")[0] for path in CLIPS.glob("*/*.ogg")})
     voices = rng.permutation(voices).tolist()
-    return Cast(words[:N_TAUGHT], words[N_TAUGHT:], voices[:N_TEACHERS], voices[N_TEACHERS:])
+    return Setup(words[:N_TAUGHT], words[N_TAUGHT:], voices[:N_TEACHERS], voices[N_TEACHERS:])
 
 
 def clips(word: str, voices: Sequence[str]) -> list[np.ndarray]:
@@ -97,45 +90,45 @@ def clips(word: str, voices: Sequence[str]) -> list[np.ndarray]:
     return [files.read(CLIPS / word / f"{voice}_0.ogg") for voice in voices]
 
 
-def teach(spotter: Spotter, play: Cast) -> Iterator[Step]:
-    """Teach words one after another, to tapword and to a network that is fine-tuned."""
+def teach(spotter: Spotter, chosen: Setup) -> Iterator[Step]:
+    """Teach words one by one to a spotter and to a fine-tuned network."""
     network = Spotter(learner="finetune", whitening="shipped")
-    asked: list[Encoded] = []
+    tested: list[Encoded] = []
     truth: list[str] = []
-    # Clips that each of the two recognised before.
+    # Clips that each of the two had right once.
     once: tuple[set[int], set[int]] = (set(), set())
-    for word in play.taught:
-        taught = spotter.encode(clips(word, play.teachers), learning=True)
-        asked.append(spotter.encode(clips(word, play.others)))
-        truth += [word] * len(play.others)
+    for word in chosen.taught:
+        taught = spotter.encode(clips(word, chosen.teachers), learning=True)
+        tested.append(spotter.encode(clips(word, chosen.others)))
+        truth += [word] * len(chosen.others)
         shares: list[float] = []
         forgot: list[int] = []
         for model, before in zip((spotter, network), once, strict=True):
             model.learn_encoded(taught, [word] * len(taught))
-            answers = model.predict_encoded(Encoded.concatenate(asked), closed=True)
-            right = {row for row, said in enumerate(truth) if answers[row].word == said}
+            answers = model.predict_encoded(Encoded.concatenate(tested), closed=True)
+            right = {row for row, word in enumerate(truth) if answers[row].word == word}
             shares.append(100 * len(right) / len(truth))
             forgot.append(len(before - right))
             before |= right
         yield Step(word, shares[0], shares[1], forgot[0], forgot[1])
 
 
-def refuse(spotter: Spotter, play: Cast) -> Iterator[Refusal]:
+def reject(spotter: Spotter, chosen: Setup) -> Iterator[Refusal]:
     """Test words that were never taught."""
-    for word in play.unknown:
-        answers = [answer.word for answer in spotter.predict_many(clips(word, play.others))]
+    for word in chosen.unknown:
+        answers = [answer.word for answer in spotter.predict_many(clips(word, chosen.others))]
         mistakes = Counter(answer for answer in answers if answer is not None)
         best = mistakes.most_common(1)
-        refused = len(answers) - mistakes.total()
-        yield Refusal(word, len(answers), refused, best[0][0] if best else None)
+        rejected = len(answers) - mistakes.total()
+        yield Refusal(word, len(answers), rejected, best[0][0] if best else None)
 
 
-def listen(spotter: Spotter, play: Cast, seed: int) -> Stream:
-    """Listen to a voice that taught nothing, with pauses and noise, as from a microphone."""
+def listen(spotter: Spotter, chosen: Setup, seed: int) -> Stream:
+    """Detect words by another voice in a noisy stream with pauses."""
     rng = np.random.default_rng(seed)
-    voice = play.others[0]
+    voice = chosen.others[0]
     words = [*rng.permutation(list(spotter.words))[:N_SAID].tolist()]
-    unknown = next(word for word in play.unknown if word not in spotter.words)
+    unknown = next(word for word in chosen.unknown if word not in spotter.words)
     words.insert(N_SAID // 2, unknown)
     pieces, said, length = [], [], 0
     for word in words:
@@ -145,57 +138,57 @@ def listen(spotter: Spotter, play: Cast, seed: int) -> Stream:
         pieces += [pause, clip]
         length += len(pause) + len(clip)
     pieces.append(np.zeros(SAMPLE_RATE, dtype=np.float32))
-    sound = np.concatenate(pieces)
-    sound += NOISE * rng.standard_normal(len(sound), dtype=np.float32)
+    audio = np.concatenate(pieces)
+    audio += NOISE * rng.standard_normal(len(audio), dtype=np.float32)
     detector = Detector(spotter)
-    heard = [event for chunk in np.array_split(sound, 50) for event in detector(chunk)]
-    return Stream(sound, said, heard + detector.flush())
+    events = [event for chunk in np.array_split(audio, 50) for event in detector(chunk)]
+    return Stream(audio, said, events + detector.flush())
 
 
 def show(console: Console, seed: int = 0) -> None:
-    """Run the demo on a console."""
-    play = cast(seed)
+    """Run the three parts on a console."""
+    chosen = setup(seed)
     spotter = Spotter()
     _say(
         console,
         "tapword learns a word from a few samples and keeps the words it learned before.\n"
-        f"Here, {N_TEACHERS} synthetic voices teach and {len(play.others)} others test, all on "
-        "this machine.",
+        f"Here {N_TEACHERS} synthetic voices teach and {len(chosen.others)} others are tested, all "
+        "on this machine.",
     )
-    _title(console, f"1  Teach {N_TAUGHT} words, one after another, {N_TEACHERS} samples each")
+    _title(console, f"1  Teach {N_TAUGHT} words, one by one, {N_TEACHERS} samples each")
     steps: list[Step] = []
     with Live(chart(steps), console=console, refresh_per_second=8) as picture:
-        for step in teach(spotter, play):
+        for step in teach(spotter, chosen):
             steps.append(step)
             picture.update(chart(steps))
     end = steps[-1]
-    asked = counted(N_TAUGHT * len(play.others), "clip")
+    tested = counted(N_TAUGHT * len(chosen.others), "clip")
     _say(
         console,
-        f"\ntapword recognises {end.ours:.0f}% of {asked} by the other voices; it forgot "
+        f"\nOf {tested} by the other voices, tapword recognises {end.ours:.0f}%; it forgot "
         f"{end.ours_forgot or 'none'}.\n"
         "The other line is the same network with its last layer fine-tuned on the same\n"
-        f"samples: it forgot {end.finetuned_forgot} clips that it knew before.",
+        f"samples: it forgot {end.finetuned_forgot} clips that it recognised before.",
     )
-    _title(console, f"2  Reject {len(play.unknown)} words that were never taught")
-    found = list(refuse(spotter, play))
+    _title(console, f"2  Test {len(chosen.unknown)} words that were never taught")
+    found = list(reject(spotter, chosen))
     for one in found:
         _say(console, _refusal(one))
-    worst = min(found, key=lambda one: one.refused)
-    taught = spotter.encode(clips(worst.word, play.teachers), learning=True)
+    worst = min(found, key=lambda one: one.rejected)
+    taught = spotter.encode(clips(worst.word, chosen.teachers), learning=True)
     spotter.learn_encoded(taught, [worst.word] * len(taught))
-    now = spotter.predict_many(clips(worst.word, play.others))
+    now = spotter.predict_many(clips(worst.word, chosen.others))
     known = sum(answer.word == worst.word for answer in now)
     _say(
         console,
         f"After {N_TEACHERS} samples, {worst.word!r} is recognised {known} of {len(now)} times.",
     )
-    _title(console, "3  Find words in a stream, spoken by a voice that taught none")
-    stream = listen(spotter, play, seed)
+    _title(console, "3  Listen to a stream by a new voice")
+    stream = listen(spotter, chosen, seed)
     for line in timeline(stream):
         console.print(line, soft_wrap=True)
     _say(console, _found(stream, spotter))
-    _title(console, "Teach your own words")
+    _title(console, "Next: your own words")
     _say(
         console,
         "tapword studio home.tap                 by voice, in the browser\n"
@@ -206,7 +199,7 @@ def show(console: Console, seed: int = 0) -> None:
 
 
 def chart(steps: Sequence[Step]) -> Text:
-    """Draw the percentages of both learners over the words taught so far."""
+    """Draw the accuracy of both models over the words taught so far."""
     rows = [Text(f" {level:3d}% ┤") for level in LEVELS]
     for number, step in enumerate(steps, start=1):
         marks = {_level(step.finetuned): OTHER, _level(step.ours): OURS}
@@ -227,25 +220,25 @@ def _level(percentage: float) -> int:
 
 
 def timeline(stream: Stream) -> list[Text]:
-    """Draw a stream over time: its level, what is said, and the events."""
+    """Draw a stream over time: level, words, events and their times."""
     size = round(LETTER_S * SAMPLE_RATE)
-    pieces = np.array_split(stream.sound, range(size, len(stream.sound), size))
+    pieces = np.array_split(stream.audio, range(size, len(stream.audio), size))
     low, high = BARS_DB
     levels = [float(decibels(np.mean(piece**2))) for piece in pieces]
     shares = np.clip([(level - low) / (high - low) for level in levels], 0, 1)
     bars = "".join(BARS[round(share * (len(BARS) - 1))] for share in shares)
-    heard = [(event.start_s, event.word) for event in stream.heard]
-    times = [(start_s, f"{start_s:.1f} s") for start_s, _ in heard]
+    found = [(event.start_s, event.word) for event in stream.events]
+    times = [(start_s, f"{start_s:.1f} s") for start_s, _ in found]
     return [
-        Text(" sound ").append(bars, "dim"),
-        Text(" said  " + _at_times(stream.said)),
-        Text(" heard ").append(_at_times(heard), OURS[1]),
+        Text(" level ").append(bars, "dim"),
+        Text(" said  " + _at_times(stream.words)),
+        Text(" found ").append(_at_times(found), OURS[1]),
         Text("       " + _at_times(times)),
     ]
 
 
 def _at_times(texts: Sequence[tuple[float, str]]) -> str:
-    """Put texts on one line, each where its time is, or after the one before."""
+    """Put texts on one line, each at its time or after the one before."""
     line = ""
     for start_s, text in texts:
         line = line.ljust(max(round(start_s / LETTER_S), len(line) + bool(line))) + text
@@ -253,22 +246,22 @@ def _at_times(texts: Sequence[tuple[float, str]]) -> str:
 
 
 def _refusal(one: Refusal) -> str:
-    mistaken = f", otherwise mistaken for {one.taken_for!r}" if one.taken_for else ""
-    return f" {one.word:<8} rejected {one.refused:2d} of {one.clips} times{mistaken}"
+    mistaken = f", else confused with {one.confused_with!r}" if one.confused_with else ""
+    return f" {one.word:<8} rejected {one.rejected:2d} of {one.clips} times{mistaken}"
 
 
 def _found(stream: Stream, spotter: Spotter) -> str:
     """Describe which words of a stream were found."""
 
     def at(start_s: float) -> list[str]:
-        return [event.word for event in stream.heard if abs(event.start_s - start_s) < PAUSE_S[0]]
+        return [event.word for event in stream.events if abs(event.start_s - start_s) < PAUSE_S[0]]
 
-    known = [word in at(start_s) for start_s, word in stream.said if word in spotter.words]
-    [(start_s, unknown)] = [one for one in stream.said if one[1] not in spotter.words]
-    mistaken = f"mistaken for {at(start_s)[0]!r}" if at(start_s) else "rejected"
+    known = [word in at(start_s) for start_s, word in stream.words if word in spotter.words]
+    [(start_s, unknown)] = [one for one in stream.words if one[1] not in spotter.words]
+    mistaken = f"confused with {at(start_s)[0]!r}" if at(start_s) else "rejected"
     return (
-        f"Found {sum(known)} of {counted(len(known), 'word')}; {unknown!r}, which was not taught, "
-        f"was {mistaken}."
+        f"Found {sum(known)} of {counted(len(known), 'word')}; the unknown {unknown!r} was "
+        f"{mistaken}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The command that runs the paper's protocol on a data set."""
+"""The command that evaluates parts on a data set."""
 
 import os
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from tapword.support.text import counted, printable
 
 @dataclass
 class Data:
-    """What is evaluated on."""
+    """The data set."""
 
     dataset: Annotated[
         str | None,
@@ -44,13 +44,14 @@ class Data:
     ] = None
     data: Annotated[Path | None, option("DIR", "Folder of the data set.")] = None
     features: Annotated[
-        Path | None, option("FILE", "Ready-made vectors instead: train_x, train_y, test_x, test_y.")
+        Path | None,
+        option("FILE", "Vectors instead of a data set: train_x, train_y, test_x, test_y."),
     ] = None
 
 
 @dataclass
 class Combinations:
-    """Which parts are compared."""
+    """The parts to compare."""
 
     backbone: Annotated[
         list[str] | None, option("PART", f"Repeat for several. [default: as size {DEFAULT}]")
@@ -67,7 +68,7 @@ class Combinations:
         list[str] | None,
         option(
             "SIZE",
-            f"Presets: {SIZES}; repeat for several. [default where no part is named: {DEFAULT}]",
+            f"Preset: {SIZES}; repeat for several. [default without parts: {DEFAULT}]",
         ),
     ] = None
     align: Annotated[
@@ -75,10 +76,10 @@ class Combinations:
     ] = None
     augment: Annotated[
         bool | None,
-        flag("--augment/--no-augment", "Teach clips with augmented copies, as the sizes do."),
+        flag("--augment/--no-augment", "Learn clips with augmented copies, as the sizes do."),
     ] = None
     whitening: Annotated[
-        list[Path] | None, option("FILE", "From `tapword whitening`, instead of the shipped one.")
+        list[Path] | None, option("FILE", "Whitening from `tapword whitening`. [default: shipped]")
     ] = None
 
     def arguments(self) -> dict[str, Any]:
@@ -96,7 +97,7 @@ class Combinations:
 
 @dataclass
 class Stream:
-    """In what order the words come, and what is measured."""
+    """The order of words, and what is measured."""
 
     order: Annotated[str, option("NAME", "class-iid or iid.")] = runner.Stream.order
     orderings: Annotated[int, option("N", "Seeded orderings to average.", min=1)] = (
@@ -113,29 +114,31 @@ class Stream:
         bool, flag("--upper-bound", "Add offline LDA and logistic regression.")
     ] = False
     open_set: Annotated[
-        bool, flag("--open-set", "Teach some words by --shots, ask about unknown ones too.")
+        bool, flag("--open-set", "Teach some words with --shots samples, test all words.")
     ] = False
-    known: Annotated[int, option("N", "Words taught, with --open-set.", min=1)] = OpenSet.known
+    known: Annotated[int, option("N", "With --open-set: number of taught words.", min=1)] = (
+        OpenSet.known
+    )
     voice: Annotated[
         str | None,
         option(
             "WHOSE",
-            "With --open-set: taught by one's own voice, by others', or both: own, others, both. "
-            "[default: train split teaches, test split is asked, whoever speaks]",
+            "With --open-set: who teaches: own (the person who is tested), others, or both. "
+            "[default: train split teaches, test split is tested]",
         ),
     ] = None
 
     def arguments(self) -> dict[str, Any]:
-        """Arguments of an evaluation; refuse those that do not go together."""
+        """Arguments of an evaluation; refuse incompatible options."""
         if self.order not in ORDERS[:2]:
             raise InputError(f"no order named {self.order!r}; known: class-iid, iid, and --shots")
         if self.shots and self.order == "iid":
-            raise InputError("--shots brings its own order, word after word; leave out --order iid")
+            raise InputError("--shots has its own order, word by word; leave out --order iid")
         if self.voice and not self.open_set:
             raise InputError("--voice goes with --open-set")
         if self.open_set:
             if self.upper_bound or self.order == "iid" or self.classes_per_task > 1:
-                raise InputError("--open-set goes with --known, --shots, --draws and --voice alone")
+                raise InputError("--open-set goes only with --known, --shots, --draws and --voice")
             options: dict[str, Any] = {"known": self.known, "draws": self.draws}
             options["shots"] = self.shots or OpenSet.shots
             if self.voice:
@@ -153,9 +156,9 @@ class Stream:
 
 @dataclass
 class Work:
-    """How the work is done."""
+    """Processes and cache."""
 
-    strict: Annotated[bool, flag("--strict", "Stop at a clip that cannot be read.")] = False
+    strict: Annotated[bool, flag("--strict", "Stop at an unreadable clip.")] = False
     jobs: Jobs = None
     cache: CacheFolder = None
     cache_gb: CacheSize = CACHE_GB
@@ -170,11 +173,11 @@ def evaluate(
     engine: Engine,
     output: Output,
 ) -> None:
-    """Run the paper's protocol: a stream of words, one pass, accuracy after each task.
+    """Evaluate parts by the paper's protocol: one pass over the words, accuracy after each task.
 
-    Every combination of backbones, poolings and learners is run; each option may be repeated.
-    The audio passes each backbone once, vectors are kept for the next run, and an interrupted run
-    goes on where it stopped. Results go to --out FILE: .html, .json, .csv or .tex.
+    Every combination of backbones, poolings and learners is run; repeat an option for several. Each
+    clip passes a backbone once; vectors are cached, so an interrupted run continues where it
+    stopped. Results go to --out FILE: .html, .json, .csv or .tex.
 
         tapword evaluate --dataset speech_commands --data DIR --pooling avg --pooling tap
             --learner slda --learner ncm --out report.html
@@ -185,7 +188,9 @@ def evaluate(
         if data.features is not None:
             records = _evaluate_vectors(data, parts, stream, engine, work, step)
         elif data.data is None:
-            raise InputError("give the data set's folder with --data, or --features FILE")
+            raise InputError(
+                "give the folder of a data set with --data, or vectors with --features"
+            )
         else:
             with engine.open(work.jobs) as workers:
                 records = evaluation.evaluate(
@@ -205,13 +210,13 @@ def evaluate(
         _show_records(records)
     output.write(records, report.WRITERS)
     if len(report.refused(records.results)) == len(records.results):
-        raise InputError("every combination was refused, for the reasons below the table")
+        raise InputError("every combination was refused; see the reasons below the table")
 
 
 def _evaluate_vectors(
     data: Data, parts: Combinations, stream: Stream, engine: Engine, work: Work, step: Any
 ) -> Records:
-    """Run learners on ready-made vectors."""
+    """Run learners on the vectors of --features."""
     others = {
         "--data": data.data,
         "--dataset": data.dataset,
@@ -226,9 +231,9 @@ def _evaluate_vectors(
     }
     given = [name for name, value in others.items() if value]
     if given:
-        raise InputError(f"{', '.join(given)} cannot go with --features: vectors are ready")
+        raise InputError(f"--features cannot go with {', '.join(given)}")
     learners = parts.learner or [UNWHITENED]
-    # A wrong name is said before anything is read.
+    # Report a wrong name before reading.
     for name in learners:
         registry.build("learners", name)
     split = read_vectors(Path(str(data.features)))
@@ -250,6 +255,6 @@ def _show_records(records: Records) -> None:
     )
     if config.whitening_of_same_data:
         warn(
-            "the whitening was computed from these very words, which flatters the result; give one "
-            "of other words by --whitening"
+            "the whitening was learned from these words, which flatters the results; give one of "
+            "other words with --whitening"
         )

@@ -1,4 +1,4 @@
-"""The command that measures how well a model hears its words in a stream."""
+"""The command that evaluates a model on a stream."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,24 +17,22 @@ from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
 from tapword.support.text import counted, printable
 
-# Rates of false alarms an hour at which the curve of misses is read off.
+# False alarms per hour at which the miss rate of the curve is shown.
 RATES = (0.5, 3.0)
 
 
 @command(RESEARCH, "evaluate-stream")
 def evaluate_stream(
     model: Model,
-    positives: Annotated[Path, option("DIR", "Clips: those in DIR/WORD/ say WORD.")],
+    positives: Annotated[Path, option("DIR", "Clips of each word in DIR/WORD/.")],
     negatives: Annotated[
         list[Path], option("FILE", "Long recording without the words; repeat for several.")
     ],
-    noise: Annotated[
-        list[Path] | None, option("FILE", "Noise to add to everything; repeat for several.")
-    ] = None,
-    snr: Annotated[float | None, option("DB", "With --noise: speech over noise.")] = None,
-    seed: Annotated[int, option("N", "Fixes where the clips come.", min=0)] = 0,
+    noise: Annotated[list[Path] | None, option("FILE", "Noise to add; repeat for several.")] = None,
+    snr: Annotated[float | None, option("DB", "With --noise: signal-to-noise ratio.")] = None,
+    seed: Annotated[int, option("N", "Fixes the order and times of clips.", min=0)] = 0,
     every_s: Annotated[
-        float | None, option("S", "Mean time between clips. [default: as lets all of them in]")
+        float | None, option("S", "Mean time between clips. [default: so that all fit]")
     ] = None,
     false_alarms_per_hour: PerHour = FALSE_ALARMS_PER_HOUR,
     refractory: Refractory = REFRACTORY_S,
@@ -42,11 +40,10 @@ def evaluate_stream(
     *,
     output: Output,
 ) -> None:
-    """Measure how well MODEL hears its words: misses, false alarms per hour, latency.
+    """Measure missed words, false alarms per hour and latency of MODEL in a stream.
 
-    Clips of the words are put into long recordings that hold none of them, at seeded times, and
-    the whole is listened to once. docs/protocols.md says how events are counted. Results go to
-    --out FILE: .html or .json.
+    Clips of the words are inserted into long recordings without them, at seeded times.
+    docs/protocols.md explains how events are counted. Results go to --out FILE: .html or .json.
 
         tapword evaluate-stream home.tap --positives clips/ --negatives radio.flac
             --noise kitchen.wav --snr 10 --out report.html
@@ -76,7 +73,7 @@ def evaluate_stream(
 
 
 def _show_stream(found: StreamReport) -> None:
-    table = Table("word", "clips", "missed (95%)", "false alarms", "taken for it", box=None)
+    table = Table("word", "clips", "missed (95%)", "false alarms", "confused", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
     for word, row in found.per_word.items():
@@ -92,15 +89,15 @@ def _show_stream(found: StreamReport) -> None:
     out.print(
         f"{found.miss_rate:.1f}% of {counted(found.config.positives, 'clip')} missed "
         f"(95%: {fewest:.1f} to {most:.1f}%), "
-        f"{found.confusions} taken for another word\n"
+        f"{found.confusions} confused with another word\n"
         f"{found.false_alarms_per_hour:.2f} false alarms per hour (95%: {low:.2f} to "
         f"{high:.2f}; {found.false_alarms} in {60 * found.hours:.0f} min)"
     )
     late = found.latency_s
     if late.median is not None:
-        out.print(f"heard {late.median:.2f} s after a word's end (95%: {late.p95:.2f} s)")
+        out.print(f"Words are reported {late.median:.2f} s after they end (95%: {late.p95:.2f} s)")
     points = ((rate, miss_rate_at(found.det, rate)) for rate in RATES)
-    told = [f"{missed:.1f}% at {rate:g}" for rate, missed in points if missed is not None]
-    if told:
-        out.print(f"missed with the best threshold: {', '.join(told)} false alarms per hour")
+    rates = [f"{missed:.1f}% at {rate:g}" for rate, missed in points if missed is not None]
+    if rates:
+        out.print(f"Missed at other thresholds: {', '.join(rates)} false alarms per hour")
     out.print(f"{found.speed:.0f} times real time")

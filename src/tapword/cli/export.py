@@ -1,4 +1,4 @@
-"""Commands that make files for other programs of a model, and bring back what they learned."""
+"""Commands that export a model for other programs, and import what these learned."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,53 +16,58 @@ from tapword.spotter.spotter import Spotter
 from tapword.support.atomic_files import check_writable, write
 from tapword.support.text import counted
 
-# Words there is room for on a device: with those, and what it takes to listen for words, 256 KiB.
+# Capacity of a device, in words: with these, a model that listens needs 256 KiB.
 MAX_WORDS = 20
-# Names no file but a new model on it, for devices that are taught from the first word on.
+# Instead of a file: a new model without words, for devices that are taught from the start.
 [EAR] = presets.preset("small").backbones
-# Of the shipped clips, some that do not set the ranges of 8-bit numbers.
+# Shipped clips that are not used to set the ranges of 8-bit numbers.
 COMPARE = slice(10, None, 42)
 
 
 @command(FILES)
 def export(
     model: Annotated[
-        Path, argument("MODEL", f"Model file; but for .onnx also {EAR}, which knows no word.")
+        Path, argument("MODEL", f"Model file; for .h and .bin also {EAR}, a new model.")
     ],
     target: Annotated[Path, argument("OUT", "OUT.onnx, OUT.h or OUT.bin.")],
-    quantize: Annotated[bool, flag("--quantize", "With .onnx: the backbone in 8 bits.")] = False,
+    quantize: Annotated[
+        bool, flag("--quantize", "With .onnx: quantize the backbone to 8 bits.")
+    ] = False,
     check: Annotated[
         Path | None,
-        option("DIR", "With .onnx: measure what is lost on DIR, which has a folder a word."),
+        option("DIR", "With .onnx: compare the accuracy on clips in DIR/WORD/."),
     ] = None,
     max_words: Annotated[
-        int | None, option("N", f"With .h: words there is room for. [default: {MAX_WORDS}]", min=1)
+        int | None, option("N", f"With .h: capacity in words. [default: {MAX_WORDS}]", min=1)
     ] = None,
     covariance: Annotated[
         str | None,
-        option("FORM", "With .h and .bin: how much covariance is kept: diagonal, block or full."),
+        option("FORM", "With .h and .bin: covariance to keep: diagonal, block or full."),
     ] = None,
     exact: Annotated[
         bool,
-        flag("--exact", "With .h and .bin: all of MODEL, in floats; not what fits a small device."),
+        flag(
+            "--exact",
+            "With .h and .bin: export in floats and in full, not reduced for small devices.",
+        ),
     ] = False,
     weights: Annotated[
-        Path | None, option("FILE", "With .h: write the weights to a file of their own.")
+        Path | None, option("FILE", "With .h: write the weights to a separate file.")
     ] = None,
     frames: Annotated[
         Path | None,
-        option("FILE", "With .h on speech_embedding: write its network, as ONNX."),
+        option("FILE", "With .h and speech_embedding: write its network as ONNX."),
     ] = None,
     backbone: Backbones = None,
     force: Annotated[bool, flag("--force", "Replace files that exist.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a file for other programs of MODEL as it is taught now.
+    """Export MODEL for use in other programs.
 
-    OUT.onnx goes from a waveform to word scores and is run by onnxruntime alone. OUT.h is C99 from
-    samples to words that goes on learning on the device: of our own ear, as fits a small one, in 8
-    bits and with the diagonal of the covariance. OUT.bin is what MODEL knows, for a device
-    or web page that has such a header already; `tapword import` brings it back.
+    OUT.onnx turns a waveform into word scores; it needs only onnxruntime. OUT.h is C99 that
+    recognises words and keeps learning on the device, by default in 8 bits and with a diagonal
+    covariance. OUT.bin is MODEL's words for a device or web page that has such a header;
+    `tapword import` reads it back.
 
         tapword export tapword_ear core.h
     """
@@ -87,7 +92,7 @@ def export(
         if path.exists() and model.exists() and path.samefile(model):
             raise InputError(f"{path} is the model itself; give another file")
         if path.exists() and not force:
-            raise InputError(f"{path} exists; give a new file, or --force to replace it")
+            raise InputError(f"{path} exists; give another file, or --force to replace it")
         check_writable(path)
     if wanted == ".onnx":
         _export_onnx(Spotter.load(model, backbone), target, quantize, check, quiet)
@@ -101,20 +106,20 @@ def export(
 
 @command(FILES, "import")
 def import_state(
-    state: Annotated[Path, argument("STATE", "File that a device or web page saved.")],
-    target: Annotated[Path, argument("OUT", "Model file to make, or to add to.")],
+    state: Annotated[Path, argument("STATE", "File saved by a device or web page.")],
+    target: Annotated[Path, argument("OUT", "Model file to create, or to add to.")],
     replace: Annotated[
-        bool, flag("--replace", "Let OUT know what STATE knows, instead of adding to it.")
+        bool, flag("--replace", "Replace the words of OUT, instead of adding to them.")
     ] = False,
     reduce: Annotated[
-        bool, flag("--reduce", "Let OUT keep as little of the covariance as STATE does.")
+        bool, flag("--reduce", "Reduce the covariance of OUT to that of STATE.")
     ] = False,
     backbone: Backbones = None,
 ) -> None:
-    """Bring back what a device learned, or a web page.
+    """Import what a device or web page learned.
 
-    Where there is no OUT it is made. Otherwise STATE is added to it as by `tapword merge`: what the
-    device was given of OUT counts twice then, unless --replace is given.
+    A new OUT is created. Otherwise STATE is added to OUT, as by `tapword merge`: words that the
+    device got from OUT then count twice. --replace avoids that.
 
         tapword import device.bin home.tap
     """
@@ -136,7 +141,7 @@ def import_state(
 
 
 def _fit(state: Path, target: Path, spotter: Spotter, found: Spotter, reduce: bool) -> None:
-    """Make a model keep no more of the covariance than a state does, if that is wanted."""
+    """Reduce the covariance of a model to that of a state, where allowed."""
     from tapword.export.c.reduced import reduced
 
     if not spotter.words or spotter.learner.spec == found.learner.spec:
@@ -144,21 +149,21 @@ def _fit(state: Path, target: Path, spotter: Spotter, found: Spotter, reduce: bo
     form = str(found.learner.arguments()["covariance"])
     if not reduce:
         raise InputError(
-            f"{state} keeps the {form} covariance alone, {target} another form: give --reduce, and "
-            f"{target} keeps no more from then on, or give another OUT"
+            f"{state} has the {form} covariance, {target} another form: give --reduce to reduce "
+            f"{target} for good, or give another OUT"
         )
     spotter.learner = reduced(spotter.learner, form)
 
 
 def onnx_of(spotter: Spotter) -> bytes:
-    """Make an ONNX file of a model."""
+    """Make the content of a model's ONNX file."""
     from tapword.export.onnx import file as onnx_file
 
     return onnx_file.build(spotter).SerializeToString()
 
 
 def header_of(spotter: Spotter) -> bytes:
-    """Make a C header of a model for a small device, with room for as many words as by default."""
+    """Make the C header of a model for a small device, with the default capacity."""
     from tapword.export.c import header as c_header
     from tapword.export.c.reduced import for_device, in_eight_bits
 
@@ -181,14 +186,14 @@ def _export_onnx(
     if folder is not None:
         paths, words = _taught_clips(spotter, folder)
     clips = list(map(audio_files.read, paths))
-    files = [("as it is", content)]
+    files = [("float32", content)]
     if quantised:
         with progress_bar(quiet) as progress:
-            progress.add_task("quantising", total=None)
-            files.append(("in 8 bits", quantize(built, demo_clips())))
+            progress.add_task("quantizing", total=None)
+            files.append(("8 bits", quantize(built, demo_clips())))
     seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
     write(target, files[-1][1])
-    prepared = "aligned inside" if spotter.encoder.preparation.align else "taken as it is"
+    prepared = "aligned inside" if spotter.encoder.preparation.align else "not aligned"
     count = len(spotter.vocabulary.negatives)
     negatives = f" and {counted(count, 'negative')}" if count else ""
     out.print(
@@ -209,7 +214,7 @@ def _export_onnx(
 def _for_device(
     model: Path, backbone: list[str] | None, covariance: str | None, exact: bool
 ) -> Spotter:
-    """Give a model, or a new one on the ear, as a device is to hold it."""
+    """Load a model, or make a new one, in the form for a device."""
     from tapword.export.c import state as states
     from tapword.export.c.reduced import for_device, reduced
 
@@ -239,43 +244,50 @@ def _export_c(
     frames: Path | None,
 ) -> None:
     from tapword.export.c import header as c_header
+    from tapword.export.c.amalgamation import ram
     from tapword.export.c.reduced import in_eight_bits
+    from tapword.export.layout import front_end
     from tapword.export.onnx import file as onnx_file
-    from tapword.export.onnx.frames import exported
 
     eight_bits = not exact and in_eight_bits(spotter)
-    header = c_header.build(spotter, max_words, eight_bits, apart=weights is not None)
-    outside = not exported(spotter.encoder.backbones[0]).in_c
+    header = c_header.build(spotter, max_words, eight_bits, weights is not None)
+    outside = not front_end(spotter.encoder.backbones[0]).in_c
     if frames is not None:
         if not outside:
-            raise InputError("--frames: the header holds all of this backbone, nothing is outside")
+            raise InputError("--frames: the header already has the whole backbone")
         write(frames, onnx_file.build_frames(spotter).SerializeToString())
     if weights is not None and header.weights is not None:
         write(weights, header.weights)
     write(target, header.text.encode())
-    listens = f", of a stream {header.listener_bytes:,} more" if header.listener_bytes else ""
+    sizes = [_kilobytes(size) for size in ram(header.text) or ()]
+    memory = ", plus ".join(sizes) or "sizeof(tapword), which a C compiler knows"
+    listens = " while listening" if len(sizes) > 1 else ""
     out.print(
         f"{target}: {counted(len(spotter.words), 'word')}, room for {max_words}\n"
-        f"constant tables {header.flash_bytes:,} bytes, memory {header.ram_bytes:,} bytes{listens}",
+        f"Flash: {_kilobytes(header.flash_bytes)} and code. RAM: {memory}{listens}",
         soft_wrap=True,
     )
     if header.weights is not None:
         out.print(f"{weights}: weights, {len(header.weights):,} bytes", soft_wrap=True)
     if outside:
-        where = f"; it is in {frames}" if frames else "; --frames FRAMES.onnx writes it"
+        where = f"{frames} has it" if frames else "--frames FRAMES.onnx writes it"
         out.print(
-            "not in it: the backbone's convolutions, which the device's own ONNX or TFLite runtime "
-            f"runs{where}",
+            "The backbone's network is not included: run it with an ONNX or TFLite runtime on the "
+            f"device. {where}",
             soft_wrap=True,
         )
 
 
+def _kilobytes(size: int) -> str:
+    return f"{size / 1000:,.0f} kB"
+
+
 def _taught_clips(spotter: Spotter, folder: Path) -> tuple[list[Path], list[str]]:
-    """Clips below a folder whose words the model knows, and the words."""
+    """Clips below a folder that are of the model's words, and these words."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder")
     named = word_folders(folder)
     found = [(path, w) for w, sub in named if w in spotter.words for path in audio_files.find(sub)]
     if not found:
-        raise InputError(f"{folder} has no sound files in folders named by a word of the model")
+        raise InputError(f"{folder} has no folder of sound files named by a word of the model")
     return [path for path, _ in found], [word for _, word in found]

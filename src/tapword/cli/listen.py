@@ -38,8 +38,8 @@ from tapword.cli.record import METER_DB
 from tapword.errors import InputError
 from tapword.listening import calibration
 from tapword.listening.decider import REFRACTORY_S, Event
-from tapword.listening.detector import Detector
-from tapword.listening.near import NearMiss, NearMisses
+from tapword.listening.follow import DetectorSettings, ModelFollower
+from tapword.listening.near import NearMiss
 from tapword.spotter import store
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import (
@@ -52,7 +52,7 @@ from tapword.support.text import counted, printable
 
 BLOCK_S = 10.0
 # How often to check whether the model file changed, in seconds of sound.
-LOOK_S = 1.0
+POLL_S = 1.0
 
 
 @command(TEACH)
@@ -101,14 +101,16 @@ def listen(
     watched = WatchedModel(model, backbones=backbone)
     if not watched.spotter.words:
         raise InputError(f"{model} has no words yet; teach it with: tapword learn {model} WORD")
-    detector = Detector(
-        watched.spotter,
-        false_alarms_per_hour=false_alarms_per_hour,
-        thresholds=dict(map(parse_threshold, threshold or [])),
-        sensitivities=dict(map(parse_sensitivity, sensitivity or [])),
-        refractory_s=refractory,
+    settings = DetectorSettings(
+        false_alarms_per_hour,
+        refractory,
+        dict(map(parse_threshold, threshold or [])),
+        dict(map(parse_sensitivity, sensitivity or [])),
     )
-    misses = NearMisses(detector) if near else None
+    for word in settings.words:
+        watched.spotter.learner.require_taught(word)
+    follower = ModelFollower(settings, near_misses=near)
+    follower.take_up(watched.spotter)
     live = watched if follows else None
     counts: Counter[str] = Counter()
     heard_s = 0.0
@@ -121,45 +123,48 @@ def listen(
         bar = meter.add_task("", total=METER_DB[1] - METER_DB[0])
         try:
             with stream as chunks:
-                for chunk, events in _hear(detector, chunks, live):
+                for chunk, events in _detect(follower, chunks, live):
                     heard_s += len(chunk) / SAMPLE_RATE
                     counts.update(event.word for event in events)
-                    _show_level(meter, bar, chunk, detector)
+                    _show_level(meter, bar, chunk, follower)
                     if action:
                         action.look()
                     # The last chunk is empty.
                     now_s = heard_s if len(chunk) else math.inf
                     found: list[Event | NearMiss] = [*events]
-                    found += misses.since(now_s) if misses else []
+                    found += follower.near.since(now_s) if follower.near else []
                     for one in sorted(found, key=lambda one: one.start_s):
                         _show(one, as_json, meter)
                         if action and isinstance(one, Event):
                             action(one)
         except KeyboardInterrupt:
-            for miss in misses.since(math.inf) if misses else []:
+            for miss in follower.near.since(math.inf) if follower.near else []:
                 _show(miss, as_json, meter)
     words = ", ".join(f"{printable(word)} {n}" for word, n in counts.most_common())
     err.print(f"heard {heard_s:.1f} s: {counted(counts.total(), 'event')}{words and f' ({words})'}")
 
 
-def _hear(
-    detector: Detector, chunks: Iterator[Chunk], live: WatchedModel | None
+def _detect(
+    follower: ModelFollower, chunks: Iterator[Chunk], live: WatchedModel | None
 ) -> Iterator[tuple[np.ndarray, list[Event]]]:
-    """Give chunks and the events in them; take up a model that changes meanwhile."""
-    since_s = 0.0
+    """Give chunks and the events in them; read the model `live` again when it changes."""
+    now_s = since_s = 0.0
     for chunk in chunks:
         since_s += len(chunk.samples) / SAMPLE_RATE
-        if live is not None and since_s >= LOOK_S:
+        if live is not None and since_s >= POLL_S:
             since_s = 0.0
             if live.look():
-                detector.spotter = live.spotter
+                follower.take_up(live.spotter, now_s)
                 known = counted(len(live.spotter.words), "word")
                 note = live.problem or f"{live.path} has changed: {known}"
                 err.print(printable(note), soft_wrap=True)
-        if chunk.gap:
+        now_s += len(chunk.samples) / SAMPLE_RATE
+        detector = follower.detector
+        if detector is not None and chunk.gap:
             detector.gap()
-        yield chunk.samples, detector(chunk.samples)
-    yield np.zeros(0, dtype=np.float32), detector.flush()
+        yield chunk.samples, detector(chunk.samples) if detector else []
+    last = follower.detector.flush() if follower.detector else []
+    yield np.zeros(0, dtype=np.float32), last
 
 
 def _file(path: str) -> Iterator[Chunk]:
@@ -199,10 +204,11 @@ def _meter(alone: bool) -> Progress:
     )
 
 
-def _show_level(meter: Progress, bar: TaskID, chunk: np.ndarray, detector: Detector) -> None:
+def _show_level(meter: Progress, bar: TaskID, chunk: np.ndarray, follower: ModelFollower) -> None:
     power = float(np.mean(chunk**2)) if len(chunk) else 0.0
     level_db = max(float(decibels(power)), METER_DB[0])
-    best = max(detector.scores.items(), key=lambda item: item[1], default=None)
+    scores = follower.detector.scores if follower.detector else {}
+    best = max(scores.items(), key=lambda item: item[1], default=None)
     text = f"{printable(best[0])} {best[1]:.2f}" if best else ""
     meter.update(bar, completed=level_db - METER_DB[0], description=text)
 

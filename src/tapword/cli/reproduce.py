@@ -15,6 +15,9 @@ from tapword.research import paper
 from tapword.research.cache import Cache
 from tapword.support.text import printable
 
+# Options that `paper.ReproduceOptions` takes as they are.
+SAME = ("dataset", "mswc", "weights", "orderings", "exact", "pad_to_s")
+
 
 @dataclass
 class Options:
@@ -61,16 +64,11 @@ def reproduce(
     output.check(paper.WRITERS)
     options = paper.ReproduceOptions(
         data=data,
-        dataset=chosen.dataset,
-        mswc=chosen.mswc,
         backbones=paper.split_specs(chosen.backbones or ()),
-        weights=chosen.weights,
-        orderings=chosen.orderings,
-        exact=chosen.exact,
-        pad_to_s=chosen.pad_to_s,
         n_words=_numbers(chosen.n_words),
         jobs=chosen.jobs or os.cpu_count() or 1,
         cache=Cache(chosen.cache, chosen.cache_gb),
+        **{name: getattr(chosen, name) for name in SAME},
     )
     with progress_steps(output.quiet) as step:
         options.progress = step

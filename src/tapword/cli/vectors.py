@@ -1,4 +1,4 @@
-"""Ready-made vectors of `evaluate --features`: read, and checked before a learner sees them."""
+"""Read and check the vectors of `evaluate --features`."""
 
 import zipfile
 import zlib
@@ -11,7 +11,7 @@ from tapword.research.runner import Split
 
 
 def read_vectors(path: Path) -> Split:
-    """Read train_x (n, D), train_y (n,), test_x and test_y; `words` names whole-number labels."""
+    """Read train_x (n, D), train_y (n,), test_x and test_y; `words` names integer labels."""
     arrays = _read_arrays(path)
     wanted = ("train_x", "train_y", "test_x", "test_y")
     lacking = [name for name in wanted if name not in arrays]
@@ -26,7 +26,7 @@ def read_vectors(path: Path) -> Split:
             )
     if train_x.shape[1] != test_x.shape[1]:
         raise InputError(
-            f"{path}: train_x and test_x must have as many columns; "
+            f"{path}: train_x and test_x must have the same number of columns; "
             f"got {train_x.shape} and {test_x.shape}"
         )
     names = arrays.get("words")
@@ -45,11 +45,11 @@ def read_vectors(path: Path) -> Split:
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
     refusal = f"{path} is not an .npz file of plain arrays"
     try:
-        # numpy leaves a file open that it cannot read, so it is opened here.
+        # numpy does not close a file that it cannot read.
         with open(path, "rb") as file:
             stored = np.load(file, allow_pickle=False)
             if not isinstance(stored, np.lib.npyio.NpzFile):
-                raise InputError(f"{refusal}: it holds one array without a name")
+                raise InputError(f"{refusal}: it has one unnamed array")
             with stored:
                 arrays = {name: stored[name] for name in stored.files}
     except FileNotFoundError:
@@ -59,16 +59,16 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
     except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{refusal}: {error}") from None
     for name, array in arrays.items():
-        # A member that is no array comes back as bytes.
+        # numpy returns other members as bytes.
         if not isinstance(array, np.ndarray):
             raise InputError(f"{refusal}: {name} is not an array")
     return arrays
 
 
 def _numbers(X: np.ndarray, label: str) -> np.ndarray:
-    """Give (n, D) as finite float32."""
+    """Convert (n, D) to finite float32."""
     if X.dtype.kind not in "fiu":
-        raise InputError(f"{label} must hold numbers, not {X.dtype.name}")
+        raise InputError(f"{label} must be numbers, not {X.dtype.name}")
     with np.errstate(over="ignore"):
         X = X.astype(np.float32)
     if not np.isfinite(X).all():
@@ -77,14 +77,14 @@ def _numbers(X: np.ndarray, label: str) -> np.ndarray:
 
 
 def _words(y: np.ndarray, names: np.ndarray | None, label: str) -> list[str]:
-    """Word of each label (n,): the label itself, or the name it is the number of."""
+    """Words of labels (n,): the labels themselves, or indices of `names`."""
     if names is None:
         if y.dtype.kind not in "biufU":
-            raise InputError(f"{label} must hold words or numbers, not {y.dtype.name}")
+            raise InputError(f"{label} must be words or numbers, not {y.dtype.name}")
         return [str(item) for item in y]
     if y.dtype.kind not in "iu":
-        raise InputError(f"{label} must hold whole numbers, for words; not {y.dtype.name}")
+        raise InputError(f"{label} must be integers, as there are words; not {y.dtype.name}")
     wrong = y[(y < 0) | (y >= len(names))]
     if len(wrong):
-        raise InputError(f"{label} must lie in 0..{len(names) - 1}, for words; got {wrong[0]}")
+        raise InputError(f"{label} must be 0 to {len(names) - 1}, indices of words; got {wrong[0]}")
     return [str(names[item]) for item in y]

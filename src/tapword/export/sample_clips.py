@@ -1,4 +1,4 @@
-"""Sounds by which the ranges of 8-bit numbers are set."""
+"""Sample clips that set the ranges of 8-bit numbers."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -8,10 +8,10 @@ import numpy as np
 from tapword.assets import CLIPS
 from tapword.audio import files
 
-# Of the shipped clips, every so many.
+# Every n-th of the shipped clips.
 EVERY = 21
-# Ranges set by clean clips alone cut off what louder voices and noisy rooms reach: on recordings
-# of people, scores then differ about three times as much.
+# Clean clips alone would clip louder voices and noise: on recordings of people, the errors of
+# scores would be about three times as large.
 LEVELS, NOISES = (0.1, 0.3, 1.0, 3.0), (0.0, 0.003, 0.02, 0.1)
 
 
@@ -21,7 +21,7 @@ def demo_clips() -> list[np.ndarray]:
 
 
 def in_rooms(clips: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Clips, each at a level and in white noise of another pair of the two."""
+    """Clips with a level and white noise each, of all pairs in turn."""
     rng = np.random.default_rng(0)
     rooms = itertools.cycle(itertools.product(NOISES, LEVELS))
     for clip, (noise, level) in zip(clips, rooms, strict=False):

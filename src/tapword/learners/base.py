@@ -132,7 +132,7 @@ class Learner(Part, ABC):
         self._changed()
 
     @property
-    def spare(self) -> int:
+    def forgotten(self) -> int:
         """Samples of forgotten words in the shared scatter; the next samples replace them."""
         return 0
 
@@ -142,7 +142,7 @@ class Learner(Part, ABC):
         """Unlearn a vector `x` (D,), as if it had never been learned; in any order.
 
         The last sample of a word removes the word and its negatives. `scattered` says whether
-        `spare` was 0 when it was learned. A vector that cannot have been learned is refused.
+        `forgotten` was 0 when it was learned. A vector that cannot have been learned is refused.
         """
         x = self._check(np.asarray(x), ndim=1)
         self.require_taught(word)
@@ -168,7 +168,7 @@ class Learner(Part, ABC):
         rows = [row for row in self.rows if row.word == word]
         numbers = [self._numbers[row] for row in rows]
         made = copy.copy(self)
-        made._take_rows(self, numbers)
+        made._keep_rows(numbers)
         made._number(rows)
         made._counts = [self._counts[number] for number in numbers]
         made._changed()
@@ -244,7 +244,11 @@ class Learner(Part, ABC):
         self.require_taught(old)
         self._check_word(new)
         if new != old and Row(new) in self._numbers:
-            raise InputError(f"cannot rename {old!r} to {new!r}: {new!r} is already taught")
+            raise InputError(
+                f"cannot rename {old!r} to {new!r}: there is already a word {new!r}",
+                code="name_taken",
+                params={"word": old, "new": new},
+            )
         self._number(Row(new if row.word == old else row.word, row.negative) for row in self.rows)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -298,12 +302,12 @@ class Learner(Part, ABC):
         return StateBytes(fixed + per_word * len(self._numbers), fixed, per_word)
 
     def bytes_for(self, dim: int, n_rows: int) -> int:
-        """Most bytes of a state for vectors of `dim` numbers and `n_rows` rows."""
+        """Largest number of bytes of a state for vectors of `dim` numbers and `n_rows` rows."""
         fixed, per_word = self._size(dim)
         return fixed + per_word * n_rows
 
     def min_bytes(self, dim: int, n_rows: int) -> int:
-        """Fewest bytes of such a state; less than `bytes_for` if it may be partly empty."""
+        """Smallest number of bytes; less than `bytes_for` if it may be partly empty."""
         return self.bytes_for(dim, n_rows)
 
     # For subclasses.
@@ -340,8 +344,8 @@ class Learner(Part, ABC):
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         """Unlearn x (D,) float32 from row k, or refuse (if `mergeable`)."""
 
-    def _take_rows(self, other: Any, indices: list[int]) -> None:
-        """Copy another's rows `indices` into this state (if `mergeable`)."""
+    def _keep_rows(self, indices: list[int]) -> None:
+        """Replace the state by a copy of its rows `indices` (if `mergeable`)."""
 
     def _merge(self, other: Any, indices: np.ndarray) -> None:
         """Add another's state; its row i is row `indices[i]` here (if `mergeable`)."""
@@ -400,7 +404,7 @@ class Learner(Part, ABC):
 
     def _check(self, X: np.ndarray, ndim: int) -> np.ndarray:
         if X.ndim != ndim or not X.shape[-1] or X.dtype.kind not in "fiu":
-            wanted = f"{self.name} wants numbers of shape {'(D,)' if ndim == 1 else '(n, D)'}"
+            wanted = f"{self.name} needs numbers of shape {'(D,)' if ndim == 1 else '(n, D)'}"
             raise InputError(f"{wanted}, got {X.dtype} of shape {X.shape}")
         if self.dim not in (None, X.shape[-1]):
             taught = f"{self.name} was taught vectors of {self.dim} numbers"
@@ -443,7 +447,11 @@ class Learner(Part, ABC):
         """Raise an error if a word is not taught."""
         if Row(word) not in self._numbers:
             known = ", ".join(self.words) or "none"
-            raise InputError(f"{word!r} is not in this model. It knows: {known}")
+            raise InputError(
+                f"{word!r} is not in this model. It knows: {known}",
+                code="unknown_word",
+                params={"word": word, "known": known},
+            )
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:
         """Length of the vectors that a state was made for."""

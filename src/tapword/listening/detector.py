@@ -11,9 +11,9 @@ from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
 from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window, check_gap
-from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, is_close
+from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.checks import in_range
 
 # A score this close to its threshold may be a word off centre: windows at offsets are scored too

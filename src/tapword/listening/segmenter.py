@@ -15,7 +15,7 @@ import numpy as np
 from tapword.audio.align import HALF_WINDOW, HOP, centring, cut, decibels, energies
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.spotter.lengths import CLIP_S
+from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.checks import in_range
 
 WINDOW = round(CLIP_S * SAMPLE_RATE)
@@ -81,7 +81,7 @@ class Window(NamedTuple):
     loud
         Whether its middle is louder than the noise.
     is_offset
-        Whether `request_offsets` asked for it.
+        Whether `request_offsets` requested it.
     """
 
     clip: np.ndarray
@@ -135,7 +135,7 @@ class Segmenter:
         self._energy = np.zeros(0)
         self._settled = 0
         self._centre = -HALF * HOP
-        self._unclear: list[int] = []
+        self._requested: list[int] = []
         self._floor_db = math.inf
 
     def gap(self, seconds: float = 0.0) -> None:
@@ -179,8 +179,8 @@ class Segmenter:
                 if apart > self._apart or squeezed:
                     yield self._window(earlier)
             complete = self._first + (point - self._farthest) * HOP
-            while self._unclear and self._unclear[0] <= complete:
-                centre = (self._unclear.pop(0) - self._first) // HOP
+            while self._requested and self._requested[0] <= complete:
+                centre = (self._requested.pop(0) - self._first) // HOP
                 if self._has_neighbours(centre):
                     yield from [self._window(centre, offset) for offset in self._offsets]
 
@@ -191,7 +191,7 @@ class Segmenter:
 
     def request_offsets(self, window: Window) -> None:
         """Return windows at offsets too, once they are complete, if this one has neighbours."""
-        self._unclear.append(window.centre)
+        self._requested.append(window.centre)
 
     def _window(self, centre: int, offset: int = 0) -> Window:
         """Cut out the window around a step, moved by an offset in steps."""
@@ -220,7 +220,7 @@ class Segmenter:
 
     def _follow_floor(self, point: int) -> None:
         around = self._energy[max(0, point - FLOOR) : point + FLOOR]
-        # No lower than matters: from digital silence it would take half a minute to a room's noise.
+        # Bounded: from digital silence it would take half a minute to rise to background noise.
         quietest = self.search.silence_db - self.search.gate_db
         level = max(_level_db(around), quietest) if len(around) else quietest
         self._floor_db = min(level, self._floor_db + self.search.floor_rise_db_per_s / STEPS_PER_S)

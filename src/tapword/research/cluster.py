@@ -1,10 +1,9 @@
-"""Extraction and teaching spread over the processes and machines of a Ray cluster.
+"""Encoding and teaching on the processes and machines of a Ray cluster.
 
-The process that was started gives out batches of clips and gathers results. Clips travel as paths
-and parts as JSON; each worker process makes its parts once. Statistics are added up in a tree,
-always in the order of the clips, so it does not matter how many workers there are and which is
-first. No worker keeps a result, and a batch whose worker died is done again: what runs in workers
-gives the same answer each time.
+The main process sends out batches of clips and gathers results. Clips are sent as paths and parts
+as JSON; each worker process makes its parts once. Statistics are merged in a tree, in the order of
+the clips, so the result does not depend on the number and speed of workers. Workers keep no
+results, and the batch of a lost worker is repeated with the same result.
 """
 
 import contextlib
@@ -41,13 +40,13 @@ from tapword.support.threads import one_thread
 from tapword.version import __version__
 
 ENGINES = ("local", "ray")
-# Whether Ray may listen beyond this machine's loopback address, by its own name for that.
+# Ray's own variable: whether it may listen beyond this machine's loopback address.
 NETWORK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 LOOPBACK = ("127.0.0.1", "::1")
 # How long a cluster may take to answer at an address.
 CONNECT_S = 5.0
 
-# Word -> how many samples were taught, and the learner's arrays.
+# Word -> number of samples, and the learner's arrays.
 State = tuple[dict[str, int], dict[str, np.ndarray]]
 # Path of a clip, and its word.
 LabelledClip = tuple[str, str]
@@ -79,20 +78,20 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Tasks:
-    """How work is cut into tasks; benchmarks/scale.py measures what one costs."""
+    """How work is split into tasks; benchmarks/scale.py measures the cost of one."""
 
-    # Clips of one task: few at first, so that a small folder keeps every core busy, and never so
-    # many that a task takes long to do again.
+    # Clips of one task: few at first, so a small folder keeps every core busy, and never so many
+    # that repeating a task takes long.
     fewest: int = 64
     most: int = 2048
-    # Between the two, a task has this share of the clips given out before it, so that a statistic
-    # soon weighs less than the vectors behind it.
+    # Between the two, a task has this fraction of the clips before it, so a statistic soon takes
+    # less space than the vectors of its clips.
     share: float = 1 / 32
-    # Statistics that one task adds up.
+    # Statistics that one task merges.
     fan: int = 16
-    # Tasks under way for each core.
+    # Tasks in flight for each core.
     ahead: int = 4
-    # How often a task is tried again after a worker or a machine has died.
+    # Retries of a task after a worker or machine was lost.
     retries: int = 5
 
 
@@ -107,7 +106,7 @@ class Learned(NamedTuple):
 def open_engine(
     name: str, address: str | None, cpus: int | None = None
 ) -> Iterator["Cluster | None"]:
-    """Open a cluster by the name of its engine; None stands for this process alone."""
+    """Open a cluster by the name of its engine; None: only this process."""
     if name not in ENGINES:
         raise InputError(f"no engine named {name!r}; known: {', '.join(ENGINES)}")
     if name == "ray":
@@ -123,22 +122,22 @@ def open_engine(
 def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cluster"]:
     """Connect to a cluster, or start one on this machine and stop it at the end.
 
-    A cluster that is started listens on this machine's loopback address alone, unless the
-    environment says RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=1.
+    A started cluster listens only on this machine's loopback address, unless the environment has
+    RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=1.
 
     Parameters
     ----------
     address
         "HOST:PORT" as `ray start --head` prints it, or "auto" on one of its machines; None: this
-        machine. A program that is connected already keeps its connection.
+        machine. A program that is already connected keeps its connection.
     cpus
-        Worker processes on this machine, where a cluster is started; None: one per core.
+        Worker processes of a started cluster; None: one per core.
     """
     if address not in (None, "auto"):
         _require_reachable(address)
     if address is None:
-        # A cluster of our own tells nobody that it runs, and nobody else can reach it. Ray, which
-        # reads this when it is imported, keeps to loopback by default on other systems than Linux.
+        # Our own cluster sends no statistics, and nobody else can reach it. Ray reads these when it
+        # is imported; on systems other than Linux it uses loopback by default.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault(NETWORK, "0")
     try:
@@ -164,8 +163,8 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
         host = ray.util.get_node_ip_address()
         if address is None and os.environ[NETWORK] == "0" and host not in LOOPBACK:
             raise TapwordError(
-                f"ray was imported before and would listen at {host}: set {NETWORK}=0 before it is "
-                "imported, or 1 if the network may reach it"
+                f"ray is already imported and would listen at {host}: set {NETWORK}=0 before the "
+                "import, or 1 if the network may reach it"
             )
         with contextlib.closing(Cluster()) as cluster:
             yield cluster
@@ -174,7 +173,7 @@ def connect(address: str | None = None, cpus: int | None = None) -> Iterator["Cl
 
 
 class Cluster:
-    """Workers of the cluster that this program is connected to by `connect`."""
+    """The workers of the cluster that `connect` opened."""
 
     def __init__(self, tasks: Tasks | None = None):
         import ray
@@ -204,14 +203,14 @@ class Cluster:
         Arguments are as for `cache.store`; `jobs` is set by the number of workers.
         """
         parcel = pack(preparation, datasets=[dataset], backbones=[backbone], poolings=poolings)
-        task = self._task(answering(extract), num_returns=2)
+        task = self._task(returning_errors(encode_split), num_returns=2)
 
-        def ask(clips: list[Clip], wanted: list[int]) -> EncodedShard:
+        def on_worker(clips: list[Clip], wanted: list[int]) -> EncodedShard:
             made, kept = task.remote(parcel, wanted, clips, split == "train", strict)
             return self._get(made, clips[0].path), self._get(kept, clips[0].path)
 
         options |= {"strict": strict, "preparation": preparation}
-        options |= {"jobs": self._most_under_way(), "encode": ask}
+        options |= {"jobs": self._max_in_flight(), "encode": on_worker}
         return vector_cache.store(dataset, split, backbone, poolings, cache, **options)
 
     def open_session(self, model: ModelFile, words: Iterable[str], ask: Ask) -> "ClusterSession":
@@ -266,7 +265,7 @@ class Cluster:
         )
         whitenings = self._ray.put(encoder.whitenings)
         function = learn if spotter.learner.mergeable else encode
-        task = self._task(answering(function), num_returns=2)
+        task = self._task(returning_errors(function), num_returns=2)
         rules = keep_noise, skipped is not None
         started = (
             (batch, *task.remote(parcel, whitenings, batch, *rules)) for batch in self._cut(clips)
@@ -326,9 +325,9 @@ class Cluster:
         return Learned(sum(map(len, taught)), teach)
 
     def _cut(self, clips: Iterable[tuple[PathLike, str]]) -> Iterator[list[LabelledClip]]:
-        """Cut clips into tasks, by their number alone: the same whatever the cluster."""
+        """Split clips into tasks, the same way on every cluster."""
         given, size = 0, self.tasks.fewest
-        # Texts travel lighter than paths.
+        # Strings are smaller than paths.
         texts = ((str(path), word) for path, word in clips)
         while batch := list(itertools.islice(texts, size)):
             yield batch
@@ -337,16 +336,16 @@ class Cluster:
             size = min(self.tasks.most, max(self.tasks.fewest, share))
 
     def _ahead(self, started: Iterable[Any]) -> Iterator[Any]:
-        """Pass tasks on in order, while some more are started."""
-        under_way: deque[Any] = deque()
+        """Yield tasks in order, while more are started."""
+        in_flight: deque[Any] = deque()
         for one in started:
-            under_way.append(one)
-            # Asked each time: a cluster may grow and shrink.
-            if len(under_way) >= self._most_under_way():
-                yield under_way.popleft()
-        yield from under_way
+            in_flight.append(one)
+            # Each time, as a cluster may grow and shrink.
+            if len(in_flight) >= self._max_in_flight():
+                yield in_flight.popleft()
+        yield from in_flight
 
-    def _most_under_way(self) -> int:
+    def _max_in_flight(self) -> int:
         return int(self.tasks.ahead * self._ray.cluster_resources().get("CPU", 1))
 
     def _task(self, function: Callable[..., Any], **options: Any) -> Any:
@@ -354,7 +353,7 @@ class Cluster:
         return remote.options(num_cpus=1, max_retries=self.tasks.retries, **options)
 
     def _get(self, promise: Any, first: PathLike | None = None) -> Any:
-        """Wait for a result; `first` is the clip that its batch begins with."""
+        """Wait for a result; `first` is the first clip of its batch."""
         try:
             result = self._ray.get(promise)
         except self._ray.exceptions.RayError as error:
@@ -378,14 +377,14 @@ def _require_reachable(address: str) -> None:
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdigit() or "/" in host:
         raise InputError(
-            f"--address wants HOST:PORT, as `ray start --head` prints it, or auto; got {address!r}"
+            f"--address must be auto or HOST:PORT, as `ray start --head` prints it; got {address!r}"
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"no Ray cluster answers at {address} ({error}); start one there with: ray start "
-            f"--head --port={port}, or leave out --address to use this machine alone"
+            f"no Ray cluster answers at {address} ({error}); start one there with `ray start "
+            f"--head --port={port}`, or leave out --address to use only this machine"
         ) from error
 
 
@@ -440,14 +439,14 @@ class ClusterSession(TeachSession):
         self.learned.teach(spotter)
 
 
-# What runs in the worker processes.
+# In the worker processes.
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """Parts of each room as JSON, and what must be the same where they are made."""
+    """Parts by package as JSON, and what a worker must have in common with the main process."""
 
-    rooms: str
+    parts: str
     weights: tuple[str, ...]
     preparation: Preparation
     version: str = __version__
@@ -455,68 +454,68 @@ class Parcel:
     folder: str = field(default_factory=os.getcwd)
 
     @property
-    def is_at_home(self) -> bool:
-        """Whether this is the machine that packed it."""
+    def is_local(self) -> bool:
+        """Whether this machine packed it."""
         return socket.gethostname() == self.host
 
 
-def pack(preparation: Preparation = PLAIN, **rooms: Sequence[Any]) -> Parcel:
-    """Pack parts by their room.
+def pack(preparation: Preparation = PLAIN, **parts: Sequence[Any]) -> Parcel:
+    """Pack parts by their package.
 
     Examples
     --------
     >>> unpack(pack(poolings=[registry.build("poolings", "tap:R=3")]))
     {'poolings': [Tap(R=3)]}
     """
-    stored = {room: [registry.store(part) for part in parts] for room, parts in rooms.items()}
+    stored = {kind: [registry.store(part) for part in some] for kind, some in parts.items()}
     for backbone in stored.get("backbones", ()):
-        # One process a core is the parallelism.
+        # The processes are the parallelism.
         if "threads" in backbone["arguments"]:
             backbone["arguments"]["threads"] = 1
-    weights = tuple(map(_weights, rooms.get("backbones", ())))
+    weights = tuple(map(_weights, parts.get("backbones", ())))
     return Parcel(json.dumps(stored, default=os.fspath), weights, preparation)
 
 
 @functools.lru_cache(maxsize=4)
 def unpack(parcel: Parcel) -> dict[str, list[Any]]:
-    """Make the parts of a parcel, once in a process; refuse where they would differ."""
-    rooms = {
-        room: [registry.restore(room, stored) for stored in parts]
-        for room, parts in json.loads(parcel.rooms).items()
+    """Make the parts of a parcel, once per process; refuse other weights."""
+    parts = {
+        kind: [registry.restore(kind, stored) for stored in some]
+        for kind, some in json.loads(parcel.parts).items()
     }
-    for wanted, backbone in zip(parcel.weights, rooms.get("backbones", ()), strict=True):
+    for wanted, backbone in zip(parcel.weights, parts.get("backbones", ()), strict=True):
         if _weights(backbone) != wanted:
             raise InputError(
-                f"machine {socket.gethostname()} has other weights or another precision: wanted "
-                f"{wanted}, there is {_weights(backbone)}; give all the same, with device=cpu"
+                f"machine {socket.gethostname()} has other weights or another precision: needs "
+                f"{wanted}, has {_weights(backbone)}; use the same everywhere, with device=cpu"
             )
-    return rooms
+    return parts
 
 
 @contextlib.contextmanager
-def settled(parcel: Parcel) -> Iterator[dict[str, list[Any]]]:
-    """Unpack in a worker process: in the folder where the command was given, on one core.
+def in_worker(parcel: Parcel) -> Iterator[dict[str, list[Any]]]:
+    """Unpack in a worker process: in the main process's folder, on one core.
 
-    What goes wrong inside the `with` says on which machine.
+    Errors inside the `with` name the machine.
     """
     if parcel.version != __version__:
         raise InputError(
-            f"machine {socket.gethostname()} has tapword {__version__}, but {parcel.version} asks "
-            "it; install the same version on every machine"
+            f"machine {socket.gethostname()} has tapword {__version__}, this one {parcel.version}; "
+            "install the same version on every machine"
         )
-    # Where that folder is missing, paths must be absolute; a clip that is not found says so.
+    # Without that folder, paths must be absolute; a missing clip is reported.
     with contextlib.suppress(OSError):
         os.chdir(parcel.folder)
     one_thread()
     try:
         yield unpack(parcel)
     except TapwordError as error:
-        where = "" if parcel.is_at_home else f"on machine {socket.gethostname()}: "
+        where = "" if parcel.is_local else f"on machine {socket.gethostname()}: "
         raise InputError(f"{where}{error}") from error
 
 
-def answering(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
-    """Let a function answer with its error: Ray prints one that is raised and never asked for."""
+def returning_errors(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+    """Let a function return its error: Ray prints raised errors that nobody fetches."""
 
     @functools.wraps(function)
     def answer(*arguments: Any) -> tuple[Any, Any]:
@@ -528,17 +527,17 @@ def answering(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[A
     return answer
 
 
-def extract(
+def encode_split(
     parcel: Parcel, wanted: list[int], clips: list[Clip], learning: bool, strict: bool
 ) -> EncodedShard:
     """Encode a shard by the poolings `wanted`; also give the indices of its usable clips."""
-    with settled(parcel) as parts:
+    with in_worker(parcel) as parts:
         [dataset], [backbone] = parts["datasets"], parts["backbones"]
         poolings = [parts["poolings"][i] for i in wanted]
         encoded, kept = encode_shard(
             dataset, clips, backbone, poolings, learning, strict, parcel.preparation
         )
-        require_seen(parcel, [clip.path for i, clip in enumerate(clips) if i not in set(kept)])
+        require_readable(parcel, [clip.path for i, clip in enumerate(clips) if i not in set(kept)])
     return encoded, kept
 
 
@@ -551,7 +550,7 @@ def learn(
 ) -> tuple[Outcome, State]:
     """Teach a batch to an empty learner."""
     outcome, encoded = encode(parcel, whitenings, clips, keep_noise, skip_bad)
-    with settled(parcel) as parts:
+    with in_worker(parcel) as parts:
         learner = fresh(parts["learners"][0])
         if outcome.words:
             learner.learn_many(encoded.vectors, outcome.words)
@@ -567,7 +566,7 @@ def encode(
 ) -> tuple[Outcome, Encoded]:
     """Check a batch and encode what can be taught, to learn from."""
     bad: list[str] = []
-    with settled(parcel) as parts:
+    with in_worker(parcel) as parts:
         align, augment = parcel.preparation
         spotter = Spotter(
             parts["backbones"],
@@ -580,7 +579,7 @@ def encode(
         session = TeachSession(spotter)
         issues = session.check_files(clips, keep_noise, bad.append if skip_bad else None)
         if bad:
-            require_seen(parcel, [path for path, _ in clips])
+            require_readable(parcel, [path for path, _ in clips])
     used = list(session.accepted)
     words = [clip.word for clip in used]
     first = [clip for row, clip in enumerate(used) if words[:row].count(clip.word) < MAX_CLIPS]
@@ -592,8 +591,8 @@ def encode(
 
 
 def merge(parcel: Parcel, *states: State) -> State:
-    """Add up statistics, in order."""
-    with settled(parcel) as parts:
+    """Merge statistics, in order."""
+    with in_worker(parcel) as parts:
         total = fresh(parts["learners"][0])
         for state in states:
             add(total, state)
@@ -601,7 +600,7 @@ def merge(parcel: Parcel, *states: State) -> State:
 
 
 def add(total: Learner, state: State) -> None:
-    """Add a statistic to a learner."""
+    """Merge a statistic into a learner."""
     words, arrays = state
     part = fresh(total)
     part.load_state(arrays, words)
@@ -609,17 +608,17 @@ def add(total: Learner, state: State) -> None:
 
 
 def fresh(learner: Learner) -> Learner:
-    """Make a learner of the same arguments that was taught nothing."""
+    """Make an empty learner with the same arguments."""
     return type(learner)(**learner.arguments())
 
 
-def require_seen(parcel: Parcel, unused: Sequence[PathLike]) -> None:
-    """Refuse another machine that lacks the data: skipping its clips would hide it."""
-    for path in () if parcel.is_at_home else unused:
+def require_readable(parcel: Parcel, unused: Sequence[PathLike]) -> None:
+    """Refuse another machine without the data: skipping its clips would hide that."""
+    for path in () if parcel.is_local else unused:
         if not os.access(path, os.R_OK):
             raise InputError(
-                f"{path} is not there: every machine must see the clips under the same path, on "
-                "shared storage or as copies"
+                f"{path} is missing: every machine needs the clips at the same path, on shared "
+                "storage or as copies"
             )
 
 

@@ -155,9 +155,10 @@ def _load(encoder: Encoder, stored: Mapping[Key, Stored]) -> tuple[Split, int]:
         for name in ("train", "test")
     )
     learned, tested = (encoder.join([one.encoded for one in part]) for part in (train, test))
-    level = encoder.cohort.score(tested.vectors, tested.seconds) if encoder.cohort else None
+    cohort = encoder.cohort
+    scores = cohort.score(tested.vectors, tested.seconds) if cohort else None
     words = train[0].words, test[0].words
-    split = Split(learned.vectors, words[0], tested.vectors, words[1], test[0].speakers, level)
+    split = Split(learned.vectors, words[0], tested.vectors, words[1], test[0].speakers, scores)
     # The same clips may be in both splits.
     same = train[0].words == test[0].words
     return split, train[0].skipped + (0 if same else test[0].skipped)

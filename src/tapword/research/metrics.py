@@ -13,7 +13,7 @@ test samples is a column of NaN and is left out of every mean.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -106,9 +106,18 @@ def _mean(values: np.ndarray) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def relative_gain(acc1: float, acc2: float) -> float | None:
-    """Errors of `acc1` that `acc2` removes, in percent; None where there are none."""
-    return 100 * (acc2 - acc1) / (100 - acc1) if acc1 < 100 else None
+def mean(values: Iterable[float | None]) -> float | None:
+    """Mean of numbers; None where there are none or one is missing."""
+    numbers = list(values)
+    known = [value for value in numbers if value is not None]
+    return float(np.mean(known)) if known and len(known) == len(numbers) else None
+
+
+def relative_gain(before: float | None, after: float | None) -> float | None:
+    """Errors of one accuracy that another removes, in percent; None where there are none."""
+    if before is None or after is None or before >= 100:
+        return None
+    return 100 * (after - before) / (100 - before)
 
 
 def delta_p(stored: float, parameters: int) -> float:

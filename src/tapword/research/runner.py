@@ -288,7 +288,7 @@ def _result(
         return Result(learner=learner, shots=shots, dim=dim, error=reason)
     orderings = [_ordering(split, seed, one) for seed, one in enumerate(finished)]
     means: dict[str, Any] = {
-        key: _mean([getattr(one, key) for one in orderings])
+        key: metrics.mean(getattr(one, key) for one in orderings)
         for key in ("acc", "acc_balanced", "bwt", "bwt_signed", "forg", "pla")
     }
     matrices = [one.matrix for one in finished if one.matrix is not None]
@@ -332,11 +332,6 @@ def _ordering(split: Split, seed: int, one: Finished) -> Ordering:
         ordering.forg = metrics.forgetting(one.matrix)
         ordering.pla = metrics.plasticity(one.matrix)
     return ordering
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if len(known) == len(values) else None
 
 
 # Several processes.

@@ -7,7 +7,7 @@ scored, by its own rules.
 import bisect
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,6 +22,7 @@ from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, O
 from tapword.listening.detector import Detector
 from tapword.research.datasets.base import word_folders
 from tapword.research.records import Environment
+from tapword.research.runner import Progress
 from tapword.research.stream_mix import PlacedClip, SampleReader, StreamMix
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR
@@ -33,7 +34,6 @@ TOLERANCE_S = 0.3
 # About how many points the curve has, and the most false alarms per hour on it.
 CURVE_POINTS, CURVE_MAX_PER_HOUR = 200, 120.0
 
-Progress = Callable[[str, int, int], None]
 Kind = Literal["hit", "repeat", "confusion", "false alarm"]
 
 
@@ -321,9 +321,9 @@ class ObservedStream:
         """Misses against false alarms as the thresholds of all words are shifted together."""
         # How far the thresholds can rise before a candidate gives no event.
         margins = [
-            (one, max(score - thresholds[word] for word, score in taken.items()))
+            (one, max(score - thresholds[word] for word, score in scores.items()))
             for one in self.observed
-            if (taken := one.candidate.scores.not_rejected())
+            if (scores := one.candidate.scores.not_rejected())
         ]
         if not margins:
             return []

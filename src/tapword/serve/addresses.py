@@ -5,7 +5,7 @@ import socket
 
 
 def ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Read a numeric address; None where it is a name."""
+    """Read a numeric address; None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -25,8 +25,8 @@ def is_loopback(host: str) -> bool:
 
 
 def own_address(family: socket.AddressFamily = socket.AF_INET) -> str:
-    """Address by which others in the network reach this machine; OSError where there is none."""
-    # Nothing is sent, to an address that is nobody's: connecting only picks the way out.
+    """Address under which others in the network reach this machine; OSError without one."""
+    # A documentation address (RFC 5737, RFC 3849): connecting sends nothing, it picks a route.
     far = "192.0.2.1" if family == socket.AF_INET else "2001:db8::1"
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((far, 9))

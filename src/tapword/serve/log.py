@@ -1,4 +1,4 @@
-"""The log of a service: what strangers send can neither break its lines nor fill the disk."""
+"""The log of a service: nothing a client sends can break its lines or fill the disk."""
 
 import logging
 import time
@@ -6,61 +6,61 @@ from collections.abc import Callable
 
 from tapword.support.text import printable
 
-# Longer lines are cut: no message of ours is that long without what a stranger sent.
-LINE_CHARACTERS = 500
-# About clients; 20 of them who say a word every ten seconds make 120.
-LINES_A_MINUTE = 300
+# Longer lines are cut: only what a client sent makes a message that long.
+MAX_LINE_CHARACTERS = 500
+# About clients: 20 of them that say a word every ten seconds make 120.
+MAX_LINES_PER_MINUTE = 300
 
 
-class OneLine(logging.Formatter):
-    """Every message is one line of printable characters, and not too long."""
+class SingleLineFormatter(logging.Formatter):
+    """Make every message one line of printable characters, of limited length."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Format the line without the traceback that may follow."""
+        """Format the message, without a traceback."""
         return _cut(super().formatMessage(record))
 
     def formatException(self, ei) -> str:  # type: ignore[no-untyped-def]
-        """Format a traceback: its lines stay lines."""
+        """Format a traceback, line by line."""
         return "\n".join(map(_cut, super().formatException(ei).splitlines()))
 
 
-class FewLines(logging.Filter):
-    """Let only so many lines of one logger pass in a minute; the last says that others follow."""
+class LineRateFilter(logging.Filter):
+    """Limit the lines per minute of one logger; the last one says that lines are left out."""
 
     def __init__(
         self,
         name: str,
-        most: int = LINES_A_MINUTE,
+        limit: int = MAX_LINES_PER_MINUTE,
         clock: Callable[[], float] = time.monotonic,
     ):
         super().__init__(name)
-        self._most, self._clock = most, clock
+        self._limit, self._clock = limit, clock
         self._since, self._count = clock(), 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Say whether a line passes."""
+        """Say whether a record is logged."""
         if not super().filter(record):
             return True
         if self._clock() - self._since >= 60:
             self._since, self._count = self._clock(), 0
         self._count += 1
-        if self._count == self._most:
+        if self._count == self._limit:
             record.msg = (
-                f"{record.getMessage()}; the next lines about clients are left out for a minute"
+                f"{record.getMessage()}; further lines about clients are left out for a minute"
             )
             record.args = ()
-        return self._count <= self._most
+        return self._count <= self._limit
 
 
 def set_up(clients: str, verbose: bool) -> None:
-    """Log to standard error; `clients` is the name of the logger that clients can make talk."""
+    """Log to standard error; `clients` names the logger of messages that clients cause."""
     handler = logging.StreamHandler()
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
-    handler.addFilter(FewLines(clients))
+    handler.setFormatter(SingleLineFormatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.addFilter(LineRateFilter(clients))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
     logging.getLogger("tapword").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 
 def _cut(line: str) -> str:
-    cut = printable(line[:LINE_CHARACTERS])
-    return cut if len(line) <= LINE_CHARACTERS else f"{cut} …"
+    cut = printable(line[:MAX_LINE_CHARACTERS])
+    return cut if len(line) <= MAX_LINE_CHARACTERS else f"{cut} …"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.spotter.words import clean_word
+from tapword.spotter.vocabulary import SENSITIVITY, clean_word
 from tapword.support.checks import in_range
 
 # Acceptable in speech that contains none of the words, by default.
@@ -23,8 +23,6 @@ OFFSET_SLOPE = (0.191, 0.0282)
 # Bounds the rate that belongs to a low score.
 MAX_LOG_RATE = 20.0
 
-# The default: the middle of a scale from 0 to 1, as Picovoice's.
-SENSITIVITY = 0.5
 # Sensitivity 1 allows this many times the false alarms of the middle, sensitivity 0 the inverse.
 MAX_RATE_RATIO = 100.0
 
@@ -123,17 +121,13 @@ def parse_sensitivity(text: str) -> tuple[str | None, float]:
     >>> parse_sensitivity("0.6"), parse_sensitivity("lamp=0.6")
     ((None, 0.6), ('lamp', 0.6))
     """
-    word, sign, number = text.rpartition("=")
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= 1 or (sign and not word.strip()):
+    word, value = _parse(text)
+    if not 0 <= value <= 1:
         raise InputError(
             "--sensitivity must be a number from 0 to 1, or WORD=NUMBER, as in lamp=0.6; "
             f"got {text!r}"
         )
-    return clean_word(word) if sign else None, value
+    return None if word is None else clean_word(word), value
 
 
 def parse_threshold(text: str) -> tuple[str, float]:
@@ -146,14 +140,20 @@ def parse_threshold(text: str) -> tuple[str, float]:
     >>> parse_threshold("a=b=0.6")
     ('a=b', 0.6)
     """
-    word, sign, score = text.rpartition("=")
-    try:
-        value = float(score)
-    except ValueError:
-        value = math.nan
-    if not sign or not word.strip() or not math.isfinite(value):
+    word, value = _parse(text)
+    if word is None or not math.isfinite(value):
         raise InputError(f"--threshold must be WORD=SCORE, as in lamp=0.6; got {text!r}")
     return clean_word(word), value
+
+
+def _parse(text: str) -> tuple[str | None, float]:
+    """Split WORD=NUMBER or NUMBER; the number is NaN if there is none, or no word before `=`."""
+    word, sign, number = text.rpartition("=")
+    try:
+        value = float(number) if word.strip() or not sign else math.nan
+    except ValueError:
+        value = math.nan
+    return word if sign else None, value
 
 
 def tail_band(n: int) -> tuple[int, int]:

@@ -81,33 +81,33 @@ def _answer(
     found: "queue.SimpleQueue[http.client.HTTPResponse | Exception]",
 ) -> None:
     try:
-        asked = urllib.request.Request(url, headers={"User-Agent": "tapword"} | headers)
-        found.put(urllib.request.build_opener(_OnlyToHttps).open(asked, timeout=timeout_s))
+        request = urllib.request.Request(url, headers={"User-Agent": "tapword"} | headers)
+        found.put(urllib.request.build_opener(_OnlyToHttps).open(request, timeout=timeout_s))
     except Exception as error:
         found.put(error)
 
 
-def deadline(most: int) -> float:
-    """Time, as of `time.monotonic`, by which `most` bytes must be here."""
-    return time.monotonic() + TIMEOUT_S + most / SLOWEST_BYTES_PER_S
+def deadline(max_bytes: int) -> float:
+    """Time, as of `time.monotonic`, by which `max_bytes` must be here."""
+    return time.monotonic() + TIMEOUT_S + max_bytes / SLOWEST_BYTES_PER_S
 
 
 def blocks(
-    response: http.client.HTTPResponse, most: int, end_s: float | None = None
+    response: http.client.HTTPResponse, max_bytes: int, end_s: float | None = None
 ) -> Iterator[bytes]:
-    """Read a response of at most `most` bytes in blocks. Raises `OSError`.
+    """Read a response of at most `max_bytes` in blocks. Raises `OSError`.
 
     `end_s` is the time, as of `time.monotonic`, by which all must be here; `deadline` by default.
     """
     length = response.headers.get("Content-Length", "")
-    if length.isdecimal() and int(length) > most:
-        raise TooLarge(f"{int(length):,} bytes are offered; the file has at most {most:,}")
-    end_s = deadline(most) if end_s is None else end_s
+    if length.isdecimal() and int(length) > max_bytes:
+        raise TooLarge(f"{int(length):,} bytes are offered; the file has at most {max_bytes:,}")
+    end_s = deadline(max_bytes) if end_s is None else end_s
     try:
         with _cut_off_at(end_s, response):
             while block := response.read(BLOCK_BYTES):
-                most -= len(block)
-                if most < 0:
+                max_bytes -= len(block)
+                if max_bytes < 0:
                     raise TooLarge("more bytes came than the file can have")
                 yield block
     except (http.client.HTTPException, OSError) as error:
@@ -147,8 +147,8 @@ def _cut_off(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def download(url: str, path: Path, most: int) -> None:
-    """Download a file of at most `most` bytes, completely or not at all.
+def download(url: str, path: Path, max_bytes: int) -> None:
+    """Download a file of at most `max_bytes`, completely or not at all.
 
     Raises as `opened` and `blocks` do.
     """
@@ -156,7 +156,7 @@ def download(url: str, path: Path, most: int) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with opened(url) as response, temporary.open("xb") as file:
-            for block in blocks(response, most):
+            for block in blocks(response, max_bytes):
                 file.write(block)
             # http.client counts down the bytes that are still to come.
             if response.length:

@@ -21,14 +21,14 @@ static void in_floats(const int16_t *samples, size_t n)
 void spotter_start(void)
 {
     tapword_start(&model);
-    tapword_listen_start(&listener);
+    tapword_listener_start(&listener);
 }
 
-const char *spotter_hear(const int16_t samples[SPOTTER_CHUNK])
+const char *spotter_push(const int16_t samples[SPOTTER_CHUNK])
 {
     tapword_event event;
     in_floats(samples, SPOTTER_CHUNK);
-    if (tapword_listen(&model, &listener, sound, SPOTTER_CHUNK, &event, 1) != 1) {
+    if (tapword_listener_push(&model, &listener, sound, SPOTTER_CHUNK, &event, 1) != 1) {
         return NULL;
     }
     return model.names[event.word];

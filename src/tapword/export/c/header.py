@@ -1,25 +1,26 @@
 """A spotter as one C99 header that goes on learning."""
 
-import re
 from collections.abc import Callable, Sequence
-from importlib import resources
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapword.audio import align
+from tapword.audio import align, endpoint
 from tapword.audio.align import MARGIN_S
-from tapword.audio.files import PEAK_LIMIT
+from tapword.audio.files import PEAK_LIMIT, SAMPLE_RATE
 from tapword.backbones import logmel
 from tapword.backbones.base import Backbone
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
+from tapword.export import layout
 from tapword.export.c import state as states
-from tapword.export.c.copies import add_copies
-from tapword.export.c.ear import add_ear, ear_floats
-from tapword.export.c.listening import LISTENING, add_listening, listener_bytes
+from tapword.export.c.amalgamation import amalgamate, macros
+from tapword.export.c.augment import add_augment
+from tapword.export.c.listening import add_listening
+from tapword.export.c.network import add_ear
+from tapword.export.c.reduced import for_device
 from tapword.export.c.tables import Tables, quote
-from tapword.export.onnx import frames
 from tapword.learners import base
 from tapword.learners.packed import RAISES, packed_size
 from tapword.learners.ridge import MAX_SHRINKAGE
@@ -27,9 +28,9 @@ from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.attentive import VARIANCE_FLOOR, WORD, Attentive
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
+from tapword.spotter import session
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
-from tapword.spotter.lengths import PHRASE, Length
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
@@ -37,30 +38,43 @@ from tapword.spotter.thresholds import (
     MAX_RATE_RATIO,
     tail_band,
 )
+from tapword.spotter.vocabulary import MAX_WORD_BYTES, PHRASE, Length
 from tapword.spotter.whitening import weights
+from tapword.support.issues import MESSAGES
 from tapword.version import __version__
 
-# Longest recording that is aligned, in steps of 10 ms: 5 s, a long phrase with a second around it.
-MAX_STEPS = 500
-# Room for a word's name, unless a longer one is taught already.
-NAME_BYTES = 64
-# Kinds of poolings in the C code.
-MOMENT, DEVIATION, LARGEST, MIDDLE, LOOK = range(5)
-# Samples of the longest clip.
-LONGEST = frames.MAX + 2 * frames.MARGIN
+# Kinds of poolings, as in internal.h.
+MOMENT, DEVIATION, LARGEST, MIDDLE, ATTENTION = range(5)
+# The comment at the top of a header.
+ABOUT = """A model of tapword {version} that keeps learning: C99, no allocation, libm alone.
 
-# Pooling -> its kind; its number, of moments, frames or looks; and of how many frames a second is
-# where longer clips are pooled in another way, 0 where they are not.
+   {parts}
+
+   #define TAPWORD_IMPLEMENTATION in one file of the program, before it includes this one.
+
+   {outside}
+
+   Constant tables: {flash} bytes. RAM: sizeof(tapword) bytes, and sizeof(tapword_listener) for a
+   stream."""
+DEFAULT = """Sizes and features of a model: here the ear as shipped, without words. Export has those
+   of another model in their place. `make model_header` writes this file."""
+OUTSIDE = """The backbone's network is not in here. It runs on the device's ONNX or TFLite runtime,
+   from tapword_log_mel (frames, 32), at most TAPWORD_MEL_FRAMES for a clip, to tapword_vector
+   (blocks of {widths} numbers per frame). `tapword export MODEL OUT.h --frames FRAMES.onnx` writes
+   that network."""
+
+# Pooling -> its kind; its number of moments, frames or heads; and its frames per second if it pools
+# longer clips in another way, otherwise 0.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
-    "attentive": lambda pooling: (LOOK, len(pooling.centers), pooling.frame_rate or 0),
+    "attentive": lambda pooling: (ATTENTION, len(pooling.centers), pooling.frame_rate or 0),
     "max": lambda pooling: (LARGEST, 1, 0),
     "middle": lambda pooling: (MIDDLE, pooling.n, pooling.frame_rate or 0),
     "tap": lambda pooling: (MOMENT, pooling.R, 0),
     "tsdp": lambda pooling: (DEVIATION, 2, 0),
     "tstp": lambda pooling: (MOMENT, 2, 0),
 }
-# Learner -> what its rule in C is told by #define.
+# Learner -> macros of its rule in C.
 RULES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
     "cosine": lambda learner, dim: {
         "STRENGTH": learner.strength * dim,
@@ -83,34 +97,60 @@ RULES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
 
 
 class Header(NamedTuple):
-    """A header's text, bytes of its constant tables (code comes on top) and of its structures."""
+    """A header's text, and the bytes of its constant tables; code comes on top."""
 
     text: str
     flash_bytes: int
-    ram_bytes: int
-    # Of a stream that is listened to; 0 where the header cannot.
-    listener_bytes: int
-    # What the device needs beside the header, where that was asked for.
+    # The file that the device needs as well, if the weights are separate.
     weights: bytes | None
 
 
 def build(
-    spotter: Spotter, max_words: int = 50, eight_bits: bool = False, apart: bool = False
+    spotter: Spotter,
+    max_words: int = 50,
+    eight_bits: bool = False,
+    separate_weights: bool = False,
 ) -> Header:
-    """Write a spotter as it is taught now.
+    """Write a spotter as it is now.
 
     Parameters
     ----------
     spotter
-        With words or without; one backbone (tapword_ear, speech_embedding or logmel), and a learner
+        With or without words; one backbone (tapword_ear, speech_embedding or logmel), and a learner
         whose state is the shared statistic: cosine, slda, ridge or ncm.
     max_words
-        Words that the device has room for; negatives of a word count as one more.
+        Room for words on the device; negatives of a word count as another.
     eight_bits
-        The ear in weights and activations of 8 bits, instead of 16 and floats.
-    apart
-        With these weights, and windows of running speech, in a file of their own.
+        Write the ear with weights and activations in 8 bits, instead of 16 bits and floats.
+    separate_weights
+        Put these weights and the cohort into a separate file.
     """
+    settings, tables = describe(spotter, max_words, eight_bits, separate_weights)
+    outside = "Samples in, words out: nothing else is needed."
+    if separate_weights:
+        outside = "The weights are in a file of their own: see tapword_set_weights."
+    if not settings["HAS_BACKBONE"]:
+        outside = OUTSIDE.format(widths=", ".join(map(str, spotter.encoder.backbones[0].dims)))
+    about = ABOUT.format(
+        version=__version__,
+        parts=f"{spotter.encoder!r} -> {spotter.learner.spec}",
+        outside=outside,
+        flash=tables.bytes,
+    )
+    text = amalgamate(about, settings, tables.text())
+    return Header(text, tables.bytes, tables.weights() if separate_weights else None)
+
+
+def default_model() -> str:
+    """Write tapword_model.h as it is among the sources: the ear as shipped, for a small device."""
+    settings, _ = describe(for_device(states.new(states.FORMS[0])), 20, True, False)
+    return f"/* {DEFAULT} */\n{macros(settings)}"
+
+
+def describe(
+    spotter: Spotter, max_words: int, eight_bits: bool, separate_weights: bool
+) -> tuple[dict[str, Any], Tables]:
+    """Macros and tables of a spotter; arguments are as for `build`."""
     if len(spotter.encoder.backbones) != 1:
         raise InputError(
             f"a C header takes one backbone, the model has {len(spotter.encoder.backbones)}"
@@ -122,14 +162,15 @@ def build(
             f"max_words must be at least {len(learner.rows)}, the words taught (negatives of a "
             f"word count as one more); got {max_words}"
         )
-    files, settings = _rule(spotter)
+    settings = _rule(spotter)
     [pooling], aligned = spotter.encoder.poolings, spotter.encoder.preparation.align
     poolings = block_poolings(pooling, backbone, aligned)
-    room = max([NAME_BYTES, *(len(states.name(row).encode()) + 1 for row in learner.rows)])
-    settings |= _settings(spotter) | {"MAX_WORDS": max_words, "NAME_BYTES": room}
-    if apart and not eight_bits:
+    # Longer words may have been taught before there was a limit.
+    room = max([MAX_WORD_BYTES, *(len(row.word.encode()) for row in learner.rows)])
+    settings |= _settings(spotter) | {"MAX_WORDS": max_words, "WORD_BYTES": room}
+    if separate_weights and not eight_bits:
         raise InputError("only weights of 8 bits are written to a file of their own")
-    tables = Tables(packed=eight_bits, apart=apart)
+    tables = Tables(packed=eight_bits, separate=separate_weights)
     tables.add("tapword_widths", backbone.dims, np.uint16, shared=True)
     settings |= _add_poolings(tables, poolings)
     _add_mel(tables, backbone)
@@ -137,81 +178,25 @@ def build(
         settings |= add_ear(tables, backbone, eight_bits)
     elif eight_bits:
         raise InputError("only the network of tapword_ear is written in 8 bits in C")
-    _add_taught(tables, spotter, room)
-    settings |= _add_whitening(tables, spotter) | _add_background(tables, spotter)
-    augment = settings["EAR"] and spotter.encoder.preparation.augment
-    settings |= add_copies(tables) if augment else {"COPIES": 0}
-    settings |= add_listening(tables, spotter, bool(settings["EAR"]))
-    settings |= tables.settings()
-    outside = "Nothing is outside: samples in, words out."
-    if apart:
-        outside = "Outside are the weights: see tapword_weights."
-    if not settings["INSIDE"]:
-        widths = ", ".join(f"block {i}: {width} numbers" for i, width in enumerate(backbone.dims))
-        outside = _template("outside.txt").rstrip().replace("@blocks@", widths)
-    ram, listens = _ram(settings), bool(settings["LISTEN"])
-    listener = listener_bytes(settings) if listens else 0
-    listening = LISTENING if listens else []
-    values = {
-        "version": __version__,
-        # The parts are named by whoever made the model: no name may end the comment.
-        "parts": f"{spotter.encoder!r} -> {learner.spec}".replace("*/", "* /"),
-        "outside": outside,
-        "flash": tables.bytes,
-        "ram": ram,
-        "listener": f", sizeof(tapword_listener): {listener} bytes" if listens else "",
-        "settings": "\n".join(f"#define TAPWORD_{key} {value}" for key, value in settings.items()),
-        "interface": "\n".join(map(_template, ["interface.h", *listening[:1]])),
-        "types": _template("block.h") if settings["EAR"] else "",
-        "tables": tables.text(),
-        "code": "\n".join(map(_template, [*_files(settings), *files, *listening[1:]])),
-    }
-    text = re.sub("@([a-z]+)@", lambda found: str(values[found[1]]), _template("frame.h"))
-    return Header(text, tables.bytes, ram, listener, tables.weights() if apart else None)
+    _add_taught(tables, spotter, room + len(states.NOT.encode()) + 1)
+    settings |= _add_whitening(tables, spotter) | _add_cohort(tables, spotter)
+    augment = settings["HAS_EAR"] and spotter.encoder.preparation.augment
+    settings |= add_augment(tables) if augment else {"COPIES": 0}
+    settings |= add_listening(tables, spotter, bool(settings["HAS_EAR"]))
+    tables.finish()
+    return settings | tables.settings() | _teaching(), tables
 
 
-def _files(settings: dict[str, Any]) -> list[str]:
-    """Files of C from samples to what is learned, but for the learner's rule, in their order."""
-    inside = settings["INSIDE"]
-    wanted = {
-        "align.h": True,
-        "mel.h": True,
-        "clip_mel.h": not settings["EAR"],
-        "half.h": settings["EAR"] or settings["WHITENING"],
-        "ear.h": settings["EAR"],
-        "ear16.h": settings["EAR"] and not settings["EIGHT_BITS"],
-        "ear8.h": settings["EAR"] and settings["EIGHT_BITS"],
-        "ear_stream.h": settings["EAR"],
-        "looks.h": settings["LOOKS"],
-        "pool.h": True,
-        "whiten.h": True,
-        "vector.h": True,
-        "copies.h": settings["COPIES"],
-        "hear.h": inside,
-        "noise.h": inside and settings["WINDOWS"],
-        "words.h": True,
-        "background.h": settings["WINDOWS"],
-        "thresholds.h": True,
-        "statistic.h": True,
-        "teach.h": inside,
-        "state.h": True,
-        "weights.h": settings["APART"],
-        "errors.h": True,
-    }
-    return [name for name, needed in wanted.items() if needed]
-
-
-def _rule(spotter: Spotter) -> tuple[list[str], dict[str, Any]]:
-    """Files of a learner's rule in C, and what these are told by #define."""
+def _rule(spotter: Spotter) -> dict[str, Any]:
+    """Macros of a learner's rule."""
     learner, dim = spotter.learner, _dim(spotter)
     if learner.name not in RULES or not isinstance(learner, StatisticsLearner):
         raise InputError(f"learner {learner.name} cannot be exported to C; {', '.join(RULES)} can")
     states.arrays(spotter)
     size = learner.statistics_for(dim).blocks.size
-    settings = {"BLOCK": size, "FACTOR": packed_size(size), "RAISES": ", ".join(map(repr, RAISES))}
-    settings |= {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner, dim)
-    rule = f"{learner.name}.h"
-    return ["solve.h", rule] if learner.keeps_scatter else [rule], settings
+    settings: dict[str, Any] = {name.upper(): int(name == learner.name) for name in RULES}
+    settings |= {"BLOCK": size, "FACTOR": packed_size(size), "RAISES": ", ".join(map(repr, RAISES))}
+    return settings | {"REFERENCE": 0, "VARIANCES": 0} | RULES[learner.name](learner, dim)
 
 
 def _pooling(pooling: Pooling) -> tuple[int, int, int]:
@@ -223,26 +208,26 @@ def _pooling(pooling: Pooling) -> tuple[int, int, int]:
 
 
 def _settings(spotter: Spotter) -> dict[str, Any]:
-    """Give what the C code is told by #define, beside what its tables need."""
+    """Macros that no table needs."""
     learner, [backbone] = spotter.learner, spotter.encoder.backbones
     state, fingerprint = states.arrays(spotter), states.fingerprint(spotter)
-    return _hearing(backbone) | {
-        "NOT": quote(states.NOT),
+    return _front_end(backbone) | {
+        "SAMPLE_RATE": SAMPLE_RATE,
+        "NEGATIVE": quote(states.NOT),
         "ALIGN": int(spotter.encoder.preparation.align),
         "HOP": align.HOP,
-        "REACH": align.HALF_WINDOW,
-        "MAX_STEPS": MAX_STEPS,
+        "HALF_WINDOW": align.HALF_WINDOW,
         "SMOOTH": align.SMOOTH,
         "PAUSE": align.PAUSE,
-        "SILENCE": frames.SILENCE,
-        "DEEPEST": frames.DEEPEST,
-        "ABOVE": frames.ABOVE,
-        "NOTHING": frames.NOTHING,
-        "LEAST": frames.LEAST,
-        "CLIP": frames.CLIP,
-        "MAX_SOUND": frames.MAX,
-        "MARGIN": frames.MARGIN,
-        "LONGEST": LONGEST,
+        "SILENCE": layout.SILENCE,
+        "DEEPEST": layout.DEEPEST,
+        "ABOVE": layout.ABOVE,
+        "NOTHING": layout.NOTHING,
+        "LEAST": layout.LEAST,
+        "CLIP": layout.CLIP,
+        "MAX_SOUND": layout.MAX,
+        "MARGIN": layout.MARGIN,
+        "LONGEST": layout.LONGEST,
         "PEAK": f"{PEAK_LIMIT}f",
         "WINDOW": logmel.WINDOW,
         "STEP": logmel.STEP,
@@ -258,7 +243,7 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
         "SCATTER": len(state["scatter"]) if "scatter" in state else 0,
         "SENSITIVITY": f"{spotter.vocabulary.sensitivity}f",
         "PHRASE": PHRASE,
-        "MOST_LENGTH": MAX_LOG_LENGTH,
+        "MAX_LENGTH": MAX_LOG_LENGTH,
         "STATE_MAGIC": quote(states.MAGIC),
         "STATE_VERSION": f"{states.VERSION}u",
         "FINGERPRINT_LOW": f"{fingerprint % 2**32:#x}u",
@@ -266,16 +251,15 @@ def _settings(spotter: Spotter) -> dict[str, Any]:
     }
 
 
-def _hearing(backbone: Backbone) -> dict[str, Any]:
-    """Give what the C code is told of a backbone, and of how many frames it makes of a clip."""
-    written = frames.exported(backbone)
-    ear = isinstance(backbone, TapwordEar)
-    told = {"EAR": int(ear), "INSIDE": int(written.in_c), "BANDS": written.mel[0]}
+def _front_end(backbone: Backbone) -> dict[str, Any]:
+    """Macros of a backbone, and of the number of frames it makes of a clip."""
+    front, ear = layout.front_end(backbone), isinstance(backbone, TapwordEar)
+    settings = {"HAS_EAR": int(ear), "HAS_BACKBONE": int(front.in_c), "BANDS": front.mel[0]}
     if ear:
-        return told | {"FRAME": backbone.dims[0], "FRAMES": -(-LONGEST // written.hop)}
-    count = 1 + (LONGEST + 2 * written.before - logmel.WINDOW) // logmel.STEP
-    told |= {"PAD": written.before, "MEL_FRAMES": count}
-    return told | ({"FRAME": backbone.dims[0], "FRAMES": count} if written.in_c else {})
+        return settings | {"FRAME": backbone.dims[0], "FRAMES": -(-layout.LONGEST // front.hop)}
+    count = 1 + (layout.LONGEST + 2 * front.before - logmel.WINDOW) // logmel.STEP
+    settings |= {"PAD": front.before, "MEL_FRAMES": count}
+    return settings | ({"FRAME": backbone.dims[0], "FRAMES": count} if front.in_c else {})
 
 
 def _dim(spotter: Spotter) -> int:
@@ -285,28 +269,23 @@ def _dim(spotter: Spotter) -> int:
 
 def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]:
     written = [_pooling(part) for part in poolings]
-    looks = [part for part in poolings if isinstance(part, Attentive)]
-    # Of each block, where its looks begin.
+    heads = [part for part in poolings if isinstance(part, Attentive)]
+    # Where the heads of each block begin.
     counts = [len(part.centers) if isinstance(part, Attentive) else 0 for part in poolings]
     starts = np.cumsum([0, *counts[:-1]]).tolist()
     rows = [(*numbers, start) for numbers, start in zip(written, starts, strict=True)]
     tables.add("tapword_poolings", rows, np.uint16)
     settings: dict[str, Any] = {
-        "MOMENT": MOMENT,
-        "DEVIATION": DEVIATION,
-        "LARGEST": LARGEST,
-        "MIDDLE": MIDDLE,
-        "LOOK": LOOK,
-        "MOMENTS": max([1, *(n for kind, n, _ in written if kind in (MOMENT, DEVIATION))]),
-        "LOOKS": len(looks),
+        "MOMENTS": max([2, *(n for kind, n, _ in written if kind in (MOMENT, DEVIATION))]),
+        "HAS_ATTENTION": int(bool(heads)),
     }
-    if looks:
-        tables.add("tapword_places", [place for part in looks for place in part.centers])
-        tables.add("tapword_reaches", [reach for part in looks for reach in part.widths])
+    if heads:
+        tables.add("tapword_head_centers", [center for part in heads for center in part.centers])
+        tables.add("tapword_head_widths", [width for part in heads for width in part.widths])
         settings |= {
-            "LOOK_WORD": WORD,
-            "LOOK_MARGIN": MARGIN_S,
-            "LOOK_SMALLEST": f"{VARIANCE_FLOOR}f",
+            "ATTENTION_WORD": WORD,
+            "ATTENTION_MARGIN_S": MARGIN_S,
+            "ATTENTION_MIN_VARIANCE": f"{VARIANCE_FLOOR}f",
         }
     return settings
 
@@ -322,53 +301,53 @@ def _add_whitening(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     return {
         "WHITENING": 1,
         "WHITENING_BLOCK": whitening.about["block"],
-        "WHITENING_ROOTS": int(whitening.signed_sqrt),
+        "SIGNED_SQRT": int(whitening.signed_sqrt),
         "WHITENING_WEIGHT": f"{np.float32(weight):.9g}f",
         "GROUPS": len(groups),
     }
 
 
-def _add_background(tables: Tables, spotter: Spotter) -> dict[str, Any]:
+def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     cohort = spotter.scorer.cohort
     if cohort is None:
-        return {"WINDOWS": 0}
+        return {"COHORT": 0}
     [whitening] = spotter.encoder.whitenings
     words, phrases = np.asarray(whitening.cohort, dtype=np.int8), whitening.phrases
     levels = [cohort.words.own_scores, cohort.phrases.own_scores]
     # Where clips are not cut around their sound, none is measured as a phrase.
     if phrases is None or not spotter.encoder.preparation.align:
         phrases, levels = words[:0], levels[:1]
-    rows, sight = np.concatenate([words, phrases]), whitening.projection
-    if sight is not None:
-        tables.add_bytes("tapword_sight", sight)
-    tables.add_bytes("tapword_background", rows)
-    tables.add("tapword_background_levels", np.concatenate(levels))
-    if frames.exported(spotter.encoder.backbones[0]).in_c:
+    rows, projection = np.concatenate([words, phrases]), whitening.projection
+    if projection is not None:
+        tables.add_bytes("tapword_projection", projection)
+    tables.add_bytes("tapword_cohort", rows)
+    tables.add("tapword_cohort_scores", np.concatenate(levels))
+    if layout.front_end(spotter.encoder.backbones[0]).in_c:
         tables.add("tapword_noise", spotter.encoder.noise)
     (first, end), (long_first, long_end) = tail_band(len(words)), tail_band(len(phrases))
     offset, slope = whitening.offset_slope
     return {
-        "WINDOWS": len(words),
-        "LONG_WINDOWS": len(phrases),
-        "MOST_WINDOWS": max(len(words), len(phrases)),
-        "SIGHT": int(sight is not None),
-        "SEEN": rows.shape[1],
+        "COHORT": len(words),
+        "LONG_COHORT": len(phrases),
+        "MAX_COHORT": max(len(words), len(phrases)),
+        "PROJECTION": int(projection is not None),
+        "PROJECTED": rows.shape[1],
         "NEAREST": NEAREST,
-        "SHARE": f"{float(whitening.cohort_weight)}f",
+        "COHORT_WEIGHT": f"{float(whitening.cohort_weight)}f",
         "NOISE_COSINE": NOISE_COSINE,
-        "PLACED": first,
-        "PLACED_END": end,
-        "LONG_PLACED": long_first,
-        "LONG_PLACED_END": long_end,
+        "TAIL_FIRST": first,
+        "TAIL_END": end,
+        "LONG_TAIL_FIRST": long_first,
+        "LONG_TAIL_END": long_end,
         "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
-        "SENSITIVITY_REACH": MAX_RATE_RATIO,
-        "TAIL_REACH": offset,
-        "TAIL_FEWER": slope,
+        "MAX_RATE_RATIO": MAX_RATE_RATIO,
+        "TAIL_OFFSET": offset,
+        "TAIL_SLOPE": slope,
     }
 
 
 def _add_mel(tables: Tables, backbone: Backbone) -> None:
-    window, bands = logmel.tables(*frames.exported(backbone).mel)
+    window, bands = logmel.tables(*layout.front_end(backbone).mel)
     angles = 2 * np.pi * np.arange(logmel.FFT // 2) / logmel.FFT
     tables.add("tapword_window", window)
     tables.add("tapword_turn", [np.cos(angles), np.sin(angles)])
@@ -380,11 +359,11 @@ def _add_mel(tables: Tables, backbone: Backbone) -> None:
     tables.add("tapword_band_weights", np.concatenate(used))
 
 
-def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
+def _add_taught(tables: Tables, spotter: Spotter, name_bytes: int) -> None:
     rows, state = spotter.learner.rows, states.arrays(spotter)
     if not rows:
         return
-    tables.add_names("tapword_taught_names", list(map(states.name, rows)), room)
+    tables.add_names("tapword_taught_names", list(map(states.name, rows)), name_bytes)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
     lengths = [Length() if row.negative else spotter.vocabulary.length_of(row.word) for row in rows]
     tables.add("tapword_taught_lengths", lengths)
@@ -400,24 +379,25 @@ def _add_taught(tables: Tables, spotter: Spotter, room: int) -> None:
         tables.add("tapword_taught_tails", places)
 
 
-def _ram(settings: dict[str, Any]) -> int:
-    """Bytes of the structure in interface.h, where a double is aligned to 8 bytes."""
-    dim, words, scatter = settings["DIM"], settings["MAX_WORDS"], settings["SCATTER"]
-    solving = 3 * dim + settings["FACTOR"] if scatter else 0
-    hearing = 2 * settings["FFT"]
-    if settings["EAR"]:
-        hearing = ear_floats(settings) + settings["EAR_HOP"]
-    if settings["INSIDE"]:
-        hearing += settings["FRAMES"] * settings["FRAME"]
-    windows = settings["MOST_WINDOWS"] if settings["WINDOWS"] else 0
-    work = max(3 * (settings["MAX_STEPS"] + 1), -(-hearing // 2), solving, -(-windows // 2))
-    doubles = work + (2 * words if scatter else 0)
-    floats = words * (5 + dim) + (words * dim + scatter if scatter else 0) + 1
-    floats += words if settings["WINDOWS"] else 0
-    floats += 2 * dim + words if settings["INSIDE"] else 0
-    size = 8 * doubles + 4 * (3 + floats) + words * settings["NAME_BYTES"]
-    return -(-size // 8) * 8
-
-
-def _template(name: str) -> str:
-    return resources.files("tapword.export.c").joinpath(name).read_text("utf-8")
+def _teaching() -> dict[str, Any]:
+    """Macros of teaching by voice: the end-pointer's settings, and codes of issues."""
+    settings: dict[str, Any] = {}
+    for name, value in asdict(endpoint.SETTINGS).items():
+        ends = ("_LOW", "_HIGH") if isinstance(value, tuple) else ("",)
+        for end, number in zip(ends, np.atleast_1d(value).tolist(), strict=True):
+            settings[f"ENDPOINT_{name.upper()}{end}"] = number
+    # A second more, for the chunk in which a recording ends.
+    frames = (endpoint.SETTINGS.max_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
+    settings["ENDPOINT_FRAMES"] = round(frames)
+    settings |= {f"ISSUE_{code.upper()}": number for number, code in enumerate(MESSAGES, 1)}
+    return settings | {
+        "ISSUES": ", ".join(map(quote, MESSAGES)),
+        "OTHER_S": session.OTHER_S,
+        "PAUSE_S": session.PAUSE_S,
+        "UNLIKE_SCORE": f"{session.UNLIKE_SCORE}f",
+        "LESSON_TAKES": session.LATEST,
+        "LESSON_FOLDS": session.FOLDS,
+        "LESSON_MIN_TAKES": session.MIN_CLIPS,
+        "LESSON_CLOSE": session.CLOSE_FRACTION,
+        "LESSON_CONFUSED": session.CONFUSED_FRACTION,
+    }

@@ -32,16 +32,16 @@ class Tables:
     ----------
     packed
         Whether tables of bytes are put into one, without gaps.
-    apart
-        Whether that one is not written here: `weights` gives it.
+    separate
+        Whether that one is left out here: `weights` gives it.
     """
 
-    def __init__(self, packed: bool = False, apart: bool = False) -> None:
+    def __init__(self, packed: bool = False, separate: bool = False) -> None:
         self.bytes = 0
         self._written: dict[str, str] = {}
-        self._names: list[str] = []
-        self._packed = bytearray() if packed or apart else None
-        self._apart = apart
+        self._packed = bytearray() if packed or separate else None
+        self._separate = separate
+        self._places: dict[str, int] = {}
 
     def add(self, name: str, values: Any, dtype: Any = np.float32, shared: bool = False) -> None:
         """Add an array; `shared` ones can be seen by the program."""
@@ -60,9 +60,7 @@ class Tables:
         Compilers read strings thirty times as fast as numbers, and there are a million of these.
         """
         if self._packed is not None:
-            kind = f"const {KINDS[values.dtype.name]} (*)[{values.shape[1]}]"
-            where = f"tapword_bytes + {len(self._packed)}"
-            self._written[name] = f"#define {name} (({kind})({where}))"
+            self._places[f"{name.removeprefix('tapword_').upper()}_AT"] = len(self._packed)
             self._packed += values.tobytes()
             self._packed += bytes(-len(self._packed) % 8)
             return
@@ -74,7 +72,7 @@ class Tables:
         """Add several arrays of bytes (n, m) behind each other, each as by `add_bytes`."""
         sizes = [(len(rows), rows.shape[1] + 1) for rows in layers]
         members = "\n".join(f"    uint8_t layer_{i}[{n}][{m}];" for i, (n, m) in enumerate(sizes))
-        text = f"struct {{\n{members}\n}} {name} = {{{','.join(map(_strings, layers))}}};"
+        text = f"struct {name} {{\n{members}\n}} {name} = {{{','.join(map(_strings, layers))}}};"
         self._put(name, sum(n * m for n, m in sizes), text, False)
 
     def add_names(self, name: str, words: Sequence[str], room: int) -> None:
@@ -89,36 +87,38 @@ class Tables:
         return WEIGHTS.pack(WEIGHTS_MAGIC, len(content), zlib.crc32(content)) + content
 
     def settings(self) -> dict[str, Any]:
-        """Give what the C code is told of that file."""
-        if not self._apart:
-            return {"APART": 0}
-        content = self.weights()
-        return {
-            "APART": 1,
-            "WEIGHTS_MAGIC": quote(WEIGHTS_MAGIC),
-            "WEIGHTS_BYTES": f"{len(content)}u",
-            "WEIGHTS_CRC": f"0x{zlib.crc32(content[WEIGHTS.size :]):x}u",
-        }
+        """Macros for what is packed, and for the file that holds it."""
+        found: dict[str, Any] = {
+            "PACKED": int(self._packed is not None),
+            "SEPARATE_WEIGHTS": int(self._separate),
+        } | self._places
+        if self._separate:
+            content = self.weights()
+            found["WEIGHTS_MAGIC"] = quote(WEIGHTS_MAGIC)
+            found["WEIGHTS_BYTES"] = f"{len(content)}u"
+            found["WEIGHTS_CRC"] = f"0x{zlib.crc32(content[WEIGHTS.size :]):x}u"
+        return found
 
     def text(self) -> str:
-        """All tables, and how many bytes the compiler gives them."""
-        if self._apart:
-            pointer = "static const int8_t *tapword_bytes; /* what tapword_weights was given */"
-            self._written["tapword_bytes"] = pointer
+        """All tables, and a macro for how many bytes the compiler gives them."""
+        written = dict(self._written)
+        if self._separate:
+            written["tapword_bytes"] = "static const int8_t *tapword_bytes;"
         elif self._packed is not None:
+            written["tapword_bytes"] = "#define tapword_bytes ((const int8_t *)tapword_packed)"
+        sizes = " + \\\n     ".join(f"sizeof {name}" for name in self._written)
+        return "\n".join([*written.values(), f"#define TAPWORD_TABLE_BYTES \\\n    ({sizes})\n"])
+
+    def finish(self) -> None:
+        """Add the table that holds what is packed."""
+        if self._packed is not None and not self._separate:
             # At a multiple of 8 bytes, the lowest of each first.
             array = np.frombuffer(self._packed, "<u8")
-            kind = f"uint64_t tapword_words[{len(array)}]"
-            self._put("tapword_words", array.nbytes, f"{kind} = {_hexadecimal(array)};", False)
-            self._written["tapword_bytes"] = "#define tapword_bytes ((const int8_t *)tapword_words)"
-        sizes = " + \\\n     ".join(f"sizeof {name}" for name in self._names)
-        return "\n".join(
-            [*self._written.values(), f"#define TAPWORD_TABLE_BYTES \\\n    ({sizes})\n"]
-        )
+            kind = f"uint64_t tapword_packed[{len(array)}]"
+            self._put("tapword_packed", array.nbytes, f"{kind} = {_hexadecimal(array)};", False)
 
     def _put(self, name: str, size: int, text: str, shared: bool) -> None:
         self.bytes += size
-        self._names.append(name)
         self._written[name] = ("" if shared else "static ") + "const " + text
 
 

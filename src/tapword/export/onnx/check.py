@@ -1,4 +1,4 @@
-"""Whether a file says what the model says, on clips."""
+"""Compare the scores of an ONNX file with the model's."""
 
 import json
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from tapword.backbones.sessions import open_session
 from tapword.spotter.spotter import Spotter
 
 
-class Runner:
-    """Scores of an ONNX file, given as its content, by onnxruntime alone."""
+class OnnxModel:
+    """An ONNX file's content, run by onnxruntime."""
 
     def __init__(self, model: bytes):
         self.session = open_session(model)
@@ -24,9 +24,9 @@ class Runner:
 
 
 class Check(NamedTuple):
-    """How many clips were seen, and the largest difference of a word's score.
+    """Number of clips, and the largest difference of a word's score.
 
-    `model_right` and `file_right` of them were named right; None where words are not known.
+    `model_right` and `file_right` of the clips were right; None where the words are unknown.
     """
 
     clips: int
@@ -38,16 +38,16 @@ class Check(NamedTuple):
 def compare(
     spotter: Spotter, content: bytes, clips: Sequence[np.ndarray], words: Sequence[str] | None
 ) -> Check:
-    """Score clips (n,) float32 at 16 kHz by a model and by the content of its ONNX file.
+    """Score clips (n,) float32 at 16 kHz with a model and with its ONNX file.
 
-    `words` are what is said in each; None where these are no words of the model.
+    `words` are those of the clips; None where they are not the model's.
     """
-    runner = Runner(content)
+    exported = OnnxModel(content)
     scored = [spotter.score_encoded(spotter.encode([clip]))[0].words for clip in clips]
     wanted = np.array([list(scores.values()) for scores in scored])
-    given = np.stack([runner.scores(clip) for clip in clips])
+    given = np.stack([exported.scores(clip) for clip in clips])
     difference = float(np.abs(given - wanted).max())
     if words is None:
         return Check(len(clips), difference, None, None)
-    named = [np.array(runner.words)[scores.argmax(axis=1)] for scores in (wanted, given)]
+    named = [np.array(exported.words)[scores.argmax(axis=1)] for scores in (wanted, given)]
     return Check(len(clips), difference, *(int((one == np.array(words)).sum()) for one in named))

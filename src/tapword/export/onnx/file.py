@@ -1,4 +1,4 @@
-"""A whole spotter as one ONNX file: waveform in, word scores out."""
+"""A spotter as an ONNX file: waveform in, word scores out."""
 
 import json
 from typing import Any
@@ -7,8 +7,9 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.export.onnx.frames import CLIP, cut, exported, fill, log_mel
-from tapword.export.onnx.graph import Graph
+from tapword.export.layout import CLIP, front_end
+from tapword.export.onnx.frames import blocks, cut, fill, log_mel
+from tapword.export.onnx.graph_builder import GraphBuilder
 from tapword.export.onnx.scores import measure, pool, score, whiten
 from tapword.spotter.encoder import block_poolings
 from tapword.spotter.spotter import Spotter
@@ -17,25 +18,24 @@ from tapword.version import __version__
 
 
 def build(spotter: Spotter) -> Any:
-    """Make the ONNX model of a spotter as it is taught now.
+    """Make the ONNX model of a spotter in its current state.
 
     Returns
     -------
     onnx.ModelProto
-        Input `audio` (samples,) float32 at 16 kHz; output `scores`, one for each of the words that
-        the metadata lists, then one for each word that has negatives. Where clips are aligned, all
-        are NaN for sound that is longer than a phrase can be.
+        Input `audio` (samples,) float32 at 16 kHz; output `scores`, one for each word in the
+        metadata, then one for each word with negatives. Where clips are aligned, all scores are
+        NaN for sound longer than a phrase can be.
     """
     require_words(spotter)
     encoder, rows = spotter.encoder, spotter.learner.rows
-    graph = Graph()
+    graph = GraphBuilder()
     align = encoder.preparation.align
     clip, refused = cut(graph, "audio") if align else (fill(graph, "audio"), None)
     vectors = []
     for backbone, pooling in encoder.parts:
-        written = exported(backbone)
-        blocks = written.blocks(graph, log_mel(graph, clip, written))
-        parts = zip(block_poolings(pooling, backbone, align), blocks, strict=True)
+        frames = blocks(graph, backbone, log_mel(graph, clip, front_end(backbone)))
+        parts = zip(block_poolings(pooling, backbone, align), frames, strict=True)
         pooled = [pool(graph, part, block) for part, block in parts]
         vectors.append(graph.add("Concat", *pooled, axis=1))
     if encoder.whitenings:
@@ -50,14 +50,14 @@ def build(spotter: Spotter) -> Any:
         scores = measure(graph, learner, cohort, order, vector, scores, long)
     if refused is not None:
         scores = graph.add("Where", refused, graph.floats(np.nan), scores)
-    # What a program that runs the file needs to know beside the scores.
+    # Metadata for programs that run the file.
     about = {
         "tapword": __version__,
         "sample_rate": SAMPLE_RATE,
         "words": list(spotter.words),
         "negatives": list(spotter.learner.negatives),
         "thresholds": thresholds(spotter),
-        "align": "the file aligns the clip itself" if align else "none",
+        "align": "inside the file" if align else "none",
         "parts": f"{encoder!r} -> {spotter.learner.spec}",
     }
     texts = {key: json.dumps(value, ensure_ascii=False) for key, value in about.items()}
@@ -65,7 +65,7 @@ def build(spotter: Spotter) -> Any:
 
 
 def build_frames(spotter: Spotter) -> Any:
-    """Make the ONNX model of the backbone alone, which a C header leaves outside.
+    """Make the ONNX model of the backbone that a C header leaves out.
 
     Returns
     -------
@@ -74,8 +74,8 @@ def build_frames(spotter: Spotter) -> Any:
         `block_1`, ... (frames, numbers), as its `tapword_vector` takes them.
     """
     [backbone] = spotter.encoder.backbones
-    graph = Graph()
-    found = exported(backbone).blocks(graph, graph.add("Unsqueeze", "mel", graph.ints(0)))
+    graph = GraphBuilder()
+    found = blocks(graph, backbone, graph.add("Unsqueeze", "mel", graph.ints(0)))
     outputs: dict[str, tuple[str, list[int | str]]] = {
         f"block_{index}": (block, [f"frames_{index}", width])
         for index, (block, width) in enumerate(zip(found, backbone.dims, strict=True))
@@ -84,11 +84,11 @@ def build_frames(spotter: Spotter) -> Any:
 
 
 def require_words(spotter: Spotter) -> None:
-    """Refuse a spotter that was taught nothing."""
+    """Refuse a spotter without words."""
     if not spotter.words:
-        raise InputError("the model has no words yet; teach it before it is exported")
+        raise InputError("the model has no words yet; teach it some before you export it")
 
 
 def thresholds(spotter: Spotter) -> dict[str, float]:
-    """Word -> score from which it counts as said, as far as that is known."""
+    """Word -> threshold; empty where thresholds are unavailable."""
     return spotter.thresholds() if spotter.has_thresholds else {}

@@ -1,46 +1,34 @@
-"""Audio -> frames as ONNX nodes: the clip around its sound, log-mel energies, the backbone."""
+"""Audio -> frames as ONNX nodes: cut the clip, log-mel energies, backbone."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tapword.audio.align import (
-    ABOVE_DB,
-    DEEPEST_DB,
-    HALF_WINDOW,
-    HOP,
-    LEAST_DB,
-    MARGIN_S,
-    NOTHING_DB,
-    PAUSE,
-    SMOOTH,
-)
-from tapword.audio.files import SAMPLE_RATE
+from tapword.audio.align import HALF_WINDOW, HOP, PAUSE, SMOOTH
 from tapword.backbones import logmel, speech_embedding, tapword_ear
-from tapword.backbones.base import Backbone
-from tapword.errors import InputError
-from tapword.export.onnx.graph import Graph
-from tapword.spotter.lengths import CLIP_S, MAX_S
+from tapword.export.layout import (
+    ABOVE,
+    CLIP,
+    DEEPEST,
+    LEAST,
+    MARGIN,
+    MAX,
+    NOTHING,
+    SILENCE,
+    FrontEnd,
+)
+from tapword.export.onnx.graph_builder import GraphBuilder
 
-# In samples: the second around a short sound; where longer sound begins, what is left on either
-# side of it, and where it ends.
-CLIP, MARGIN, MAX = (round(s * SAMPLE_RATE) for s in (CLIP_S, MARGIN_S, MAX_S))
-# Ratios of power: levels are compared without taking logarithms. Then the power of silence.
-DEEPEST, ABOVE, LEAST = (10 ** (db / 10) for db in (-DEEPEST_DB, ABOVE_DB, -LEAST_DB))
-NOTHING = 10 ** (NOTHING_DB / 10)
-SILENCE = 1e-10
 
-
-def fill(graph: Graph, audio: str) -> str:
-    """Put silence behind a clip (n,) shorter than 1 s."""
+def fill(graph: GraphBuilder, audio: str) -> str:
+    """Pad a clip (n,) with silence to at least 1 s."""
     missing = graph.add("Sub", graph.ints(CLIP), graph.length(audio))
     missing = graph.add("Max", missing, graph.ints(0))
     return graph.add("Pad", audio, graph.add("Concat", graph.ints(0), missing, axis=0))
 
 
-def cut(graph: Graph, audio: str) -> tuple[str, str]:
+def cut(graph: GraphBuilder, audio: str) -> tuple[str, str]:
     """Cut a clip (n,) around its sound, as `spotter.encoder.prepare` does.
 
     Returns
@@ -59,14 +47,14 @@ def cut(graph: Graph, audio: str) -> tuple[str, str]:
     extent = graph.add("Sub", behind, first)
     short = graph.add("Less", extent, graph.ints(CLIP))
     short = graph.add("Or", short, _at_most(graph, samples, graph.ints(CLIP)))
-    # However long a sound is, the network hears no more of it than of a phrase.
+    # A sound longer than a phrase is cut: its scores become NaN anyway.
     length = graph.add("Min", extent, graph.ints(MAX))
     length = graph.add("Add", length, graph.ints(2 * MARGIN))
     length = graph.add("Where", short, graph.ints(CLIP), length)
     middle = graph.add("Div", graph.add("Add", first, behind), graph.ints(2))
     centre = graph.add("Mul", _centre(graph, energy), graph.ints(HOP))
     middle = graph.add("Where", short, centre, middle)
-    # Half a second of silence on either side is more than any clip takes of it.
+    # Half a second of silence on either side is more than any clip needs.
     start = graph.add("Sub", middle, graph.add("Div", length, graph.ints(2)))
     start = graph.add("Add", start, graph.ints(CLIP // 2))
     padded = graph.add("Pad", audio, graph.ints(CLIP // 2, CLIP // 2))
@@ -74,10 +62,10 @@ def cut(graph: Graph, audio: str) -> tuple[str, str]:
     return clip, graph.add("Greater", extent, graph.ints(MAX))
 
 
-def _extent(graph: Graph, energy: str) -> tuple[str, str]:
-    """Where the loudest sound begins, and the step behind it, each (1,): see `audio.align`."""
+def _extent(graph: GraphBuilder, energy: str) -> tuple[str, str]:
+    """First step of the loudest sound and the step after its last, (1,) each: see `audio.align`."""
     count = graph.length(energy)
-    points = graph.points(count)
+    points = graph.arange(count)
     power = _between(graph, _sums(graph, energy), points, SMOOTH // 2, SMOOTH // 2 + 1)
     power = graph.add("Div", power, graph.constant(SMOOTH * HOP, np.float64))
     power = graph.add("Add", power, graph.constant(SILENCE, np.float64))
@@ -103,7 +91,7 @@ def _extent(graph: Graph, energy: str) -> tuple[str, str]:
         only = graph.add("Equal", found, graph.constant(1.0, np.float64))
         return graph.add("And", sounding, only)
 
-    # A step that sounds ends the sound where none does within a pause behind it.
+    # A loud step ends the sound if none follows within a pause.
     loudest = graph.add("ArgMax", power, axis=0, keepdims=1)
     begins = graph.add("And", alone(PAUSE, 1), _at_most(graph, points, loudest))
     ends = graph.add("And", alone(0, PAUSE + 1), _at_most(graph, loudest, points))
@@ -114,29 +102,29 @@ def _extent(graph: Graph, energy: str) -> tuple[str, str]:
     return first, graph.add("Add", last, graph.ints(1))
 
 
-def _centre(graph: Graph, energy: str) -> str:
-    """Point between steps around which a short sound lies, (1,): see `audio.align.align`."""
+def _centre(graph: GraphBuilder, energy: str) -> str:
+    """Centre of a short sound as a point between steps, (1,): see `audio.align.align`."""
     around, offsets = _centring(graph, energy)
     loudest = graph.add("ArgMax", around, axis=0, keepdims=1)
-    # Where the walk of `audio.align` ends is the first point from the loudest on that does not
-    # pull to the right, or the one behind the last before it that does.
-    points = graph.points(graph.length(around))
-    pulls = graph.add("Greater", offsets, graph.constant(0.0, np.float64))
+    # The walk of `audio.align` ends at the first point from the loudest on whose centroid is not
+    # to the right, or after the last point before it whose centroid is.
+    points = graph.arange(graph.length(around))
+    centroid_right = graph.add("Greater", offsets, graph.constant(0.0, np.float64))
     before = graph.add("Less", points, loudest)
-    stops = graph.add("Not", graph.add("Or", before, pulls))
+    stops = graph.add("Not", graph.add("Or", before, centroid_right))
     far = graph.constant(np.iinfo(np.int64).max)
     right = graph.add("ReduceMin", graph.add("Where", stops, points, far), axes=[0], keepdims=1)
     behind = graph.add("Add", points, graph.constant(1))
-    left = graph.add("Where", graph.add("And", before, pulls), behind, graph.constant(0))
+    left = graph.add("Where", graph.add("And", before, centroid_right), behind, graph.constant(0))
     left = graph.add("ReduceMax", left, axes=[0], keepdims=1)
-    return graph.add("Where", graph.add("Gather", pulls, loudest), right, left)
+    return graph.add("Where", graph.add("Gather", centroid_right, loudest), right, left)
 
 
-def _centring(graph: Graph, energy: str) -> tuple[str, str]:
-    """Loudness around each point and where its centre lies: (t,) -> twice (t + 1,) float64."""
+def _centring(graph: GraphBuilder, energy: str) -> tuple[str, str]:
+    """Energy around each point and the offset of its centroid: (t,) -> two (t + 1,) float64."""
     count = graph.length(energy)
-    points = graph.points(graph.add("Add", count, graph.ints(1)))
-    steps = graph.cast(graph.points(count), np.float64)
+    points = graph.arange(graph.add("Add", count, graph.ints(1)))
+    steps = graph.cast(graph.arange(count), np.float64)
     half = graph.constant(0.5, np.float64)
     moment = graph.add("Mul", energy, graph.add("Add", steps, half))
     around, moments = (
@@ -150,69 +138,44 @@ def _centring(graph: Graph, energy: str) -> tuple[str, str]:
     return around, graph.add("Where", loud, offsets, zero)
 
 
-def _sums(graph: Graph, values: str) -> str:
-    """Sum up what lies before each point: (t,) -> (t + 1,) float64."""
+def _sums(graph: GraphBuilder, values: str) -> str:
+    """Cumulative sums before each point: (t,) -> (t + 1,) float64."""
     sums = graph.add("CumSum", values, graph.constant(0))
     return graph.add("Concat", graph.constant([0.0], np.float64), sums, axis=0)
 
 
-def _between(graph: Graph, sums: str, points: str, before: int, after: int) -> str:
-    """Sum up what lies from so many steps before each of some points to so many after it."""
+def _between(graph: GraphBuilder, sums: str, points: str, before: int, after: int) -> str:
+    """Add up from `before` steps before each point to `after` steps after it."""
     end = graph.add("Sub", graph.length(sums), graph.ints(1))
     first = graph.add("Max", graph.add("Sub", points, graph.ints(before)), graph.ints(0))
     last = graph.add("Min", graph.add("Add", points, graph.ints(after)), end)
     return graph.add("Sub", graph.add("Gather", sums, last), graph.add("Gather", sums, first))
 
 
-def _at_most(graph: Graph, one: str, other: str) -> str:
-    """Say whether whole numbers are at most as large as others."""
+def _at_most(graph: GraphBuilder, one: str, other: str) -> str:
+    """Whether integers are at most others."""
     return graph.add("Not", graph.add("Greater", one, other))
 
 
-class ExportedBackbone(NamedTuple):
-    """How a backbone is written.
+def log_mel(graph: GraphBuilder, audio: str, front: FrontEnd) -> str:
+    """Log-mel energies of a clip (n,) for a backbone: (1, t, bands).
 
-    Attributes
-    ----------
-    mel
-        Number of its log-mel bands, and the hertz from which to which they go.
-    before, after
-        Silence on either side of a clip, in samples.
-    hop
-        A clip is filled up to whole multiples of so many samples.
-    blocks
-        Makes frames (t_i, d_i) of each block from log-mel energies (1, t, bands).
-    in_c
-        Whether a C header holds all of it: of others the network stays outside.
+    The Fourier transform is a convolution with windowed sines and cosines, at the frequencies that
+    the bands use: every runtime has a fast convolution.
     """
-
-    mel: tuple[int, float, float]
-    before: int
-    after: int
-    hop: int
-    blocks: Callable[[Graph, str], list[str]]
-    in_c: bool
-
-
-def log_mel(graph: Graph, audio: str, written: ExportedBackbone) -> str:
-    """Log-mel energies of a clip (n,) as a backbone hears it: (1, t, bands).
-
-    A convolution with windowed sines and cosines is the Fourier transform at the frequencies that
-    the bands use; every runtime has it and runs it fast.
-    """
-    window, bands = logmel.tables(*written.mel)
+    window, bands = logmel.tables(*front.mel)
     weights = bands.toarray()
     used = np.flatnonzero(weights.any(axis=0))
-    # 2 * 512 numbers and where each kernel finds its own take less room than all kernels.
+    # Two tables of 512 numbers and indices into them are smaller than all kernels.
     turn = 2 * np.pi * np.arange(logmel.FFT) / logmel.FFT
     place = graph.add("Mul", graph.constant(used[:, None]), graph.constant(range(logmel.WINDOW)))
     place = graph.add("Mod", place, graph.ints(logmel.FFT))
     kernels = graph.add("Gather", graph.floats([np.cos(turn), np.sin(turn)]), place, axis=1)
     kernels = graph.add("Mul", kernels, graph.floats(window))
     waves = graph.reshape(kernels, -1, 1, logmel.WINDOW)
-    rest = graph.add("Mod", graph.add("Neg", graph.length(audio)), graph.ints(written.hop))
-    after = graph.add("Add", rest, graph.ints(written.after))
-    around = graph.add("Concat", graph.ints(written.before), after, axis=0)
+    rest = graph.add("Mod", graph.add("Neg", graph.length(audio)), graph.ints(front.hop))
+    after = graph.add("Add", rest, graph.ints(front.after))
+    around = graph.add("Concat", graph.ints(front.before), after, axis=0)
     padded = graph.reshape(graph.add("Pad", audio, around), 1, 1, -1)
     turned = graph.add("Conv", padded, waves, strides=[logmel.STEP])
     squares = graph.reshape(graph.add("Mul", turned, turned), 2, len(used), -1)
@@ -222,70 +185,43 @@ def log_mel(graph: Graph, audio: str, written: ExportedBackbone) -> str:
     return graph.add("Transpose", levels, perm=[0, 2, 1])
 
 
-def exported(backbone: Backbone) -> ExportedBackbone:
-    """Say how a backbone is written; refuse one that cannot be."""
-    if backbone.name not in BACKBONES:
-        raise InputError(
-            f"backbone {backbone.name} cannot be exported; {', '.join(BACKBONES)} can (the size "
-            "small is of these)"
-        )
-    return BACKBONES[backbone.name](backbone)
-
-
-def _tapword_ear(backbone: Any) -> ExportedBackbone:
-    def blocks(graph: Graph, mel: str) -> list[str]:
-        import onnx
-
-        heard = graph.add("Add", mel, graph.floats(tapword_ear.SHIFT))
-        heard = graph.add("Div", heard, graph.floats(tapword_ear.SCALE))
-        heard = graph.add("Unsqueeze", graph.add("Transpose", heard, perm=[0, 2, 1]), graph.ints(1))
-        inputs = {"mel": heard}
-        for index, kept in enumerate(backbone.network.initial_state(1)):
-            inputs[f"before_{index}"] = graph.floats(kept)
-        model = onnx.load_model_from_string(backbone.network.graph())
-        [frames] = graph.include(model, inputs, ["frames"])
-        # (1, 101, 1, t) -> (t, 101), without the first, which are of nothing.
-        frames = graph.add("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
-        return [graph.slice(frames, graph.ints(tapword_ear.LATENCY_FRAMES), graph.length(frames))]
-
-    mel = tapword_ear.BANDS, tapword_ear.LOW_HZ, tapword_ear.HIGH_HZ
-    after = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
-    return ExportedBackbone(mel, tapword_ear.OVERLAP, after, tapword_ear.HOP, blocks, True)
-
-
-def _speech_embedding(backbone: Any) -> ExportedBackbone:
-    def blocks(graph: Graph, mel: str) -> list[str]:
-        import onnx
-
-        path = Path(speech_embedding.weights_path(backbone.weights))
-        model = onnx.load_model_from_string(path.read_bytes())
-        speech_embedding.free_time_axis(model)
-        image = graph.reshape(mel, 1, -1, logmel.BANDS, 1)
-        # A block may be named twice, to be pooled in two ways.
-        wanted = {name: speech_embedding.BLOCKS[name] for name in backbone.names}
-        tensors = graph.include(model, {"input_1": image}, [inner for inner, _ in wanted.values()])
-        found = {}
-        for (name, (_, width)), tensor in zip(wanted.items(), tensors, strict=True):
-            # (1, channels, t, bands) -> (t, channels * bands)
-            ordered = graph.add("Transpose", tensor, perm=[0, 2, 1, 3])
-            found[name] = graph.reshape(ordered, -1, width)
-        return [found[name] for name in backbone.names]
-
-    pad = speech_embedding.PAD
-    return ExportedBackbone(_LOGMEL, pad, pad, 1, blocks, False)
-
-
-def _logmel(backbone: Any) -> ExportedBackbone:
-    def blocks(graph: Graph, mel: str) -> list[str]:
+def blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
+    """Frames (t_i, d_i) of each block of a backbone, from log-mel energies (1, t, bands)."""
+    if backbone.name == "logmel":
         return [graph.reshape(mel, -1, logmel.BANDS)]
+    make = _ear_blocks if backbone.name == "tapword_ear" else _embedding_blocks
+    return make(graph, backbone, mel)
 
-    pad = round(backbone.pad_s * backbone.sample_rate)
-    return ExportedBackbone(_LOGMEL, pad, pad, 1, blocks, True)
+
+def _ear_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
+    import onnx
+
+    scaled = graph.add("Add", mel, graph.floats(tapword_ear.SHIFT))
+    scaled = graph.add("Div", scaled, graph.floats(tapword_ear.SCALE))
+    scaled = graph.add("Unsqueeze", graph.add("Transpose", scaled, perm=[0, 2, 1]), graph.ints(1))
+    inputs = {"mel": scaled}
+    for index, kept in enumerate(backbone.network.initial_state(1)):
+        inputs[f"before_{index}"] = graph.floats(kept)
+    model = onnx.load_model_from_string(backbone.network.graph.content())
+    [frames] = graph.include(model, inputs, ["frames"])
+    # (1, 101, 1, t) -> (t, 101), without the first frames, which are of the initial state.
+    frames = graph.add("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
+    return [graph.slice(frames, graph.ints(tapword_ear.LATENCY_FRAMES), graph.length(frames))]
 
 
-_LOGMEL = logmel.BANDS, logmel.LOW_HZ, logmel.HIGH_HZ
-BACKBONES = {
-    "tapword_ear": _tapword_ear,
-    "speech_embedding": _speech_embedding,
-    "logmel": _logmel,
-}
+def _embedding_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
+    import onnx
+
+    path = Path(speech_embedding.weights_path(backbone.weights))
+    model = onnx.load_model_from_string(path.read_bytes())
+    speech_embedding.free_time_axis(model)
+    image = graph.reshape(mel, 1, -1, logmel.BANDS, 1)
+    # A block may be named twice, for two poolings.
+    wanted = {name: speech_embedding.BLOCKS[name] for name in backbone.names}
+    tensors = graph.include(model, {"input_1": image}, [inner for inner, _ in wanted.values()])
+    found = {}
+    for (name, (_, width)), tensor in zip(wanted.items(), tensors, strict=True):
+        # (1, channels, t, bands) -> (t, channels * bands)
+        ordered = graph.add("Transpose", tensor, perm=[0, 2, 1, 3])
+        found[name] = graph.reshape(ordered, -1, width)
+    return [found[name] for name in backbone.names]

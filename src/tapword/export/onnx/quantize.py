@@ -1,4 +1,4 @@
-"""The backbone's convolutions in 8 bits."""
+"""Quantize the backbone's convolutions to 8 bits."""
 
 import copy
 import tempfile
@@ -12,23 +12,27 @@ from tapword.backbones.sessions import onnx_runtime
 from tapword.errors import InputError
 from tapword.export.sample_clips import in_rooms
 
-# By this entry onnxruntime knows that a model needs no preparing before it is quantised.
+# This entry tells onnxruntime that a model needs no preprocessing.
 _PREPARED = "onnx.quant.pre_process", "onnxruntime.quant"
 
 
 def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
-    """Turn the backbone's convolutions to 8-bit weights and activations: the file's content.
+    """Quantize the backbone's convolutions to 8-bit weights and activations.
 
-    The first of them stays as it is, and so do log-mel energies, poolings, whitening and learner:
-    they are small, and what is lost in them is lost for good.
+    The first convolution, log-mel energies, poolings, whitening and learner stay in floats: they
+    are small, and errors there are not corrected later.
 
     Parameters
     ----------
     model
-        What `file.build` gave.
+        From `file.build`.
     clips
-        Clips (n,) float32 by which the range of each activation is set, each at another level and
-        in another noise.
+        Clips (n,) float32 that set the ranges of activations, at several levels and noises.
+
+    Returns
+    -------
+    bytes
+        Content of the file.
     """
     import onnx
 
@@ -38,7 +42,7 @@ def quantize(model: Any, clips: Sequence[np.ndarray]) -> bytes:
     nodes = [node.name for node in model.graph.node if node.op_type == "Conv"]
     inner = [name for name in nodes if name.startswith("part_")]
     if not inner:
-        raise InputError("there is nothing to quantise: the backbone has no convolutions")
+        raise InputError("nothing to quantize: the backbone has no convolutions")
     prepared = copy.deepcopy(model)
     prepared.metadata_props.add(key=_PREPARED[0], value=_PREPARED[1])
 

@@ -1,4 +1,4 @@
-"""Frames -> scores as ONNX nodes: poolings, whitening, the learner's rule as it is now."""
+"""Frames -> scores as ONNX nodes: poolings, whitening and the learner's current rule."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
-from tapword.export.onnx.graph import Graph
+from tapword.export.onnx.graph_builder import GraphBuilder
 from tapword.learners.base import Learner
 from tapword.poolings import attentive
 from tapword.poolings.base import Pooling
@@ -16,7 +16,7 @@ from tapword.spotter.cohort import NEAREST, Cohort, Windows
 from tapword.spotter.whitening import Whitening
 
 
-def pool(graph: Graph, pooling: Pooling, frames: str) -> str:
+def pool(graph: GraphBuilder, pooling: Pooling, frames: str) -> str:
     """Pool one block's frames (t, d) into a vector (1, D)."""
     if pooling.name not in POOLINGS:
         known = ", ".join(sorted([*POOLINGS, "blocks"]))
@@ -24,8 +24,8 @@ def pool(graph: Graph, pooling: Pooling, frames: str) -> str:
     return graph.add("Concat", *POOLINGS[pooling.name](graph, frames, pooling), axis=1)
 
 
-def _moments(graph: Graph, frames: str, order: int) -> list[str]:
-    """Mean, standard deviation and standardised moments, each (1, d), as `poolings.tap` has it."""
+def _moments(graph: GraphBuilder, frames: str, order: int) -> list[str]:
+    """Mean, standard deviation and standardised moments, each (1, d), as in `poolings.tap`."""
     first = graph.slice(frames, graph.ints(0), graph.ints(1))
     z = graph.add("Sub", frames, first)
     mean = graph.add("ReduceMean", z, axes=[0])
@@ -49,9 +49,9 @@ def _moments(graph: Graph, frames: str, order: int) -> list[str]:
     return result
 
 
-def _middle(graph: Graph, frames: str, n: int, second: int | None) -> str:
+def _middle(graph: GraphBuilder, frames: str, n: int, second: int | None) -> str:
     count = graph.length(frames)
-    # Whole-number division rounds towards 0 in ONNX, downwards in Python: keep it positive.
+    # Integer division rounds towards 0 in ONNX and down in Python: keep it positive.
     start = graph.add("Div", graph.add("Add", count, graph.ints(n)), graph.ints(2))
     window = graph.add("Add", start, graph.constant(np.arange(-n, 0)))
     last = graph.add("Sub", count, graph.ints(1))
@@ -64,7 +64,7 @@ def _middle(graph: Graph, frames: str, n: int, second: int | None) -> str:
     return graph.reshape(graph.add("Gather", frames, window), 1, -1)
 
 
-def _attentive(graph: Graph, frames: str, pooling: Any) -> list[str]:
+def _attentive(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
     """Mean and deviation of the word (1, d), heads (1, k * d), as in `poolings.attentive`."""
 
     def doubles(value: Any) -> str:
@@ -80,7 +80,7 @@ def _attentive(graph: Graph, frames: str, pooling: Any) -> list[str]:
     half = doubles([0.5])
     first = graph.add("Mul", graph.add("Sub", count, word), half)
     last = graph.add("Add", first, word)
-    at = graph.cast(graph.points(graph.length(frames)), np.float64)
+    at = graph.cast(graph.arange(graph.length(frames)), np.float64)
     end = graph.add("Min", last, graph.add("Add", at, doubles([1.0])))
     inside = graph.add("Sub", end, graph.add("Max", first, at))
     inside = graph.add("Min", graph.add("Max", inside, doubles([0.0])), doubles([1.0]))
@@ -116,18 +116,18 @@ def _attentive(graph: Graph, frames: str, pooling: Any) -> list[str]:
     return [mean, deviation, graph.reshape(graph.add("MatMul", weights, frames), 1, -1)]
 
 
-def _largest(graph: Graph, frames: str) -> str:
+def _largest(graph: GraphBuilder, frames: str) -> str:
     return graph.add("ReduceMax", frames, axes=[0])
 
 
-def _mix(graph: Graph, frames: str, alpha: float) -> str:
+def _mix(graph: GraphBuilder, frames: str, alpha: float) -> str:
     largest = graph.add("Mul", _largest(graph, frames), graph.floats(alpha))
     [mean] = _moments(graph, frames, 1)
     return graph.add("Add", largest, graph.add("Mul", mean, graph.floats(1 - alpha)))
 
 
-# Pooling -> tensors that are its vector, side by side.
-POOLINGS: dict[str, Callable[[Graph, str, Any], list[str]]] = {
+# Pooling -> tensors that are concatenated to its vector.
+POOLINGS: dict[str, Callable[[GraphBuilder, str, Any], list[str]]] = {
     "avg": lambda graph, frames, _: _moments(graph, frames, 1),
     "avgmax": lambda graph, frames, _: [*_moments(graph, frames, 1), _largest(graph, frames)],
     "attentive": _attentive,
@@ -142,8 +142,8 @@ POOLINGS: dict[str, Callable[[Graph, str, Any], list[str]]] = {
 }
 
 
-def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> str:
-    """Whiten a vector (1, D) as `whitening` does, times its weight."""
+def whiten(graph: GraphBuilder, whitening: Whitening, weight: float, vector: str) -> str:
+    """Whiten a vector (1, D) and multiply it by `weight`."""
     groups, block = whitening.about["groups"], whitening.about["block"]
     centred = graph.add("Sub", vector, graph.floats(whitening.mean))
     parts, start = [], 0
@@ -152,7 +152,7 @@ def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> st
         missing = -length % block
         if missing:
             part = graph.add("Pad", part, graph.ints(0, 0, 0, missing))
-        # The whitening's own precision: nothing is lost.
+        # The whitening's own precision.
         stacked = np.zeros((len(maps), block, block), dtype=np.float16)
         for whole, (_, matrix) in zip(stacked, maps, strict=True):
             whole[: len(matrix), : len(matrix)] = matrix
@@ -171,7 +171,7 @@ def whiten(graph: Graph, whitening: Whitening, weight: float, vector: str) -> st
 
 
 def measure(
-    graph: Graph,
+    graph: GraphBuilder,
     learner: Learner,
     cohort: Cohort,
     order: list[int],
@@ -179,10 +179,10 @@ def measure(
     scores: str,
     long: str | None,
 ) -> str:
-    """Scores (K,) measured against the cohort, as `cohort.normalize` does it.
+    """Normalise scores (K,) by the cohort, as `cohort.normalize` does.
 
     `order` are the learner's rows in the order of the `scores`, words before negatives. `long`,
-    (1,) bool, says whether the clip is longer than a second; None where that is not asked.
+    (1,) bool, is true for clips longer than a second; None where clips are not aligned.
     """
     words = [row for row in order if not learner.rows[row].negative]
     length = graph.add("Max", graph.add("ReduceL2", vector, axes=[1]), graph.floats(1e-12))
@@ -200,11 +200,11 @@ def measure(
     return graph.add("Add", scores, more)
 
 
-def _level(graph: Graph, windows: Windows, turned: str) -> str:
-    """Give what windows of running speech take off the cosines of a vector (1, D) of length 1."""
+def _level(graph: GraphBuilder, windows: Windows, turned: str) -> str:
+    """Score of the cohort for a unit vector (1, D)."""
     if windows.projection is not None:
-        raise InputError("an ONNX file holds all of the cohort; give the model itself")
-    # Whole numbers of 8 bits, as shipped: the file stays small.
+        raise InputError("an ONNX file needs the whole cohort; export the model itself")
+    # 8-bit integers, as shipped, keep the file small.
     rows = np.rint(windows.vectors * (127 / np.abs(windows.vectors).max()))
     near = graph.add("MatMul", turned, graph.cast(graph.constant(rows.T, np.int8), np.float32))
     near = graph.add("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
@@ -213,8 +213,8 @@ def _level(graph: Graph, windows: Windows, turned: str) -> str:
     return graph.add("Mul", level, graph.floats(windows.weight))
 
 
-def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:
-    """Scores (K,) of a vector (1, D), of the learner's rows in the order given."""
+def score(graph: GraphBuilder, learner: Learner, order: list[int], vector: str) -> str:
+    """Scores (K,) of a vector (1, D) for the learner's rows in this order."""
     if learner.name == "ncm":
         means = learner.state()["means"][order]
         distance = graph.add("Sub", graph.floats(means), vector)
@@ -223,8 +223,8 @@ def score(graph: Graph, learner: Learner, order: list[int], vector: str) -> str:
     rule = learner.linear()
     if rule is None:
         raise InputError(
-            f"learner {learner.name} cannot be exported as ONNX: its scores are neither linear in "
-            "the vector nor those of ncm"
+            f"learner {learner.name} cannot be exported as ONNX; learners with linear scores and "
+            "ncm can"
         )
     weights, biases = rule
     product = graph.add("MatMul", vector, graph.floats(weights[order].T))

@@ -126,7 +126,7 @@ def _is_there(folder: Path, archive: str, wanted: str) -> bool:
             )
         if mark.read_text(encoding="utf-8").strip() != wanted:
             raise InputError(
-                f"{folder} holds another version of Speech Commands; give another folder"
+                f"{folder} has another version of Speech Commands; give another folder"
             )
         return True
     if strange := sorted({path.name for path in folder.iterdir()} - {archive}):

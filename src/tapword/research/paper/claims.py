@@ -6,18 +6,10 @@ from typing import NamedTuple
 
 from tapword.backbones.base import Backbone
 from tapword.research.datasets.mswc import Mswc
+from tapword.research.metrics import mean, relative_gain
 from tapword.research.paper import figure3
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import (
-    Cell,
-    Comparison,
-    Group,
-    PaperTable,
-    ReproducedTable,
-    TableInputs,
-    mean,
-    relative_gain,
-)
+from tapword.research.paper.compare import Cell, Comparison, Group, Inputs, PaperTable, Reproduced
 from tapword.research.paper.names import paper_name
 from tapword.research.paper.results import PaperResults, Run
 from tapword.research.paper.tables import AVG, MIXED, POOLINGS, TAP
@@ -105,13 +97,13 @@ def our_accuracies(results: PaperResults, backbones: Sequence[Backbone]) -> Accu
     return Accuracies(each, lambda run: mean(one(run) for one in each))
 
 
-def claims(inputs: TableInputs) -> ReproducedTable:
+def claims(inputs: Inputs) -> Reproduced:
     """Each claim, recomputed from the paper's tables and from our results."""
     columns = {one.spec: [one] for one in inputs.backbones}
     if len(columns) > 1:
         columns["mean of ours"] = inputs.backbones
     shown = Comparison(
-        "Relative gains (and two other claims) in percent, beside what the text says",
+        "Relative gains (and two other claims) in percent, compared with the text",
         "claim",
         [
             Group("paper's tables", "paper's text", ours="give"),
@@ -139,7 +131,7 @@ def claims(inputs: TableInputs) -> ReproducedTable:
         ]
         shown.add(text, [Cell(value, figure) for value in (None, *gains)])
     missing = [] if inputs.micro_sets else ["Claims on MSWC need its folder: --mswc DIR."]
-    return ReproducedTable([shown], missing + inputs.missing)
+    return Reproduced([shown], missing + inputs.missing)
 
 
 TABLE = PaperTable("What the text claims", claims, RUNS)

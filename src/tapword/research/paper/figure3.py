@@ -9,18 +9,10 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.research.datasets.base import Dataset
 from tapword.research.datasets.mswc import Mswc
+from tapword.research.metrics import mean, relative_gain
 from tapword.research.paper import charts
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import (
-    Cell,
-    Comparison,
-    Group,
-    PaperTable,
-    ReproducedTable,
-    TableInputs,
-    mean,
-    relative_gain,
-)
+from tapword.research.paper.compare import Cell, Comparison, Group, Inputs, PaperTable, Reproduced
 from tapword.research.paper.results import PaperResults, ReproduceOptions, Run
 
 METHODS = {"SLDA": Run("avg", "SLDA"), "TAP-SLDA": Run("tap", "SLDA"), "FT": Run("avg", "FT")}
@@ -78,7 +70,7 @@ def banner(micro: dict[tuple[str, int], PaperResults]) -> str:
     )
 
 
-def run(inputs: TableInputs) -> None:
+def run(inputs: Inputs) -> None:
     """Run every micro-set with every backbone."""
     for backbone in inputs.backbones:
         for results in inputs.micro_sets.values():
@@ -91,7 +83,7 @@ def gain(results: PaperResults, backbone: Backbone) -> float | None:
     return relative_gain(before, after)
 
 
-def figure3(inputs: TableInputs) -> ReproducedTable:
+def figure3(inputs: Inputs) -> Reproduced:
     """SLDA, TAP-SLDA and fine-tuning, per language and number of words."""
     run(inputs)
     tables, drawings = [], []
@@ -108,13 +100,13 @@ def figure3(inputs: TableInputs) -> ReproducedTable:
         for (language, size), results in inputs.micro_sets.items()
         for note in results.dataset.notes
     ]
-    return ReproducedTable(tables, left_out + inputs.missing, drawings)
+    return Reproduced(tables, left_out + inputs.missing, drawings)
 
 
-def _table(inputs: TableInputs, backbone: Backbone) -> Comparison:
+def _table(inputs: Inputs, backbone: Backbone) -> Comparison:
     """Every micro-set, then means of each language, of all, and of the largest."""
     shown = Comparison(
-        f"{backbone.spec} beside the paper's HB-B",
+        f"{backbone.spec} compared with the paper's HB-B",
         "language, words",
         [Group("SLDA", ""), Group("TAP-SLDA", ""), Group("FT"), Group("relative gain %")],
     )

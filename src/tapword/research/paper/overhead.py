@@ -11,19 +11,12 @@ from tapword import registry
 from tapword.audio.align import fill
 from tapword.backbones.base import Backbone
 from tapword.research.datasets.base import Clip
+from tapword.research.metrics import mean
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import (
-    Cell,
-    Comparison,
-    Group,
-    PaperTable,
-    ReproducedTable,
-    TableInputs,
-    mean,
-)
+from tapword.research.paper.compare import Cell, Comparison, Group, Inputs, PaperTable, Reproduced
 from tapword.research.paper.results import PaperResults
 from tapword.spotter.encoder import block_poolings, pool_clips
-from tapword.spotter.lengths import CLIP_S
+from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.threads import one_thread
 
 # Every step except learning, which changes the learner, is timed this often; the best time counts.
@@ -78,7 +71,7 @@ def measure(
     return ms | {(name, "backbone"): ms["both", "backbone"] for name in POOLINGS}
 
 
-def overhead(inputs: TableInputs) -> ReproducedTable:
+def overhead(inputs: Inputs) -> Reproduced:
     """Compare the time that TAP adds, in percent, with the paper's averages."""
     every, count = inputs.results.dataset.clips("train"), inputs.results.options.timed_clips
     # Every n-th clip, to cover many words.
@@ -110,7 +103,7 @@ def overhead(inputs: TableInputs) -> ReproducedTable:
         "Training is backbone, pooling and one update; inference is backbone, pooling and one "
         "prediction after the solve. Reading the file is not counted."
     )
-    return ReproducedTable([shares, steps], [note])
+    return Reproduced([shares, steps], [note])
 
 
 TABLE = PaperTable("Time that TAP adds", overhead)

@@ -10,7 +10,7 @@ from rich.containers import Renderables
 from rich.table import Table
 from rich.text import Text
 
-from tapword.research.paper.comparison import Comparison, ReproducedTable
+from tapword.research.paper.compare import Comparison, Reproduced
 from tapword.research.paper.reproduce import Reproduction
 from tapword.research.report import Writers, shell, write_json, write_text
 
@@ -82,7 +82,7 @@ WRITERS: Writers = {
 }
 
 
-def _section(table: ReproducedTable) -> str:
+def _section(table: Reproduced) -> str:
     tables = [
         _table(one, *chunk) for one in table.comparisons for chunk in _chunks(one, PAGE_COLUMNS)
     ]

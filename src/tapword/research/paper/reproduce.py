@@ -11,7 +11,7 @@ from tapword.research.datasets.speech_commands import WORDS
 from tapword.research.experiment import describe
 from tapword.research.paper import claims, figure3, names, overhead, wasserstein
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import PaperTable, ReproducedTable, TableInputs
+from tapword.research.paper.compare import Inputs, PaperTable, Reproduced
 from tapword.research.paper.results import PaperResults, ReproduceOptions
 from tapword.research.paper.tables import TABLES as NUMBERED
 from tapword.research.records import Environment, as_json
@@ -43,7 +43,7 @@ class Reproduction:
     banner: list[str]
     config: dict[str, Any]
     unavailable: dict[str, str]
-    tables: list[ReproducedTable]
+    tables: list[Reproduced]
     records: list[dict[str, Any]]
     environment: Environment
     command: str | None = None
@@ -85,7 +85,7 @@ def reproduce(table: str, options: ReproduceOptions) -> Reproduction:
     untrained = "table5" in wanted
     found = names.find_backbones(options.backbones, options.weights, untrained, options.progress)
     results = PaperResults(dataset, options) if dataset else next(iter(micro.values()))
-    inputs = TableInputs(results, found.usable, found.untrained, micro, missing)
+    inputs = Inputs(results, found.usable, found.untrained, micro, missing)
     runs = [run for name in wanted for run in TABLES[name].runs]
     for backbone in found.usable:
         results.run(backbone, runs)

@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 from tapword.backbones.base import Backbone
+from tapword.research.metrics import mean
 from tapword.research.paper import names
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import (
+from tapword.research.paper.compare import (
     AccuracyGrid,
     Cell,
     Comparison,
     Group,
+    Inputs,
     PaperTable,
-    ReproducedTable,
-    TableInputs,
-    mean,
+    Reproduced,
 )
 from tapword.research.paper.names import paper_label, paper_name
 from tapword.research.paper.results import Run
@@ -36,21 +36,23 @@ POOLINGS = {name: Run(spec, "SLDA") for name, spec in names.POOLINGS.items()}
 LONG_POOLINGS = {name: Run(spec, "SLDA") for name, spec in names.LONG_POOLINGS.items()}
 
 
-def table1(inputs: TableInputs) -> ReproducedTable:
+def table1(inputs: Inputs) -> Reproduced:
     """Accuracy, transfer, forgetting and plasticity of learners on averaged frames and TAP-SLDA."""
     tables = []
     for one in inputs.backbones:
         groups = [Group(title) for title in MEASURES.values()]
-        shown = Comparison(f"{one.spec} beside the paper's {paper_label(one)}", "learner", groups)
+        shown = Comparison(
+            f"{one.spec} compared with the paper's {paper_label(one)}", "learner", groups
+        )
         for row, run in MEASURED.items():
             theirs = {key: paper.TABLE1[key].at(row, paper_name(one)) for key in MEASURES}
             result = inputs.results.get(one, run)
             shown.add(row, [Cell.of(result, key, value) for key, value in theirs.items()])
         tables.append(shown)
-    return ReproducedTable(tables, inputs.notes())
+    return Reproduced(tables, inputs.notes())
 
 
-def table4(inputs: TableInputs) -> ReproducedTable:
+def table4(inputs: Inputs) -> Reproduced:
     """Accuracy and stored numbers by the highest moment R, mean over backbones."""
     shown = Comparison(
         f"Mean over {len(inputs.backbones)} backbone(s) of ours and the paper's 6",
@@ -72,10 +74,10 @@ def table4(inputs: TableInputs) -> ReproducedTable:
         for one in inputs.backbones
         if paper_name(one) is None
     ]
-    return ReproducedTable([shown], notes + inputs.notes())
+    return Reproduced([shown], notes + inputs.notes())
 
 
-def table5(inputs: TableInputs) -> ReproducedTable:
+def table5(inputs: Inputs) -> Reproduced:
     """Compare each backbone with random and with trained weights."""
     untrained = dict(inputs.untrained)
     trained: dict[str, Backbone] = {}
@@ -91,7 +93,7 @@ def table5(inputs: TableInputs) -> ReproducedTable:
         # The paper shows two backbones here.
         theirs = paper_label(network, among=2)
         groups = [Group(title, f"paper {theirs}") for title in ("random", "trained")]
-        shown = Comparison(f"{name} beside the paper's {theirs}", "method", groups)
+        shown = Comparison(f"{name} compared with the paper's {theirs}", "method", groups)
         if name in untrained:
             inputs.results.run(untrained[name], METHODS.values())
         for row, run in METHODS.items():
@@ -113,10 +115,10 @@ def table5(inputs: TableInputs) -> ReproducedTable:
         notes.append(
             f"Trained weights were not requested or are unavailable: {', '.join(missing)}."
         )
-    return ReproducedTable(tables, notes)
+    return Reproduced(tables, notes)
 
 
-def table7(inputs: TableInputs) -> ReproducedTable:
+def table7(inputs: Inputs) -> Reproduced:
     """Poolings that give longer vectors, and how much longer."""
     grid = AccuracyGrid("Acc with SLDA", "pooling", LONG_POOLINGS, paper.TABLE7)
     shown = grid.compare(inputs)
@@ -125,15 +127,15 @@ def table7(inputs: TableInputs) -> ReproducedTable:
         results = (inputs.results.get(one, LONG_POOLINGS[name]) for one in inputs.backbones)
         lengths = mean(result.delta_fs for result in results)
         cells.append(Cell(lengths, paper.TABLE7_DELTA_FS[name]))
-    return ReproducedTable([shown], inputs.notes())
+    return Reproduced([shown], inputs.notes())
 
 
 def _grids(title: str, *grids: AccuracyGrid) -> PaperTable:
     """Make a table of grids alone; it needs the runs of their rows."""
     runs = [run for one in grids for run in (*one.rows.values(), *one.less.values())]
 
-    def make(inputs: TableInputs) -> ReproducedTable:
-        return ReproducedTable([one.compare(inputs) for one in grids], inputs.notes())
+    def make(inputs: Inputs) -> Reproduced:
+        return Reproduced([one.compare(inputs) for one in grids], inputs.notes())
 
     return PaperTable(title, make, runs)
 

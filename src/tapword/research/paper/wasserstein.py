@@ -8,27 +8,20 @@ from tapword.backbones.base import Backbone
 from tapword.research import metrics
 from tapword.research.paper import charts
 from tapword.research.paper import published as paper
-from tapword.research.paper.comparison import (
-    Cell,
-    Comparison,
-    Group,
-    PaperTable,
-    ReproducedTable,
-    TableInputs,
-)
+from tapword.research.paper.compare import Cell, Comparison, Group, Inputs, PaperTable, Reproduced
 
 MOMENTS = 5
 # Enough to separate distributions; all clips of a large data set would take hours.
 CLIPS_A_WORD = 200
 
 
-def wasserstein(inputs: TableInputs) -> ReproducedTable:
+def wasserstein(inputs: Inputs) -> Reproduced:
     """Mean and standard deviation over pairs of words, by moment and for moments 2 to 5."""
     tables, drawings = [], []
     for backbone in inputs.backbones:
         moments, words = _moments(inputs, backbone)
         groups = [Group(title, digits=3) for title in ("raw", "± raw", "scaled", "± scaled")]
-        shown = Comparison(f"{backbone.spec} beside the paper's", "moment", groups)
+        shown = Comparison(f"{backbone.spec} compared with the paper's", "moment", groups)
         chosen = {str(r + 1): slice(r, r + 1) for r in range(MOMENTS)}
         for row, part in (chosen | {"2 to 5": slice(1, MOMENTS)}).items():
             found = metrics.wasserstein(moments[:, part].reshape(len(words), -1), words.tolist())
@@ -40,10 +33,10 @@ def wasserstein(inputs: TableInputs) -> ReproducedTable:
         f"{len(words):,} training clips, at most {CLIPS_A_WORD} a word. The distance of two words "
         "is averaged over features; shown are mean and standard deviation over pairs of words."
     )
-    return ReproducedTable(tables, [note], drawings)
+    return Reproduced(tables, [note], drawings)
 
 
-def _moments(inputs: TableInputs, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
+def _moments(inputs: Inputs, backbone: Backbone) -> tuple[np.ndarray, np.ndarray]:
     """Moments (n, 5, d) of training clips, blocks side by side, and the word of each clip (n,)."""
     pooling = inputs.results.pooling("tap", backbone)
     [(_, split)] = inputs.results.splits(backbone, {"tap": pooling})

@@ -1,7 +1,7 @@
-"""The studio's application: pages, a few requests, and the live line.
+"""The studio's web application: its page, its HTTP requests and its WebSocket.
 
-Sound comes as 16 kHz 16-bit samples in the body of a request or on the live line, is looked at in
-memory and let go; it is never written anywhere.
+Audio arrives as 16-bit samples at 16 kHz, in the body of a request or on the WebSocket. It stays in
+memory for at most two minutes and is never written.
 """
 
 import asyncio
@@ -27,17 +27,16 @@ from starlette.types import Receive, Scope, Send
 from tapword.audio.endpoint import examine
 from tapword.audio.files import MIN_S, SAMPLE_RATE, as_float
 from tapword.errors import InputError, MissingExtra, ModelFileError, TapwordError
+from tapword.serve.polling import polling
 from tapword.serve.studio.guard import Guard
 from tapword.serve.studio.history import History
-from tapword.serve.studio.limits import LIMITS, Limits
-from tapword.serve.studio.live import Lines, page_of
+from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.model import Outcome, StudioModel
-from tapword.serve.watching import watching
-from tapword.spotter.words import clean_word
-from tapword.support.issues import message
+from tapword.serve.studio.sockets import Sockets, error_message, page_id
+from tapword.spotter.session import Kind
 
 STATIC = Path(__file__).parent / "static"
-# Not asked of the system, where another program may have changed them: browsers run no other type.
+# Not from the system's table, which other programs change: browsers run no other types.
 TYPES = {
     ".css": "text/css",
     ".html": "text/html",
@@ -46,18 +45,18 @@ TYPES = {
 }
 
 
-class Kind(NamedTuple):
-    """What a page may send for a value."""
+class ValueType(NamedTuple):
+    """Type of a value in a request."""
 
     name: str
     types: tuple[type, ...]
 
 
-TEXT, NUMBER = Kind("text", (str,)), Kind("number", (int, float))
-WHOLE, TEXT_OR_NULL = Kind("whole number", (int,)), Kind("text or null", (str, NoneType))
-# How often the model file is looked at.
-LOOK_S = 0.5
-# What is held of a file that is being downloaded.
+TEXT, NUMBER = ValueType("text", (str,)), ValueType("number", (int, float))
+WHOLE, TEXT_OR_NULL = ValueType("whole number", (int,)), ValueType("text or null", (str, NoneType))
+# How often the model file is polled.
+POLL_S = 0.5
+# How much of a download is in memory at a time.
 BLOCK_BYTES = 1 << 15
 
 
@@ -65,16 +64,16 @@ def studio(
     model: StudioModel,
     host: str,
     token: str,
-    limits: Limits = LIMITS,
+    limits: ServerLimits = LIMITS,
     phone: str | None = None,
 ) -> Starlette:
-    """Make the application of a studio that will be bound to `host`, and answers to its names.
+    """Make the web application of a studio that is bound to `host`.
 
-    Visitors must show the token. `phone` is the link that opens it on another device, where one
-    can reach it.
+    Requests must show the token. `phone` is the link that opens it on another device, if one can
+    reach it.
     """
-    lines = Lines(model, limits, phone is not None)
-    requests = _Requests(model, lines, limits, phone)
+    sockets = Sockets(model, limits, phone is not None)
+    requests = _Requests(model, sockets, limits, phone)
     application = Starlette(
         routes=[
             Route("/", requests.page),
@@ -90,26 +89,28 @@ def studio(
             Route("/api/model", requests.upload, methods=["POST"]),
             Route("/api/export/{kind}", requests.export),
             Route("/api/phone", requests.phone),
-            WebSocketRoute("/api/live", lines.serve),
+            WebSocketRoute("/api/live", sockets.serve),
             Route("/static/{name}", requests.static),
         ],
         middleware=[Middleware(Guard, host=host, token=token)],
         exception_handlers={TapwordError: _refuse, HTTPException: _refuse},
-        lifespan=lambda _: watching(model, LOOK_S, lines.tell),
+        lifespan=lambda _: polling(model, POLL_S, sockets.broadcast),
     )
-    application.state.lines = lines
+    application.state.sockets = sockets
     return application
 
 
 class _Requests:
-    """What the studio answers to a page's requests."""
+    """Handlers of the HTTP requests."""
 
-    def __init__(self, model: StudioModel, lines: Lines, limits: Limits, link: str | None):
+    def __init__(
+        self, model: StudioModel, sockets: Sockets, limits: ServerLimits, link: str | None
+    ):
         self.model = model
-        self.lines = lines
+        self.sockets = sockets
         self.limits = limits
         self.link = link
-        # Held, so that a page does not wait for a thread.
+        # In memory, so that a page does not wait for a thread.
         self.files = {path.name: path.read_bytes() for path in STATIC.iterdir()}
 
     async def page(self, _: Request) -> Response:
@@ -128,16 +129,24 @@ class _Requests:
         return _Json(self.model.state())
 
     async def map(self, _: Request) -> Response:
-        return _Json(await to_thread.run_sync(self.model.map, limiter=self.lines.changes))
+        return _Json(await to_thread.run_sync(self.model.map, limiter=self.sockets.changes))
 
     async def learn(self, request: Request) -> Response:
-        word = clean_word(request.query_params.get("word", ""))
-        sound = await self._sound(request)
-        take = await to_thread.run_sync(examine, sound, limiter=self.lines.changes)
-        # What a page heard before, and keeps all the same.
-        if take.issue is not None and not (take.has_speech and "anyway" in request.query_params):
-            raise InputError(message(take.issue))
-        return await self._change(self.model.learn, take.audio, word, self._history(request))
+        word = request.query_params.get("word", "")
+        kind = request.query_params.get("kind", "take")
+        if kind not in ("take", "file"):
+            raise InputError(f"kind must be take or file, got {kind!r}")
+        anyway = "anyway" in request.query_params
+        audio = await self._audio(request)
+        history = self._history(request)
+        return await self._change(self._learn, audio, word, history, kind, anyway)
+
+    def _learn(
+        self, audio: np.ndarray, word: str, history: History, kind: Kind, anyway: bool
+    ) -> Outcome:
+        """Learn a recording (n,): of a take only the speech, a file as it is."""
+        clip = examine(audio) if kind == "take" else audio
+        return self.model.learn(clip, word, history, kind, anyway)
 
     async def forget(self, request: Request) -> Response:
         [word] = await self._values(request, word=TEXT)
@@ -159,8 +168,8 @@ class _Requests:
         try:
             return await self._change(self.model.undo, self._history(request))
         except InputError:
-            # It was let go, so another change is undone next.
-            self.lines.tell()
+            # The change was dropped, so another is undone next.
+            self.sockets.broadcast()
             raise
 
     async def download(self, _: Request) -> Response:
@@ -171,18 +180,18 @@ class _Requests:
         kind = request.path_params["kind"]
         if kind not in self.model.exports:
             raise HTTPException(404)
-        content = await to_thread.run_sync(self.model.export, kind, limiter=self.lines.changes)
+        content = await to_thread.run_sync(self.model.export, kind, limiter=self.sockets.changes)
         headers = _attached(f"{self.model.path.stem}.{kind}")
         return Response(content, media_type=_Download.media_type, headers=headers)
 
     async def phone(self, _: Request) -> Response:
-        """Give a picture of the link, for a phone to look at."""
+        """Give the link as a QR code, for a phone to scan."""
         if self.link is None:
             raise HTTPException(404)
         try:
             import segno
         except ImportError as error:
-            raise MissingExtra("the code for a phone", "segno", "web") from error
+            raise MissingExtra("the QR code", "segno", "web") from error
         picture = io.BytesIO()
         code = segno.make(self.link, micro=False)
         code.save(picture, kind="svg", scale=6, dark="#000", light="#fff")
@@ -198,28 +207,32 @@ class _Requests:
         return await self._change(self.model.upload, content, how == "add", seen)
 
     async def _change(self, change: Callable[..., Outcome | None], *given: Any) -> Response:
-        """Change the model, tell every page, and answer with what it is now."""
-        outcome = await to_thread.run_sync(change, *given, limiter=self.lines.changes)
-        self.lines.tell()
-        return _Json(self.model.state() | (outcome._asdict() if outcome else {}))
+        """Change the model, send its state to every page, and answer with it."""
+        outcome = await to_thread.run_sync(change, *given, limiter=self.sockets.changes)
+        self.sockets.broadcast()
+        return _Json(self.model.state() | (outcome.state() if outcome else {}))
 
     def _history(self, request: Request) -> History:
-        """Give what the page changed that asks."""
-        return self.model.histories.of(page_of(request))
+        """Give the history of the page that sent a request."""
+        return self.model.histories.of(page_id(request))
 
-    async def _sound(self, request: Request) -> np.ndarray:
-        """Read samples (n,) float32 from a request's body."""
+    async def _audio(self, request: Request) -> np.ndarray:
+        """Read samples (n,) float32 from the body of a request."""
         most_s = self.limits.clip_s
         most = 2 * round(most_s * SAMPLE_RATE)
-        content = await self._body(request, most, f"{most_s:g} s of sound")
+        content = await self._body(request, most, f"{most_s:g} s of audio")
         if len(content) % 2:
-            raise InputError("sound must be whole 16-bit samples at 16 kHz")
+            raise InputError("audio must be whole 16-bit samples at 16 kHz")
         if len(content) < 2 * MIN_S * SAMPLE_RATE:
-            raise InputError(f"that was shorter than {MIN_S * 1000:.0f} ms; say the whole word")
+            raise InputError(
+                f"shorter than {MIN_S * 1000:.0f} ms: say the whole word",
+                code="clip_too_short",
+                params={"ms": MIN_S * 1000},
+            )
         return as_float(np.frombuffer(content, dtype="<i2"))
 
-    async def _values(self, request: Request, **kinds: Kind) -> list[Any]:
-        """Values by name of a JSON body, each of its kind."""
+    async def _values(self, request: Request, **kinds: ValueType) -> list[Any]:
+        """Read values of the given types from a JSON body."""
         most = self.limits.json_bytes
         try:
             value = json.loads(await self._body(request, most, f"{most:,} bytes"))
@@ -233,28 +246,28 @@ class _Requests:
         return [value[name] for name in kinds]
 
     async def _body(self, request: Request, most: int, shown: str) -> bytes:
-        """Read a body of at most `most` bytes, whatever its header says of it."""
+        """Read a body of at most `most` bytes, whatever its header says."""
         content = bytearray()
         try:
             async with asyncio.timeout(self.limits.body_s):
                 async for part in request.stream():
                     content += part
                     if len(content) > most:
-                        raise HTTPException(413, f"that is too large: the limit is {shown}")
+                        raise HTTPException(413, f"too large: the limit is {shown}")
         except TimeoutError:
             raise HTTPException(408, "the upload took too long; try again") from None
         except ClientDisconnect:
-            raise HTTPException(400, "the upload was broken off") from None
+            raise HTTPException(400, "the upload was interrupted") from None
         return bytes(content)
 
 
 def _attached(name: str) -> dict[str, str]:
-    """Headers of a file that is to be saved by a name."""
+    """Headers of a download with this file name."""
     return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(os.fsencode(name))}"}
 
 
 class _Json(Response):
-    """JSON in ASCII: no name of a file and no text of a page can fail to be sent."""
+    """JSON in ASCII, so that any file name and any text of a page can be sent."""
 
     media_type = "application/json"
 
@@ -263,7 +276,7 @@ class _Json(Response):
 
 
 class _Download(StreamingResponse):
-    """A file, of which each block is read when the one before was sent; closed in the end."""
+    """A file; each block is read when the one before was sent."""
 
     media_type = "application/octet-stream"
 
@@ -284,4 +297,5 @@ async def _refuse(_: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return _Json({"error": error.detail}, error.status_code)
     status: dict[type, int] = {InputError: 422, ModelFileError: 409}
-    return _Json({"error": str(error)}, status.get(type(error), 400))
+    assert isinstance(error, TapwordError)
+    return _Json(error_message(error), status.get(type(error), 400))

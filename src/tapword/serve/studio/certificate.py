@@ -1,4 +1,4 @@
-"""A certificate of one's own, for the phone in the same network."""
+"""TLS for the studio: a self-signed certificate, or one from files."""
 
 import datetime
 import os
@@ -15,10 +15,9 @@ VALID_DAYS = 30
 
 
 def self_signed(names: Iterable[str]) -> tuple[bytes, bytes, str]:
-    """Make a certificate for names and addresses, signed by itself.
+    """Make a self-signed certificate for names and addresses.
 
-    Gives it and its key as PEM, and its SHA-256 fingerprint, by which a person can tell it from
-    another.
+    Gives the certificate and its key as PEM, and its SHA-256 fingerprint, for people to compare.
     """
     try:
         from cryptography import x509
@@ -57,9 +56,9 @@ def self_signed(names: Iterable[str]) -> tuple[bytes, bytes, str]:
 
 
 def context(certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """Server side of TLS; the key lies in a file of this user alone while it is read, then never.
+    """Make a TLS context of a server.
 
-    Python reads certificates and keys from files only.
+    Python reads keys from files only, so the key is in a private file for a moment.
     """
     result = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:
@@ -72,16 +71,16 @@ def context(certificate: bytes, key: bytes) -> ssl.SSLContext:
 
 
 def read(certificate_path: Path, key_path: Path) -> ssl.SSLContext:
-    """Server side of TLS with a certificate and key from files."""
+    """Make a TLS context of a server from a certificate and key in files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         open_to_all = os.name == "posix" and key_path.stat().st_mode & stat.S_IROTH
-        # Without this a locked key would ask on the terminal, unseen behind the studio's text.
+        # Without this, OpenSSL would ask for a passphrase on the terminal.
         context.load_cert_chain(certificate_path, key_path, password=lambda: b"")
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{certificate_path} and {key_path} cannot be used for TLS (wanted: a certificate and "
-            f"its key without a passphrase, both PEM): {error}"
+            f"{certificate_path} and {key_path} cannot be used for TLS; give a certificate and its "
+            f"key without a passphrase, both PEM: {error}"
         ) from error
     if open_to_all:
         raise InputError(f"all users can read the key {key_path}: chmod 600 {key_path}")

@@ -1,10 +1,10 @@
 """Who may talk to the studio: own pages only, and with the token.
 
 A page of another site must neither read nor change a model that is served on this machine. So the
-Host header must be one of ours (against DNS rebinding), and whatever changes something must come
-from our own page (Origin). Other people must not either, on this machine or in its network: all
-that is asked must show the token that the command printed, in a cookie that the address with the
-token sets.
+Host header must be one of ours (against DNS rebinding), and a request that changes something must
+come from our own page (Origin). Other people, on this machine or in its network, must not either:
+every request must show the token that the command printed. The link with the token sets it as a
+cookie.
 """
 
 import contextlib
@@ -38,21 +38,20 @@ PAGE = """<!doctype html>
 <title>tapword studio</title><h1>tapword studio</h1><p>{text}</p></html>
 """
 OTHER_NAME = (
-    "This is a tapword studio, but not under this name. Open it by the link that the command "
-    "printed in the terminal."
+    "This is a tapword studio, but not under this name. Open the link that the command printed in "
+    "the terminal."
 )
-OTHER_PAGE = "Only the studio's own page may do this."
-# Browsers keep a strict cookie back when a link on another site leads here, but not on our own.
+OTHER_PAGE = "Only the studio's own page can do this."
+# Browsers do not send a strict cookie with a link from another site, but do with our own.
 NO_TOKEN = (
-    "This studio opens by the link that its command printed in the terminal: the whole of it, with "
-    "?token=... at its end. It is new at every start. Was it open in this browser before? <a "
-    'href="/">Try again</a>'
+    "Open the link that the command printed in the terminal, with ?token=... at its end. The link "
+    'is new at every start. Was the studio open in this browser before? <a href="/">Try again</a>'
 )
-NO_PLACE = "Too many connections are open: close some pages, and try again."
+TOO_MANY = "Too many connections are open. Close some pages and try again."
 
 
 class Guard:
-    """ASGI middleware that turns away whatever is not the own page of a studio bound to `host`."""
+    """ASGI middleware that refuses whatever is not the own page of a studio bound to `host`."""
 
     def __init__(self, app: ASGIApp, host: str, token: str):
         self.app = app
@@ -69,41 +68,41 @@ class Guard:
             await self.app(scope, receive, send)
             return
         request = HTTPConnection(scope)
-        answer = self._answer(request)
-        sealed = self._sealed(request, send)
+        answer = self._response(request)
+        send_securely = self._with_headers(request, send)
         if answer is None:
-            visit = scope.get("state", {}).get("visit")
-            with visit.serving() if visit else contextlib.nullcontext():
-                await self.app(scope, receive, sealed)
+            connection = scope.get("state", {}).get("connection")
+            with connection.serving() if connection else contextlib.nullcontext():
+                await self.app(scope, receive, send_securely)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
         else:
-            await answer(scope, receive, sealed)
+            await answer(scope, receive, send_securely)
 
-    def _answer(self, request: HTTPConnection) -> Response | None:
-        """Answer to a request that does not pass; None where it does."""
+    def _response(self, request: HTTPConnection) -> Response | None:
+        """Response to a request that is not passed on; None if it is."""
         host = request.headers.get("host", "")
-        if len(request.headers.getlist("host")) != 1 or not self._known(host):
+        if len(request.headers.getlist("host")) != 1 or not self._is_own_host(host):
             return refusal(421, OTHER_NAME)
         changes = request["type"] == "websocket" or request["method"] not in SAFE_METHODS
         own_origin = f"{'https' if _secure(request) else 'http'}://{host}"
         if changes and request.headers.getlist("origin") != [own_origin]:
             return refusal(403, OTHER_PAGE)
-        # Browsers do not tell cookies apart by port: it is in the name.
+        # Browsers share cookies between ports, so the port is in the name.
         cookie = f"tapword_studio_{_port(request)}"
-        # Nowhere else, so that a token in an address is never left there.
+        # Nowhere else: a token must not stay in an address.
         opens = request["type"] == "http" and request["path"] == "/"
         given = request.query_params.getlist("token") if opens else []
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         shown = [request.cookies.get(cookie, ""), bearer if scheme.lower() == "bearer" else ""]
-        if not self._right([*given, *shown]):
+        if not self._is_token([*given, *shown]):
             return refusal(403, NO_TOKEN)
-        return self._exchange(request, cookie) if self._right(given) else None
+        return self._set_cookie(request, cookie) if self._is_token(given) else None
 
-    def _exchange(self, request: HTTPConnection, cookie: str) -> Response:
-        """Give a cookie for the token, which leaves the address bar and so the history."""
-        # A page that goes on to the studio, not a redirect: to a browser that was led here from
-        # elsewhere, what a redirect asks for is asked from there, and it keeps strict cookies back.
+    def _set_cookie(self, request: HTTPConnection, cookie: str) -> Response:
+        """Store the token in a cookie, so it leaves the address bar and the history."""
+        # A page that loads the studio, not a redirect: after a link from another site, a browser
+        # follows a redirect as that site's request, without strict cookies.
         go_on = '<meta http-equiv="refresh" content="0;url=/">'
         answer = HTMLResponse(PAGE.format(more=go_on, text='<a href="/">Open the studio</a>'))
         answer.set_cookie(
@@ -111,38 +110,38 @@ class Guard:
         )
         return answer
 
-    def _right(self, shown: Iterable[str]) -> bool:
+    def _is_token(self, shown: Iterable[str]) -> bool:
         return is_token(self.token, [text.encode() for text in shown])
 
-    def _known(self, host: str) -> bool:
-        """Whether the studio answers to a Host header."""
+    def _is_own_host(self, host: str) -> bool:
+        """Whether a Host header names this studio."""
         name = host.lower()
         if not name.endswith("]"):
             bare, colon, port = name.rpartition(":")
             name = bare if colon and port.isdecimal() else name
-        # A rebound name is a name: an address in its place cannot be forged from elsewhere.
+        # DNS rebinding needs a name: an address in its place cannot be forged.
         return name in self.names or (self.by_address and ip_address(name.strip("[]")) is not None)
 
-    def _sealed(self, request: HTTPConnection, send: Send) -> Send:
-        """Send with the headers that tell a browser what the page may do."""
+    def _with_headers(self, request: HTTPConnection, send: Send) -> Send:
+        """Add the headers that tell a browser what the page may do."""
         host = request.headers.get("host", "")
         socket_address = f"{'wss' if _secure(request) else 'ws'}://{host}"
-        policy = POLICY.format(socket=socket_address if self._known(host) else "")
+        policy = POLICY.format(socket=socket_address if self._is_own_host(host) else "")
 
-        async def sealed(message: Message) -> None:
+        async def send_securely(message: Message) -> None:
             if message["type"] == "http.response.start":
-                found = MutableHeaders(scope=message)
+                headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    found.setdefault(name, value)
-                found["Content-Security-Policy"] = policy
+                    headers.setdefault(name, value)
+                headers["Content-Security-Policy"] = policy
             await send(message)
 
-        return sealed
+        return send_securely
 
 
 def is_token(token: bytes, shown: Iterable[bytes]) -> bool:
     """Whether one of these is the token."""
-    # All are compared, in constant time: how long it takes tells nothing.
+    # All are compared in constant time, so the time reveals nothing.
     return any([hmac.compare_digest(text, token) for text in shown])
 
 
@@ -151,12 +150,12 @@ def _secure(request: HTTPConnection) -> bool:
 
 
 def _port(request: HTTPConnection) -> str:
-    """Port by which a browser asks, which a tunnel may have changed."""
+    """Port in the browser's address; a tunnel may have changed it."""
     port = request.headers.get("host", "").rpartition(":")[2]
     return port if port.isdecimal() else "443" if _secure(request) else "80"
 
 
 def refusal(status: int, text: str) -> Response:
-    """Refuse a request; its connection is closed, whatever more it had to say."""
+    """Refuse a request and close its connection."""
     headers = HEADERS | {"Connection": "close", "Content-Security-Policy": POLICY.format(socket="")}
     return HTMLResponse(PAGE.format(more="", text=text), status, headers)

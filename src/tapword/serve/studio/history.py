@@ -1,8 +1,8 @@
-"""What a page changed, held so that it can take any of it back while it lives.
+"""What a page changed, so that the page can undo it.
 
-Of a take the vectors are held, of a forgotten word its statistics; never a recording. A change is
-undone in the model file as it is then: what others changed since stays, and where they changed the
-same thing, that is said.
+It holds the vectors of takes and the statistics of forgotten words, never a recording. A change is
+undone in the current model file: later changes by others stay. If they changed the same thing, the
+undo is refused.
 """
 
 import itertools
@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tapword.errors import InputError
-from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 
-NOTHING = "there is nothing to undo"
-NO_TAKE = "no such take can be taken out"
-# Why a take is not in the model.
-REMOVED = "this take was removed already"
-FORGOTTEN = "the word of this take was forgotten, and the take with it"
-ELSEWHERE = (
-    "the word of this take was forgotten, renamed or taught anew elsewhere since, so the take "
-    "cannot be found in it any more; nothing was changed"
-)
+# Why a take is not in the model: code -> message.
+GONE = {
+    "take_removed": "this take was removed already",
+    "take_forgotten": "the word of this take was forgotten, and the take with it",
+    "take_changed": (
+        "the word of this take was forgotten, renamed or taught again elsewhere, so the take "
+        "cannot be removed; nothing was changed"
+    ),
+}
 
 
 @dataclass(eq=False)
@@ -32,9 +32,9 @@ class Take:
     Attributes
     ----------
     number
-        By which its page calls it.
+        Its number on its page.
     word
-        What it was learned as; where it is a negative, the word that it is not.
+        Word that it was learned as; of a negative, the word that it is not.
     taught
         As it was learned.
     scored
@@ -42,7 +42,7 @@ class Take:
     scattered
         As for `Learner.unlearn_one`.
     gone
-        None while it is in the model; else why not, in words.
+        None while it is in the model; otherwise why it is not, a key of `GONE`.
     """
 
     number: int
@@ -57,38 +57,38 @@ class Take:
         """Whether it was taught as not the word."""
         return self.scored is not None
 
-    def teach(self, spotter: Spotter) -> None:
+    def learn(self, spotter: Spotter) -> None:
         """Learn it, for the first time or again."""
-        self.scattered = not spotter.learner.spare
+        self.scattered = not spotter.learner.forgotten
         if self.scored is None:
             spotter.learn_encoded(self.taught, [self.word])
         else:
             self.word = spotter.reject_encoded(self.scored, self.taught)
 
-    def take_out(self, spotter: Spotter) -> None:
+    def unlearn(self, spotter: Spotter) -> None:
         """Unlearn it."""
         if self.gone is not None:
-            raise InputError(self.gone)
+            raise InputError(GONE[self.gone], code=self.gone)
         spotter.unlearn_encoded(self.taught, [self.word], self.negative, self.scattered)
 
 
 class Change:
-    """Something that can be undone: `undo` in a spotter, then `undone` in the histories."""
+    """Something that can be undone: `undo` in a spotter, then `mark_undone` in the histories."""
 
     kind = ""
 
     def undo(self, spotter: Spotter) -> None:
-        """Take it back, or refuse to where others changed the same since."""
+        """Undo it, or refuse if others changed the same since."""
         raise NotImplementedError
 
-    def undone(self) -> None:
-        """Note that it was taken back."""
+    def mark_undone(self) -> None:
+        """Note that it was undone."""
 
-    def follow(self, old: str, new: str) -> None:
+    def rename_word(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
 
     def state(self) -> dict[str, Any]:
-        """Give what a page shows of it."""
+        """Give what a page shows of it, ready for JSON."""
         raise NotImplementedError
 
 
@@ -101,85 +101,85 @@ class Taught(Change):
 
     def undo(self, spotter: Spotter) -> None:
         """Unlearn it."""
-        self.take.take_out(spotter)
+        self.take.unlearn(spotter)
 
-    def undone(self) -> None:
-        """Note that it is out."""
-        self.take.gone = REMOVED
+    def mark_undone(self) -> None:
+        """Note that it is not in the model."""
+        self.take.gone = "take_removed"
 
     def state(self) -> dict[str, Any]:
-        """Give what a page shows of it."""
+        """Give what a page shows of it, ready for JSON."""
         return {"kind": self.kind, "word": self.take.word}
 
 
-class TakenOut(Taught):
-    """A take was unlearned; `part` is its word, where it was the last of it."""
+class TakeRemoved(Taught):
+    """A take was unlearned; `model` has its word, if it was the last take of that."""
 
-    def __init__(self, take: Take, part: Spotter | None):
+    def __init__(self, take: Take, model: Spotter | None):
         super().__init__(take)
-        self.part = part
+        self.model = model
         self.kind = "remove"
 
     def undo(self, spotter: Spotter) -> None:
-        """Learn it again, with the negatives that went along."""
-        if self.part is None:
-            self.take.teach(spotter)
+        """Learn it again, with the negatives of its word."""
+        if self.model is None:
+            self.take.learn(spotter)
         else:
-            spotter.merge(self.part)
+            spotter.merge(self.model)
 
-    def undone(self) -> None:
-        """Note that it is in again."""
+    def mark_undone(self) -> None:
+        """Note that it is in the model again."""
         self.take.gone = None
 
 
 @dataclass(eq=False)
 class Forgotten(Change):
-    """A word was forgotten: what was known of it, and the takes that went along."""
+    """A word was forgotten: a model of it alone, and its takes."""
 
     word: str
-    part: Spotter
+    model: Spotter
     takes: list[Take] = field(default_factory=list)
     kind = "forget"
 
     def undo(self, spotter: Spotter) -> None:
-        """Give the word back; where it was taught anew since, it knows both."""
-        spotter.merge(self.part)
+        """Restore the word; if it was taught again since, merge both."""
+        spotter.merge(self.model)
 
-    def undone(self) -> None:
-        """Note that the takes are in again."""
+    def mark_undone(self) -> None:
+        """Note that the takes are in the model again."""
         for take in self.takes:
             take.gone = None
 
     def state(self) -> dict[str, Any]:
-        """Give what a page shows of it."""
+        """Give what a page shows of it, ready for JSON."""
         return {"kind": self.kind, "word": self.word}
 
 
 @dataclass(eq=False)
 class Renamed(Change):
-    """A word was given another name."""
+    """A word was renamed."""
 
     old: str
     new: str
     kind = "rename"
 
     def undo(self, spotter: Spotter) -> None:
-        """Give it its name back."""
+        """Restore its name."""
         spotter.rename(self.new, self.old)
 
-    def follow(self, old: str, new: str) -> None:
+    def rename_word(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
         if self.new == old:
             self.new = new
 
     def state(self) -> dict[str, Any]:
-        """Give what a page shows of it."""
+        """Give what a page shows of it, ready for JSON."""
         return {"kind": self.kind, "word": self.old, "new": self.new}
 
 
 @dataclass(eq=False)
-class Sensed(Change):
-    """A sensitivity was moved: of a word, or of all where it is None."""
+class SensitivityChanged(Change):
+    """The sensitivity of a word was changed, or of all words if it is None."""
 
     word: str | None
     before: tuple[float, dict[str, float]]
@@ -187,25 +187,29 @@ class Sensed(Change):
     kind = "sensitivity"
 
     def undo(self, spotter: Spotter) -> None:
-        """Move it back, unless somebody else moved it since."""
+        """Restore it, unless somebody else changed it since."""
         whose = "of all words" if self.word is None else f'of "{self.word}"'
-        left_alone = f"the sensitivity {whose} was changed elsewhere since; it stays as it is"
+        refusal = InputError(
+            f"the sensitivity {whose} was changed elsewhere since, so it was not undone",
+            code="sensitivities_changed" if self.word is None else "sensitivity_changed",
+            params={"word": self.word},
+        )
         if self.word is None:
             if sensitivities(spotter) != self.after:
-                raise InputError(left_alone)
+                raise refusal
             spotter.vocabulary = spotter.vocabulary.with_sensitivities(*self.before)
             return
         spotter.learner.require_taught(self.word)
         after = self.after[1].get(self.word, self.after[0])
         if spotter.vocabulary.sensitivity_of(self.word) != after:
-            raise InputError(left_alone)
+            raise refusal
         common, own = sensitivities(spotter)
         own.pop(self.word, None)
         if self.word in self.before[1]:
             own[self.word] = self.before[1][self.word]
         spotter.vocabulary = spotter.vocabulary.with_sensitivities(common, own)
 
-    def follow(self, old: str, new: str) -> None:
+    def rename_word(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
         if self.word == old:
             self.word = new
@@ -214,19 +218,19 @@ class Sensed(Change):
                 own[new] = own.pop(old)
 
     def state(self) -> dict[str, Any]:
-        """Give what a page shows of it."""
+        """Give what a page shows of it, ready for JSON."""
         return {"kind": self.kind, "word": self.word}
 
 
 def sensitivities(spotter: Spotter) -> tuple[float, dict[str, float]]:
-    """Copy the sensitivity of all words, and those of words that have their own."""
+    """Copy the common sensitivity, and those of words that have their own."""
     return spotter.vocabulary.sensitivity, spotter.vocabulary.sensitivities
 
 
 class History:
     """Changes that one page made, oldest first, and the takes among them by number."""
 
-    def __init__(self, limits: Limits = LIMITS):
+    def __init__(self, limits: ServerLimits = LIMITS):
         self.limits = limits
         self.changes: list[Change] = []
         self.takes: dict[int, Take] = {}
@@ -237,10 +241,14 @@ class History:
         return Take(next(self._numbers), word, taught, scored)
 
     def add(self, change: Change) -> None:
-        """Note a change; the oldest is let go where there are too many."""
+        """Add a change; drop the oldest at the limit."""
         last = self.changes[-1] if self.changes else None
-        if isinstance(change, Sensed) and isinstance(last, Sensed) and last.word == change.word:
-            # A slider moved step by step is moved back at once.
+        if (
+            isinstance(change, SensitivityChanged)
+            and isinstance(last, SensitivityChanged)
+            and last.word == change.word
+        ):
+            # A slider that moved step by step is restored in one step.
             last.after = change.after
             return
         self.changes.append(change)
@@ -254,61 +262,61 @@ class History:
     def last(self) -> Change:
         """The change that is undone next."""
         if not self.changes:
-            raise InputError(NOTHING)
+            raise InputError("there is nothing to undo", code="nothing_to_undo")
         return self.changes[-1]
 
     def find(self, number: int) -> Take:
-        """Take by its number."""
+        """Find a take by its number."""
         if number not in self.takes:
-            raise InputError(NO_TAKE)
+            raise InputError("this take cannot be removed", code="take_unknown")
         return self.takes[number]
 
-    def there(self) -> list[Take]:
-        """Give the takes that are in the model."""
+    def in_model(self) -> list[Take]:
+        """List takes that are in the model."""
         # A copy: another thread may add one meanwhile.
         return [take for take in list(self.takes.values()) if take.gone is None]
 
-    def follow(self, old: str, new: str) -> None:
+    def rename_word(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
         for take in list(self.takes.values()):
-            if take.word == old and take.gone in (None, REMOVED):
+            if take.word == old and take.gone in (None, "take_removed"):
                 take.word = new
         for change in self.changes:
-            change.follow(old, new)
+            change.rename_word(old, new)
 
     def state(self) -> dict[str, Any]:
-        """Give what a page shows: what is undone next, and the takes that are in the model."""
+        """Give what a page shows: the change to undo next, and the takes that are in the model."""
         return {
             "undo": self.changes[-1].state() if self.changes else None,
             "takes": [
                 {"id": take.number, "word": take.word, "negative": take.negative}
-                for take in self.there()
+                for take in self.in_model()
             ],
         }
 
 
 class Histories(dict[str, History]):
-    """The histories of the latest pages, by the names that the pages gave themselves."""
+    """Histories of the latest pages, by page identifier."""
 
-    def __init__(self, limits: Limits = LIMITS):
+    def __init__(self, limits: ServerLimits = LIMITS):
         super().__init__()
         self.limits = limits
 
     def of(self, page: str) -> History:
-        """History of a page; a page without a name has one for this once."""
+        """Give the history of a page; a page without an identifier gets a new one each time."""
         if not page:
             return History(self.limits)
-        # The page that was last seen is the last to be let go.
+        # The page that was used last is dropped last.
         self[page] = self.pop(page) if page in self else History(self.limits)
         while len(self) > self.limits.pages:
             del self[next(iter(self))]
         return self[page]
 
-    def follow(self, old: str, new: str) -> None:
+    def rename_word(self, old: str, new: str) -> None:
         """Note that a word was renamed."""
         for history in list(self.values()):
-            history.follow(old, new)
+            history.rename_word(old, new)
 
-    def there(self) -> list[Take]:
-        """Give the takes of all pages that are in the model."""
-        return [take for history in list(self.values()) for take in history.there()]
+    def in_model(self) -> list[Take]:
+        """List takes of all pages that are in the model."""
+        return [take for history in list(self.values()) for take in history.in_model()]

@@ -1,46 +1,46 @@
-"""How much the studio takes from its pages, and how long it waits and remembers."""
+"""How much the studio accepts from its pages, how long it waits, and what it remembers."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Bounds that keep a studio small and answering, whatever its pages do; chosen generously."""
+class ServerLimits:
+    """Bounds that keep a studio small and responsive, whatever its pages do; chosen generously."""
 
-    # Sound in one request, an uploaded model, any other request; time for it to arrive.
+    # Audio in one request, an uploaded model, any other body; time for it to arrive.
     clip_s: float = 10.0
     model_bytes: int = 64 * 1024 * 1024
     json_bytes: int = 4_000
     body_s: float = 30.0
-    # Connections at a time of those who showed the token, and apart from them of strangers.
+    # Connections at a time: with the token, and without it.
     connections: int = 100
-    strangers: int = 100
-    # The head of a request: its time from the connection or the answer before it, and its size.
+    unauthenticated: int = 100
+    # Head of a request: time since the connection or the response before it, and size.
     head_s: float = 10.0
     head_bytes: int = 16_384
     head_lines: int = 100
-    # What may wait for a slow reader; the time it has to take it, and at the end to take the last.
+    # What may wait for a slow reader; its time to read that, and to read the rest at the end.
     unsent_bytes: int = 1 << 20
     send_s: float = 20.0
     close_s: float = 2.0
-    # Live lines at a time; one message of sound on them, one of text, and parts of either.
-    lines: int = 16
+    # WebSockets at a time; one message of audio, one of text, and the frames of a message.
+    sockets: int = 16
     chunk_s: float = 1.0
     text_characters: int = 2_000
     frames: int = 1_000
-    # How fast a line is read, in messages and against real time, and how far it may be ahead of
-    # that. A page sends 12.5 chunks a second.
+    # How fast a WebSocket is read: messages per second, audio against real time, and how far it may
+    # run ahead. A page sends 12.5 chunks a second.
     messages_per_s: float = 100.0
     speed: float = 8.0
     burst_s: float = 2.0
-    # So many scores wait for a slow page before older ones go, and so many messages before the page
-    # is given up.
+    # Scores that wait for a slow page before the oldest are dropped, and messages before the page
+    # is disconnected.
     scores: int = 25
     messages: int = 200
-    # Sound in which a missed word is looked for, and around an event, to find the word's own edges.
+    # Audio in which a missed word is searched, and on each side of an event, to find its edges.
     recent_s: float = 6.0
-    around_s: float = 0.3
-    # Events whose sound is kept for a correction, and for how long; a take is kept as long.
+    margin_s: float = 0.3
+    # Events whose audio is held for a correction, and for how long; a take is held as long.
     events: int = 10
     keep_s: float = 120.0
     # Pages whose changes can be undone, and changes of one page.
@@ -48,4 +48,4 @@ class Limits:
     changes: int = 300
 
 
-LIMITS = Limits()
+LIMITS = ServerLimits()

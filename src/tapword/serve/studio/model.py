@@ -1,59 +1,68 @@
-"""The model a studio teaches: one file, which other pages and programs change too."""
+"""The model that a studio teaches: one file, which other programs may change, too."""
 
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from tapword.audio import endpoint
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner, Row
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.listening.detector import Detector
 from tapword.serve.studio.history import (
-    ELSEWHERE,
-    FORGOTTEN,
-    REMOVED,
     Forgotten,
     Histories,
     History,
     Renamed,
-    Sensed,
+    SensitivityChanged,
     Take,
-    TakenOut,
+    TakeRemoved,
     Taught,
     sensitivities,
 )
-from tapword.serve.studio.limits import LIMITS, Limits
+from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.word_map import word_map
 from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
-from tapword.spotter.session import LATEST, TeachSession
+from tapword.spotter.session import LATEST, Kind, TeachSession
 from tapword.spotter.spotter import Spotter, require_same_parts
+from tapword.spotter.vocabulary import MAX_WORD_BYTES, clean_new_word, clean_word
 from tapword.spotter.watched import WatchedModel
-from tapword.spotter.words import clean_word
-from tapword.support.issues import Issue, message
+from tapword.support.issues import Issue
 
 
 class Outcome(NamedTuple):
-    """What came of a take: its number, if it was learned; what may be wrong with it."""
+    """What came of a clip: its number if it was learned, and what may be wrong with it."""
 
     take: int | None
-    warnings: list[str]
+    issues: list[Issue]
+
+    def state(self) -> dict[str, Any]:
+        """Give what a page shows of it, ready for JSON."""
+        return {"take": self.take, "issues": issue_states(self.issues)}
+
+
+def issue_states(issues: Iterable[Issue]) -> list[dict[str, Any]]:
+    """Give code, severity and parameters of issues, ready for JSON."""
+    return [
+        {"code": issue.code, "severity": issue.severity, "params": dict(issue.params)}
+        for issue in issues
+    ]
 
 
 class StudioModel(WatchedModel):
-    """A watched model, with what pages ask of it.
+    """A watched model, with the operations of the studio's pages.
 
-    Clips are encoded before the file is locked; under the lock their vectors alone are learned.
-    `detector` makes the detector of a spotter's words, and `exports` files of them for other
-    programs, by their endings. What a page changes goes into its history,
-    where it gives one and the learner can take it back.
+    Clips are encoded before the file is locked; under the lock only their vectors are learned.
+    `detector` is the class of detectors of its words. `exports` maps a file extension to a function
+    that exports a spotter. Changes go into the page's history if the learner can undo them.
     """
 
     detector: type[Detector] = Detector
@@ -65,78 +74,88 @@ class StudioModel(WatchedModel):
         parts: dict[str, Any] | None = None,
         backbones: Sequence[str | Backbone] | None = None,
         exports: Mapping[str, Callable[[Spotter], bytes]] | None = None,
-        limits: Limits = LIMITS,
+        limits: ServerLimits = LIMITS,
     ):
         super().__init__(path, parts, backbones)
         self.exports = dict(exports or {})
         self.histories = Histories(limits)
-        # Changes of the file and of the histories go together, one after the other.
+        # Held while the file and the histories change together.
         self._changing = threading.RLock()
-        self._following = threading.Lock()
-        self._known = _Known(self.spotter)
+        self._snapshot_lock = threading.Lock()
+        self._snapshot = _Snapshot(self.spotter)
 
     def learn(
-        self, clip: np.ndarray, word: str, history: History | None = None, careful: bool = False
+        self,
+        clip: np.ndarray | endpoint.Take,
+        word: str,
+        history: History | None = None,
+        kind: Kind = "take",
+        anyway: bool = True,
     ) -> Outcome:
-        """Learn one clip (n,) float32 of a word; where `careful`, not if it may be none of it."""
-        word = clean_word(word)
+        """Learn a clip of a word, unless it is refused; if it is doubtful, only with `anyway`.
+
+        Clip and kind are as for `TeachSession.check`.
+        """
         encoder = self.spotter
+        word = clean_new_word(word, encoder.words)
         session = self._session_of(encoder, word)
-        checked = session.check(clip, word)
-        if careful and checked.severity == "doubt":
-            return Outcome(None, _messages(checked.issues))
+        checked = session.check(clip, word, kind)
+        if checked.severity == "refuse" or (checked.severity == "doubt" and not anyway):
+            return Outcome(None, checked.issues)
         session.accept(checked)
-        issues = [*checked.issues, *session.review()]
+        close = [issue for issue in session.review() if issue.code == "close_word"]
         taught = checked.encoded
         history = history or History()
         with self._changing:
             with self.edit() as spotter:
-                if not _alike(spotter, encoder):
-                    taught = spotter.encode([clip], learning=True)
+                if not _same_parts(spotter, encoder):
+                    audio = clip.audio if isinstance(clip, endpoint.Take) else clip
+                    taught = spotter.encode([audio], learning=True)
                 take = history.take(word, taught)
-                take.teach(spotter)
+                take.learn(spotter)
             _note(history, take, spotter)
-        return Outcome(take.number, _messages(issues))
+        return Outcome(take.number, [*checked.issues, *close])
 
     def _session_of(self, spotter: Spotter, word: str) -> TeachSession:
+        """Session of the latest clips of a word; a new one if the word or the model is another."""
         session = self._session
         if (
             session is None
             or any(clip.word != word for clip in session.accepted)
-            # Nobody is warned of a word that was forgotten.
+            # Words that were forgotten must not be compared with.
             or not session.spotter.words.keys() <= spotter.words.keys()
-            or not _alike(session.spotter, spotter)
+            or not _same_parts(session.spotter, spotter)
         ):
             session = self._session = TeachSession(spotter, LATEST)
         session.follow(spotter)
         return session
 
     def reject(self, clip: np.ndarray, history: History | None = None) -> Outcome:
-        """Learn that a clip (n,) float32 was none of the words."""
+        """Learn that a clip (n,) float32 is none of the words."""
         encoder = self.spotter
-        asked, taught = _both(encoder, clip)
+        asked, taught = _encode_both(encoder, clip)
         history = history or History()
         with self._changing:
             with self.edit() as spotter:
                 if not spotter.words:
                     return Outcome(None, [])
-                if not _alike(spotter, encoder):
-                    asked, taught = _both(spotter, clip)
+                if not _same_parts(spotter, encoder):
+                    asked, taught = _encode_both(spotter, clip)
                 take = history.take("", taught, asked)
-                take.teach(spotter)
+                take.learn(spotter)
             _note(history, take, spotter)
         return Outcome(take.number, [])
 
     def remove(self, number: int, history: History) -> None:
-        """Take a learned take out again."""
+        """Unlearn a take."""
         take = history.find(number)
         with self._changing:
             with self.edit() as spotter:
                 last = not take.negative and spotter.words.get(take.word) == 1
-                part = spotter.extract_word(take.word) if last else None
-                take.take_out(spotter)
-            take.gone = REMOVED
-            history.add(TakenOut(take, part))
+                word_model = spotter.extract_word(take.word) if last else None
+                take.unlearn(spotter)
+            take.gone = "take_removed"
+            history.add(TakeRemoved(take, word_model))
 
     def forget(self, word: str, history: History | None = None) -> None:
         """Remove a word."""
@@ -144,30 +163,30 @@ class StudioModel(WatchedModel):
         word = clean_word(word)
         with self._changing:
             with self.edit() as spotter:
-                gives_back = spotter.learner.mergeable and word in spotter.words
-                part = spotter.extract_word(word) if gives_back else None
+                can_undo = spotter.learner.mergeable and word in spotter.words
+                word_model = spotter.extract_word(word) if can_undo else None
                 spotter.forget(word)
-            gone = [take for take in self.histories.there() if take.word == word]
+            gone = [take for take in self.histories.in_model() if take.word == word]
             for take in gone:
-                take.gone = FORGOTTEN
-            if part is not None and history is not None:
-                history.add(Forgotten(word, part, gone))
+                take.gone = "take_forgotten"
+            if word_model is not None and history is not None:
+                history.add(Forgotten(word, word_model, gone))
 
     def rename(self, old: str, new: str, history: History | None = None) -> None:
-        """Give a word another name."""
+        """Rename a word."""
         self._require_words()
         old, new = clean_word(old), clean_word(new)
         with self._changing:
             with self.edit() as spotter:
                 spotter.rename(old, new)
-            self.histories.follow(old, new)
+            self.histories.rename_word(old, new)
             if history is not None and old != new:
                 history.add(Renamed(old, new))
 
     def set_sensitivity(
         self, word: str | None, value: float, history: History | None = None
     ) -> None:
-        """Hear a word more readily, or less; all of them where it is None."""
+        """Set the sensitivity of a word, or of all words if it is None."""
         self._require_words()
         word = None if word is None else clean_word(word)
         with self._changing:
@@ -176,12 +195,12 @@ class StudioModel(WatchedModel):
                 spotter.set_sensitivity(value, word)
                 after = sensitivities(spotter)
             if history is not None:
-                history.add(Sensed(word, before, after))
+                history.add(SensitivityChanged(word, before, after))
 
     def undo(self, history: History) -> None:
-        """Take back the last change of a page, in the file as it is now.
+        """Undo the last change of a page, in the file as it is now.
 
-        A change that cannot be taken back, because others changed the same, is let go.
+        A change that cannot be undone, because others changed the same, is dropped.
         """
         with self._changing:
             change = history.last
@@ -192,44 +211,44 @@ class StudioModel(WatchedModel):
                 history.changes.remove(change)
                 raise
             history.changes.remove(change)
-            change.undone()
+            change.mark_undone()
             if isinstance(change, Renamed):
-                self.histories.follow(change.new, change.old)
+                self.histories.rename_word(change.new, change.old)
 
     @contextmanager
     def edit(self) -> Iterator[Spotter]:
-        """Change the file under its lock; takes that others removed from it are noted before."""
+        """Change the file under its lock; first note takes that others removed."""
         before = None
         try:
             with super().edit() as spotter:
-                self._follow(spotter)
-                before = self._known
+                self._note_changes(spotter)
+                before = self._snapshot
                 yield spotter
-                # Before it is written: whoever looks at the file then finds what is known of it.
-                self._known = _Known(spotter)
+                # Before the file is written, because a poll compares it with this.
+                self._snapshot = _Snapshot(spotter)
         except BaseException:
-            self._known = before or self._known
+            self._snapshot = before or self._snapshot
             raise
 
     def look(self) -> bool:
-        """Take over what others wrote since; say whether anything changed."""
+        """Read the file if it changed; say whether it did."""
         changed = super().look()
         if changed:
-            self._follow(self.spotter)
+            self._note_changes(self.spotter)
         return changed
 
-    def _follow(self, spotter: Spotter) -> None:
-        """Note which takes cannot be in the model any more, after what others did to it."""
-        with self._following:
-            now = _Known(spotter)
-            lost = self._known.lost(now)
-            self._known = now
-        for take in self.histories.there():
+    def _note_changes(self, spotter: Spotter) -> None:
+        """Note which takes others removed from the model."""
+        with self._snapshot_lock:
+            now = _Snapshot(spotter)
+            lost = self._snapshot.lost(now)
+            self._snapshot = now
+        for take in self.histories.in_model():
             if Row(take.word, take.negative) in lost:
-                take.gone = ELSEWHERE
+                take.gone = "take_changed"
 
     def open(self) -> BinaryIO:
-        """Open the file as it is; it is replaced whole, so what is read stays what it was."""
+        """Open the file; others replace it whole, so what is read stays the same."""
         self._require_words()
         try:
             return self.path.open("rb")
@@ -237,15 +256,15 @@ class StudioModel(WatchedModel):
             raise ModelFileError(f"cannot read {self.path}: {error.strerror}") from error
 
     def export(self, kind: str) -> bytes:
-        """Make a file for other programs of the words as they are taught now."""
+        """Export the words as they are now."""
         self._require_words()
         return self.exports[kind](self.spotter)
 
     def upload(self, content: bytes, add: bool, seen: str | None) -> None:
-        """Take over a model file from elsewhere: add its words, or replace the revision `seen`.
+        """Add the words of an uploaded model file, or replace revision `seen` by it.
 
-        Its backbone must be the one in use: nothing else that it names is looked for on this
-        machine. A revision that was not seen is not replaced.
+        Its backbone must be the one in use: nothing that it names is loaded from this machine.
+        Another revision than `seen` is not replaced.
         """
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "uploaded.tap"
@@ -260,20 +279,20 @@ class StudioModel(WatchedModel):
                     ours.merge(theirs)
                 elif store.revision(self.path) not in (seen, None):
                     raise ModelFileError(
-                        "the model here was changed meanwhile; look at it again before you "
-                        "replace it"
+                        "the model was changed meanwhile: look at it again before you replace it",
+                        code="model_changed",
                     )
                 else:
                     ours.replace_with(theirs)
-            for take in [] if add else self.histories.there():
-                take.gone = ELSEWHERE
+            for take in [] if add else self.histories.in_model():
+                take.gone = "take_changed"
 
     def _require_words(self) -> None:
         if self.revision is None and not os.path.lexists(self.path):
-            raise InputError("nothing is taught yet, so there is no model file")
+            raise InputError("no words yet, so there is no model file", code="no_words")
 
     def state(self) -> dict[str, Any]:
-        """Everything a page shows of the model but the map, ready for JSON."""
+        """Give what a page shows of the model, except the map, ready for JSON."""
         # Another thread may replace the spotter meanwhile.
         revision, spotter = self.revision, self.spotter
         learner, negatives = spotter.learner, spotter.vocabulary.negatives
@@ -298,16 +317,17 @@ class StudioModel(WatchedModel):
             "trace": _trace(learner),
             "mergeable": learner.mergeable,
             "exports": list(self.exports),
+            "max_word_bytes": MAX_WORD_BYTES,
         }
 
     def map(self) -> dict[str, Any]:
-        """Give the map of the words, and the revision it is of, ready for JSON."""
+        """Give the map of the words, and the revision it shows, ready for JSON."""
         revision, spotter = self.revision, self.spotter
         return {"revision": revision, "points": [point._asdict() for point in word_map(spotter)]}
 
 
-class _Known:
-    """What is known of a model's rows, to tell whether others took samples out of one."""
+class _Snapshot:
+    """Counts and means of a model's rows, to notice if others removed samples."""
 
     def __init__(self, spotter: Spotter):
         self.spotter = spotter
@@ -318,9 +338,9 @@ class _Known:
         if isinstance(learner, StatisticsLearner) and learner.dim is not None:
             self.means = dict(zip(learner.rows, learner.statistics.means, strict=True))
 
-    def lost(self, now: "_Known") -> set[Row]:
-        """Rows of which something is gone: they are not there, or have fewer samples, or others."""
-        if not _alike(self.spotter, now.spotter):
+    def lost(self, now: "_Snapshot") -> set[Row]:
+        """Rows that are gone, have fewer samples, or other samples."""
+        if not _same_parts(self.spotter, now.spotter):
             return set(self.counts)
         return {
             row
@@ -335,30 +355,26 @@ class _Known:
 
 
 def _note(history: History, take: Take, spotter: Spotter) -> None:
-    """Note a take in a history, where the learner could take it out again."""
+    """Add a take to a history if the learner can unlearn it."""
     if spotter.learner.mergeable:
         history.add(Taught(take))
 
 
 def _trace(learner: Learner) -> str | None:
-    """Say what stays of a word that is forgotten while others are taught; None for nothing."""
+    """Say what stays of a forgotten word while there are others; None: nothing."""
     if not learner.keeps_trace:
         return None
-    # A shared scatter holds how takes differed from their own mean; training changes other words.
+    # A shared scatter contains how takes differ from their mean; training changes other words.
     return "differences" if isinstance(learner, StatisticsLearner) else "changes"
 
 
-def _messages(issues: Sequence[Issue]) -> list[str]:
-    return list(dict.fromkeys(map(message, issues)))
-
-
-def _both(spotter: Spotter, clip: np.ndarray) -> tuple[Encoded, Encoded]:
+def _encode_both(spotter: Spotter, clip: np.ndarray) -> tuple[Encoded, Encoded]:
     """Encode a clip as it is scored and as it is learned."""
     return spotter.encode([clip]), spotter.encode([clip], learning=True)
 
 
-def _alike(one: Spotter, other: Spotter) -> bool:
-    """Whether the vectors of one spotter will do for another."""
+def _same_parts(one: Spotter, other: Spotter) -> bool:
+    """Whether the vectors of one spotter fit another."""
     try:
         require_same_parts(one, other)
     except InputError:

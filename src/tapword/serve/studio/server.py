@@ -1,163 +1,306 @@
-"""The studio on a port: the socket, TLS, the addresses to open it by."""
+"""The studio's HTTP server: it limits connections, their time, and what is read at once.
 
+A connection is unauthenticated until a request shows the token. Unauthenticated connections have
+their own limit, and the oldest is closed for a new one: they never shut out whoever has the token.
+Only this file reads from them, and only the head of one request.
+"""
+
+import asyncio
 import contextlib
-import logging
-import os
-import secrets
-import signal
+import itertools
+import re
 import socket
-import tempfile
-import webbrowser
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+import ssl
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
 
-from tapword.errors import InputError, MissingExtra
-from tapword.serve.addresses import is_loopback, own_address
-from tapword.serve.studio import certificate
-from tapword.serve.studio.limits import LIMITS, Limits
-from tapword.serve.studio.model import StudioModel
+import uvicorn
+from starlette.responses import Response
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# Certificate and key, True for a certificate made on the spot, False for none.
-Tls = tuple[Path, Path] | bool
+from tapword.serve.studio.guard import NO_TOKEN, TOO_MANY, is_token, refusal
+from tapword.serve.studio.limits import ServerLimits
 
-
-class Address(NamedTuple):
-    """Where a studio can be opened."""
-
-    # For a browser, the token in them.
-    urls: list[str]
-    # SHA-256 of the certificate made for it; None where none was made.
-    fingerprint: str | None
-    # Whether nobody can listen in: by TLS, or because it does not leave this machine. To others a
-    # browser does not lend the microphone.
-    secure: bool
+END_OF_HEAD = re.compile(rb"\n\r?\n")
+# Bytes read from one connection before the others get a turn. Small, because a frame or a chunk of
+# a body can be six bytes long, and each costs time.
+PIECE_BYTES = 1024
+# Connections accepted before the open ones get a turn.
+ACCEPT_BATCH = 16
 
 
-def serve(
-    model: StudioModel, host: str, port: int, tls: Tls, ready: Callable[[Address], None]
-) -> None:
-    """Serve the studio until it is interrupted; `ready` is told the address before."""
-    server, listening, address = prepare(model, host, port, tls)
-    with listening:
-        ready(address)
-        server.run(sockets=[listening])
+class Server(uvicorn.Server):
+    """A uvicorn server that accepts its connections itself."""
 
+    def __init__(
+        self, config: uvicorn.Config, token: str, limits: ServerLimits, tls: ssl.SSLContext | None
+    ):
+        super().__init__(config)
+        self.limits = limits
+        self.tls = tls
+        self.forbidden = encode_response(refusal(403, NO_TOKEN))
+        self.too_many = encode_response(refusal(503, TOO_MANY))
+        self._token = token.encode()
+        self._token_pattern = re.compile(rb"(?<![\w-])[\w-]{%d}(?![\w-])" % len(token))
+        # In the order in which they were accepted.
+        self.unauthenticated: dict[Connection, None] = {}
+        self.authenticated: set[Connection] = set()
 
-def prepare(
-    model: StudioModel,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    tls: Tls = False,
-    limits: Limits = LIMITS,
-) -> tuple[Any, socket.socket, Address]:
-    """Take a port for the studio, 0 for a free one: a server of uvicorn's, its socket, its address.
+    def has_token(self, head: bytes) -> bool:
+        """Whether the head of a request contains the token; the guard checks where it does."""
+        return is_token(self._token, self._token_pattern.findall(head))
 
-    It is run by `server.run(sockets=[socket])`.
-    """
-    try:
-        import uvicorn
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start accepting connections."""
+        await super().startup(sockets=[])
+        [listening] = sockets or []
+        listening.setblocking(False)
+        self._accepting = asyncio.create_task(self._accept(listening))
 
-        from tapword.serve.studio.app import studio
-        from tapword.serve.studio.door import Door
-    except ImportError as error:
-        raise MissingExtra("the studio", str(error.name), "web") from error
-    listening = bind(host, port)
-    try:
-        local = is_loopback(host)
-        bound, port = listening.getsockname()[:2]
-        # Not by the name localhost: another user may wait for it at the other kind of address.
-        names = [bound] if local else _own_names(host)
-        fingerprint, context = None, None
-        if tls is True:
-            public, key, fingerprint = certificate.self_signed({*names, host, "localhost"})
-            context = certificate.context(public, key)
-        elif tls:
-            context = certificate.read(certificate_path=tls[0], key_path=tls[1])
-        token = secrets.token_urlsafe(24)
-        scheme = "https" if context else "http"
-        shown = [f"[{name}]" if ":" in name else name for name in names]
-        urls = [f"{scheme}://{name}:{port}/?token={token}" for name in shown]
-        config = uvicorn.Config(
-            studio(model, host, token, limits, None if local else urls[0]),
-            http="h11",
-            ws="websockets-sansio",
-            ws_max_size=1 << 17,
-            ws_per_message_deflate=False,
-            proxy_headers=False,
-            server_header=False,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=2,
-        )
-        config.load()
-    except BaseException:
-        listening.close()
-        raise
-    logging.getLogger("uvicorn.error").addFilter(_is_our_fault)
-    address = Address(urls, fingerprint, local or context is not None)
-    return Door(config, token, limits, context), listening, address
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting connections, and close the open ones."""
+        self._accepting.cancel()
+        await super().shutdown(sockets)
+        for connection in [*self.unauthenticated, *self.authenticated]:
+            connection.abort()
 
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        for number in itertools.count(1):
+            try:
+                accepted, _ = await loop.sock_accept(listening)
+            except OSError:
+                # The peer hung up, or this process has no file descriptor left.
+                await asyncio.sleep(0.05)
+                continue
+            if self.tls is not None or not self._refuse_early(accepted):
+                while len(self.unauthenticated) >= self.limits.unauthenticated:
+                    next(iter(self.unauthenticated)).abort()
+                Connection(self, accepted)
+            # Accepting a waiting connection does not give the event loop a turn.
+            if not number % ACCEPT_BATCH:
+                await asyncio.sleep(0)
 
-def _is_our_fault(record: logging.LogRecord) -> bool:
-    """Whether the log is told. What a client did wrong it is told alone: it could go on for ever.
+    def _refuse_early(self, accepted: socket.socket) -> bool:
+        """Refuse a request without the token that has arrived already; say whether it was.
 
-    uvicorn takes a text that is no UTF-8 for an error, shows where it met it, and closes the line.
-    """
-    return record.levelno >= logging.ERROR and "Invalid UTF-8" not in str(record.msg)
-
-
-@contextlib.contextmanager
-def in_browser(url: str) -> Iterator[None]:
-    """Open an address in the browser, and tidy up when this context ends.
-
-    The browser is told the path of a file that only this user can read, and which leads to the
-    address: all users of a machine can see what programs are told, and the address has the token.
-    """
-    with tempfile.TemporaryDirectory(prefix="tapword-") as folder:
-        page = Path(folder) / "studio.html"
-        page.touch(0o600, exist_ok=False)
-        page.write_text(
-            '<!doctype html><meta charset="utf-8">'
-            f'<meta http-equiv="refresh" content="0;url={url}">'
-            f'<title>tapword studio</title><p><a href="{url}">Open the studio</a></p>\n'
-        )
-        # The file goes also when the program is asked to end.
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        This takes a third of the time of a `Connection`, so a flood delays others less.
+        """
         try:
-            webbrowser.open(page.as_uri())
+            head = accepted.recv(PIECE_BYTES, socket.MSG_PEEK)
+            if END_OF_HEAD.search(head) is None or self.has_token(head):
+                return False
+            # Unread data would reset the connection before the answer arrives.
+            accepted.recv(PIECE_BYTES)
+            accepted.send(self.forbidden)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        accepted.close()
+        return True
+
+
+class Connection(asyncio.BufferedProtocol, asyncio.Transport):
+    """One connection: a protocol to asyncio, a transport to uvicorn.
+
+    The guard reports while a request is served (`serving`).
+    """
+
+    def __init__(self, server: Server, accepted: socket.socket):
+        super().__init__()
+        self._server = server
+        self._accepted: socket.socket | None = accepted
+        self._transport: asyncio.Transport | None = None
+        self._protocol: Any = None
+        self._buffer = bytearray(PIECE_BYTES)
+        # The head of the first request, as far as it has arrived.
+        self._head = bytearray()
+        self._requests = 0
+        self._deadline: asyncio.TimerHandle | None = None
+        self._write_deadline: asyncio.TimerHandle | None = None
+        server.unauthenticated[self] = None
+        self._loop = asyncio.get_running_loop()
+        self._set_deadline(server.limits.head_s)
+        self._connecting = self._loop.create_task(self._connect())
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
+        """Suspend the deadline for the next request while one is served."""
+        self._requests += 1
+        self._set_deadline(None)
+        try:
             yield
         finally:
-            signal.signal(signal.SIGTERM, before)
+            self._requests -= 1
+            # The next request may be served already. A connection that closes has its own deadline.
+            if not self._requests and not self.is_closing():
+                self._set_deadline(self._server.limits.head_s)
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._leave()
+        self._connecting.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+        elif self._accepted is not None:
+            self._accepted.close()
+
+    def _leave(self) -> None:
+        self._server.unauthenticated.pop(self, None)
+        self._server.authenticated.discard(self)
+        for timer in (self._deadline, self._write_deadline):
+            if timer is not None:
+                timer.cancel()
+
+    def _set_deadline(self, seconds: float | None) -> None:
+        """Abort after this time; None: no deadline. It replaces the deadline before."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self._loop.call_later(seconds, self.abort)
+
+    async def _connect(self) -> None:
+        """Make a transport of the socket, with a TLS handshake where there is TLS."""
+        tls, limits = self._server.tls, self._server.limits
+        timeouts = {"ssl_handshake_timeout": limits.head_s, "ssl_shutdown_timeout": limits.close_s}
+        accepted, self._accepted = self._accepted, None
+        assert accepted is not None
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: self, accepted, ssl=tls, **(timeouts if tls else {})
+            )
+        except OSError:
+            self._leave()
+
+    # asyncio's protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for a request."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Free its place."""
+        self._leave()
+        if self._protocol is not None:
+            self._protocol.connection_lost(error)
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Buffer for the next bytes."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Pass bytes on to uvicorn, or look for the token in them."""
+        data = bytes(self._buffer[:nbytes])
+        if self._protocol is None:
+            self._authenticate(data)
+        else:
+            self._pass_on(data)
+
+    def _pass_on(self, data: bytes) -> None:
+        # uvicorn fails if data comes before its WebSocket is open. It limits the size of a message
+        # but not the number of its empty frames.
+        if not getattr(self._protocol, "handshake_complete", True):
+            self.abort()
+            return
+        self._protocol.data_received(data)
+        if len(getattr(self._protocol, "frames", ())) > self._server.limits.frames:
+            self.abort()
+
+    def _authenticate(self, data: bytes) -> None:
+        """Hand a connection that shows the token to uvicorn; refuse others."""
+        server, limits = self._server, self._server.limits
+        self._head += data
+        found = END_OF_HEAD.search(self._head, max(len(self._head) - len(data) - 2, 0))
+        head = bytes(self._head[: found.end()] if found else self._head)
+        if len(head) > limits.head_bytes or head.count(b"\n") > limits.head_lines:
+            self.abort()
+        elif not found:
+            return
+        elif not server.has_token(head):
+            self._refuse(server.forbidden)
+        elif len(server.authenticated) >= limits.connections:
+            self._refuse(server.too_many)
+        else:
+            del server.unauthenticated[self]
+            server.authenticated.add(self)
+            self._protocol = H11Protocol(
+                config=server.config,
+                server_state=server.server_state,
+                app_state=server.lifespan.state | {"connection": self},
+            )
+            self._protocol.connection_made(self)
+            self._protocol.data_received(head)
+            # Separately, because by now this may be a WebSocket.
+            if len(self._head) > len(head):
+                self._pass_on(bytes(self._head[len(head) :]))
+            self._head.clear()
+
+    def _refuse(self, answer: bytes) -> None:
+        self.write(answer)
+        self.close()
+
+    def eof_received(self) -> None:
+        """Let asyncio close a connection that the peer has closed."""
+
+    def pause_writing(self) -> None:
+        """Abort unless the peer reads what waits within the limit."""
+        self._write_deadline = self._loop.call_later(self._server.limits.send_s, self.abort)
+        if self._protocol is not None:
+            self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Cancel that deadline."""
+        if self._write_deadline is not None:
+            self._write_deadline.cancel()
+        if self._protocol is not None:
+            self._protocol.resume_writing()
+
+    # uvicorn's transport.
+
+    def set_protocol(self, protocol: Any) -> None:
+        """Switch from HTTP to the WebSocket protocol."""
+        self._protocol = protocol
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Give the transport's information."""
+        return self._transport.get_extra_info(name, default) if self._transport else default
+
+    def write(self, data: Any) -> None:
+        """Send; abort where too much waits. Only answers to pings get that far: all else waits."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._transport.get_write_buffer_size() > self._server.limits.unsent_bytes:
+            self.abort()
+        else:
+            self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Whether it is closed, or will be once everything is sent."""
+        return self._transport is None or self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        """Read no more until uvicorn has handled what arrived."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Continue reading."""
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        """Close it once everything is sent, within the limit."""
+        if not self.is_closing():
+            assert self._transport is not None
+            self._transport.close()
+            self._set_deadline(self._server.limits.close_s)
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Take a port, or say why it cannot be had."""
-    if not 0 <= port <= 65535:
-        raise InputError(f"--port must lie in 0..65535, got {port}")
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise InputError(f"no address named {host!r} to bind to: {error.strerror}") from error
-    family, *_, address = found[0]
-    # An address of IPv6 that stands for all of this machine stands for those of IPv4, too.
-    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-    try:
-        return socket.create_server(address, family=family, backlog=1024, dualstack_ipv6=both)
-    except OSError as error:
-        raise InputError(
-            f"cannot use port {port} of {host}: {os.strerror(error.errno or 0)}; another studio "
-            "may be running: give another --port, or --port 0 for any that is free"
-        ) from error
-
-
-def _own_names(host: str) -> list[str]:
-    """Names and addresses under which others can reach this machine."""
-    if host not in ("0.0.0.0", "::", ""):
-        return [host]
-    families = [socket.AF_INET] if host == "0.0.0.0" else [socket.AF_INET, socket.AF_INET6]
-    found = []
-    for family in families:
-        with contextlib.suppress(OSError):
-            found.append(own_address(family))
-    return [*found, "127.0.0.1"]
+def encode_response(answer: Response) -> bytes:
+    """Encode a response, head and body."""
+    phrase = HTTPStatus(answer.status_code).phrase
+    lines = [f"HTTP/1.1 {answer.status_code} {phrase}".encode()]
+    lines += [name + b": " + value for name, value in answer.raw_headers]
+    return b"\r\n".join([*lines, b"", bytes(answer.body)])

@@ -1,4 +1,4 @@
-"""Which taught words are close: distances between their means, and a picture of them."""
+"""A map of the words: distances between their means, and positions in a plane."""
 
 from typing import NamedTuple
 
@@ -8,18 +8,19 @@ from tapword.learners.base import Row
 from tapword.learners.statistics import Statistics
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.spotter.spotter import Spotter
+from tapword.support.threads import one_blas_thread
 
-# Distances in units of what two takes of one word differ by. Below the first, words are easily
-# mixed up, below the second they are close; both were set by hand.
-MIXED_UP, CLOSE = 0.7, 1.0
-# A spread known from few takes may be near 0 by chance: that over all words counts for so many.
+# Distances in units of the typical distance between two takes of one word: below the first, words
+# are easily confused, below the second they are close. Both were set by hand.
+CONFUSABLE, CLOSE = 0.7, 1.0
+# The variance of a few takes may be near 0 by chance: that of all words counts as this many takes.
 PRIOR_TAKES = 4
-# Beyond so many words neither a picture nor a table of them helps anybody.
-MOST_WORDS = 200
+# With more words, neither a map nor a table helps.
+MAX_WORDS = 200
 
 
 class Point(NamedTuple):
-    """A word on the map: its place in [-1, 1], how far the nearest word is, what that means."""
+    """A word on the map: position in [-1, 1], nearest word, its distance and what that means."""
 
     word: str
     x: float
@@ -29,13 +30,14 @@ class Point(NamedTuple):
     verdict: str
 
 
+@one_blas_thread
 def word_map(spotter: Spotter) -> list[Point]:
-    """Lay the words out, in their order, so that what is close on the map sounds close.
+    """Place the words, in their order, so that words close on the map sound alike.
 
-    Empty where there are no two words, too many, or no means of them.
+    Empty with fewer than two words, too many words, or a learner without means.
     """
     words, learner = spotter.words, spotter.learner
-    if not isinstance(learner, StatisticsLearner) or not 2 <= len(words) <= MOST_WORDS:
+    if not isinstance(learner, StatisticsLearner) or not 2 <= len(words) <= MAX_WORDS:
         return []
     means = learner.statistics.means[[learner.rows.index(Row(word)) for word in words]]
     apart = distances(means, np.array(list(words.values())), _within(learner.statistics))
@@ -49,10 +51,10 @@ def word_map(spotter: Spotter) -> list[Point]:
 
 
 def distances(means: np.ndarray, counts: np.ndarray, variances: np.ndarray | None) -> np.ndarray:
-    """Distances (K, K) of words, in units of what two takes of one word differ by.
+    """Distances (K, K) of words, in units of the typical distance of two takes of one word.
 
-    Of means (K, D) over counts (K,) of takes. Where the variances (D,) within a word are not known,
-    words are measured against the spread of all of them.
+    `means` is (K, D), `counts` the takes (K,) of each, `variances` (D,) those within a word.
+    Without them, the variance of all words is the unit.
 
     Examples
     --------
@@ -64,20 +66,20 @@ def distances(means: np.ndarray, counts: np.ndarray, variances: np.ndarray | Non
     noise = 1 / np.maximum(counts, 1)
     if variances is None:
         variances, noise = means.var(axis=0) * 2, np.zeros(len(means))
-    told = variances > 0
-    scaled = means[:, told] / np.sqrt(variances[told])
+    varies = variances > 0
+    scaled = means[:, varies] / np.sqrt(variances[varies])
     squares = np.array([np.square(scaled - one).sum(axis=1) for one in scaled])
-    squares /= 2 * max(int(told.sum()), 1)
-    # A mean of few takes lies off its place: what that adds to every distance is taken out.
+    squares /= 2 * max(int(varies.sum()), 1)
+    # A mean of few takes is noisy: subtract what the noise adds to every distance.
     squares -= (noise[:, None] + noise[None, :]) / 2
     np.fill_diagonal(squares, 0)
     return np.sqrt(np.maximum(squares, 0))
 
 
 def layout(apart: np.ndarray) -> np.ndarray:
-    """Places (K, 2) in [-1, 1] whose distances are as near to `apart` (K, K) as a plane allows.
+    """Positions (K, 2) in [-1, 1] that approximate the distances `apart` (K, K).
 
-    Classical scaling: the two leading axes of the doubly centred squares.
+    Classical multidimensional scaling: the two leading axes of the doubly centred squares.
 
     Examples
     --------
@@ -89,14 +91,14 @@ def layout(apart: np.ndarray) -> np.ndarray:
     centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
     values, vectors = np.linalg.eigh(-centred / 2)
     values, vectors = values[::-1][:2], vectors[:, ::-1][:, :2]
-    # An axis may point either way; the first word decides, so that a map does not flip about.
+    # The sign of an axis is arbitrary; the first word fixes it, so that the map does not flip.
     vectors = vectors * np.where(vectors[0] < 0, -1, 1)
     places = vectors * np.sqrt(np.maximum(values, 0))
     return places / (np.abs(places).max() or 1.0)
 
 
 def _within(statistics: Statistics) -> np.ndarray | None:
-    """Variance of each feature (D,) within a word; None where too little is known of it."""
+    """Variance of each feature (D,) within a word; None with too few takes."""
     squares, n_rows = statistics.within(), len(statistics.means)
     free = statistics.n_scatter - n_rows
     if squares is None or free < 1:
@@ -107,6 +109,6 @@ def _within(statistics: Statistics) -> np.ndarray | None:
 
 
 def _verdict(distance: float) -> str:
-    if distance < MIXED_UP:
-        return "easily mixed up"
-    return "close" if distance < CLOSE else "well apart"
+    if distance < CONFUSABLE:
+        return "confusable"
+    return "close" if distance < CLOSE else "distinct"

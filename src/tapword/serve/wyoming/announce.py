@@ -1,4 +1,4 @@
-"""Tell Home Assistant that the service is there, by mDNS."""
+"""Announce the service to Home Assistant by mDNS."""
 
 import contextlib
 import logging
@@ -15,10 +15,10 @@ _TYPE = "_wyoming._tcp.local."
 
 @contextlib.asynccontextmanager
 async def announced(name: str | None, host: str, port: int) -> AsyncIterator[None]:
-    """Announce a service by a name within this context; None announces nothing.
+    """Announce a service under a name within this context; None announces nothing.
 
-    A name that is taken gets a number. The hosts 0.0.0.0 and :: stand for this machine's address in
-    the network.
+    A name that is in use gets a number. For the hosts 0.0.0.0 and ::, this machine's address in the
+    network is announced.
     """
     if name is None:
         yield
@@ -42,7 +42,7 @@ async def announced(name: str | None, host: str, port: int) -> AsyncIterator[Non
             raise InputError(f"cannot announce {name!r} in the network: {error!r}") from error
         given = info.name.removesuffix(f".{_TYPE}")
         if given != name:
-            log.warning("the name %r is taken in the network: announced as %r", name, given)
+            log.warning("the name %r is in use in the network: announced as %r", name, given)
         yield
     finally:
         await network.async_unregister_all_services()
@@ -50,7 +50,7 @@ async def announced(name: str | None, host: str, port: int) -> AsyncIterator[Non
 
 
 def _reachable(host: str) -> str:
-    """Give the IPv4 address by which others reach what is bound to `host`."""
+    """IPv4 address under which others reach what is bound to `host`."""
     try:
         return own_address() if host in ("0.0.0.0", "::") else socket.gethostbyname(host)
     except OSError as error:

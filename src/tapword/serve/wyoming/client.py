@@ -1,4 +1,4 @@
-"""One client of the service: its events in, ours out, and nothing it does harms the others."""
+"""One client of the service: it reads events and sends answers, within limits."""
 
 import asyncio
 import contextlib
@@ -16,64 +16,62 @@ from wyoming.ping import Ping, Pong
 from wyoming.wake import Detect, Detection, NotDetected
 
 from tapword.errors import InputError
-from tapword.serve.wyoming.sound import Format, Raw, Sound, timestamp
-from tapword.serve.wyoming.stream import Heard, Stream
+from tapword.serve.wyoming.audio import ConvertedChunk, Format, RawChunk, timestamp
+from tapword.serve.wyoming.stream import Match, Stream
 
 if TYPE_CHECKING:
     from tapword.serve.wyoming.service import Service
 
-# Strangers can make this one talk, so it is a logger of its own.
+# Its own logger, because clients decide how much it logs.
 log = logging.getLogger("tapword.serve.wyoming.client")
 
-# What is converted on the spot, in some 0.1 ms: handing it to a thread would take as long.
-SPOT_BYTES = 1 << 14
+# Converted in this thread, in about 0.1 ms: handing it to another would take as long.
+INLINE_BYTES = 1 << 14
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Bounds that keep the service small and answering, whatever its clients do."""
+class ClientLimits:
+    """Bounds that keep the service small and responsive, whatever its clients do."""
 
     clients: int = 100
-    # Where all places are taken, whoever said nothing for so long makes room. Who listens sends
-    # sound all the time, and satellites that were sent away come again.
+    # At the limit, a client that sent nothing for this long makes room. Clients that listen send
+    # audio all the time, and satellites that were disconnected connect again.
     idle_s: float = 1.0
-    # More data or sound in one event, or names in it, end the connection. Data is read by all
-    # clients' one thread: so much takes it less than 1 ms.
+    # More data, audio or names in one event end the connection. One thread reads the data of all
+    # clients: this much takes less than 1 ms.
     data_bytes: int = 1 << 15
-    sound_bytes: int = 1 << 20
+    audio_bytes: int = 1 << 20
     names: int = 100
-    # The first event must come within this time, and so must the rest of any once its line was
-    # read; so must our answers go.
-    patience_s: float = 30.0
-    # So much sound may wait to be heard, 0.6 MB. Live sound that cannot be followed even then is
-    # let go: nobody waits so long for an answer.
+    # Time for the first event, for the rest of an event after its line, and to send an answer.
+    timeout_s: float = 30.0
+    # Audio that may wait, 0.6 MB. Live audio beyond that is dropped: no answer is worth waiting
+    # longer.
     backlog_s: float = 10.0
-    # Sound heard in one go, so that clients take turns.
+    # Audio processed at once, so that clients take turns.
     turn_s: float = 0.25
-    # An event counts as this long at least. The shortest pieces that clients send are 10 ms.
-    piece_s: float = 0.004
-    # Events with less sound than that: so many a second, and so many more at once. Clients send
-    # some at the beginning and after a command, then only sound.
-    chatter_hz: float = 5.0
-    chatter: int = 20
-    # Sound that comes so much faster than it plays is live all the same: clocks differ, and what a
-    # bad connection held up comes late and at once.
-    leeway: float = 1.25
-    # Sound may come so much earlier than it is due before its client is said to hurry.
-    live_s: float = 1.0
-    # Events a second of all those together who send faster than sound plays. An event takes some
+    # An event counts as at least this long. The shortest chunks that clients send are 10 ms.
+    min_event_s: float = 0.004
+    # Shorter events: per second, and in addition at once. Clients send some at the start and after
+    # a command, then only audio.
+    control_events_hz: float = 5.0
+    control_events: int = 20
+    # Audio that arrives up to this much faster than real time is live: clocks differ, and a bad
+    # connection delivers late and all at once.
+    realtime_tolerance: float = 1.25
+    # A client is ahead of real time from this much on.
+    max_ahead_s: float = 1.0
+    # Events per second of all clients together that are ahead of real time. An event takes about
     # 0.1 ms of the one thread that reads.
-    hurried: float = 1000.0
+    fast_events_hz: float = 1000.0
 
 
-LIMITS = Limits()
+LIMITS = ClientLimits()
 
 
-async def read_event(reader: asyncio.StreamReader, limits: Limits) -> Event | None:
-    """Read an event of bounded length: a line of JSON, then as much data and sound as it says.
+async def read_event(reader: asyncio.StreamReader, limits: ClientLimits) -> Event | None:
+    """Read an event of limited length: a line of JSON, then the data and audio it announces.
 
-    The protocol's own reader believes whatever length an event claims. A line's length is limited
-    by the stream reader itself.
+    The protocol's own reader accepts any length. The stream reader limits the length of a line.
     """
     try:
         line = await reader.readline()
@@ -81,13 +79,13 @@ async def read_event(reader: asyncio.StreamReader, limits: Limits) -> Event | No
             return None
         header = json.loads(line)
         kind, data, payload = header["type"], header.get("data") or {}, None
-        async with asyncio.timeout(limits.patience_s):
+        async with asyncio.timeout(limits.timeout_s):
             if length := _length(header, "data_length", limits.data_bytes):
                 data = {**data, **json.loads(await reader.readexactly(length))}
-            if length := _length(header, "payload_length", limits.sound_bytes):
+            if length := _length(header, "payload_length", limits.audio_bytes):
                 payload = await reader.readexactly(length)
         if not isinstance(kind, str) or not isinstance(data, dict):
-            raise TypeError("an event has a type and a table of data")
+            raise TypeError("an event has a type and a dictionary of data")
         return Event(kind, data, payload)
     except InputError:
         raise
@@ -110,7 +108,7 @@ class Client:
     ):
         self.address = str((writer.get_extra_info("peername") or ["?"])[0])
         self.name = service.model.clients.name(self.address)
-        # When the last event came, and how much more sound had come by then than time had passed.
+        # Time of the last event, and how far its audio was ahead of real time then.
         self.last, self.ahead_s = service.clock(), 0.0
         self.task: asyncio.Task[None] | None = None
         self._service = service
@@ -122,21 +120,21 @@ class Client:
             service.model.clients.settings(self.address),
             near_misses=log.isEnabledFor(logging.DEBUG),
         )
-        self._chatter = 0.0
-        self._waiting: deque[Sound] = deque()
-        self._waiting_s = 0.0
+        self._control_events = 0.0
+        self._queue: deque[ConvertedChunk] = deque()
+        self._queued_s = 0.0
         self._lost_s: float | None = None
-        self._hearing: asyncio.Task[None] | None = None
+        self._processing: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Answer until the client leaves or does not keep to the protocol."""
+        """Answer until the client disconnects or breaks the protocol."""
         log.debug("%s: connected", self.name)
         try:
-            async with asyncio.timeout(self._limits.patience_s):
+            async with asyncio.timeout(self._limits.timeout_s):
                 event = await read_event(self._reader, self._limits)
             while event is not None:
                 await self._answer(event, event.data)
-                await self._let_others()
+                await self._yield_turn()
                 event = await read_event(self._reader, self._limits)
         except asyncio.CancelledError:
             self._abort()
@@ -152,131 +150,134 @@ class Client:
             log.exception("%s: disconnected by an unexpected error", self.name)
             self._abort()
         finally:
-            if self._hearing is not None:
-                self._hearing.cancel()
+            if self._processing is not None:
+                self._processing.cancel()
             self._writer.close()
             log.debug("%s: disconnected", self.name)
 
-    def leave(self) -> None:
-        """Make room for another client."""
+    def disconnect(self) -> None:
+        """Disconnect it to make room for another client."""
         log.warning("%s: disconnected to make room for another client", self.name)
-        # Its task may not have begun, and would then never close the connection.
+        # A task that has not started would never close the connection.
         self._abort()
         if self.task is not None:
             self.task.cancel()
 
     async def _send(self, event: Event) -> None:
-        """Send an event; a client that does not read it in time is lost."""
-        async with asyncio.timeout(self._limits.patience_s):
+        """Send an event; a client that does not read it in time is disconnected."""
+        async with asyncio.timeout(self._limits.timeout_s):
             await async_write_event(event, self._writer)
 
     async def _answer(self, event: Event, data: dict[str, Any]) -> None:
         chunk = AudioChunk.is_type(event.type)
-        raw = Raw.of(data, event.payload or b"") if chunk else None
+        raw = RawChunk.of(data, event.payload or b"") if chunk else None
         self._count(raw.seconds if raw else 0.0)
         if raw:
             for piece in raw.split():
-                await self._take(piece)
+                await self._enqueue(piece)
         elif Describe.is_type(event.type):
             await self._send(self._service.info().event())
         elif Ping.is_type(event.type):
             await self._send(Pong(data.get("text")).event())
         elif Detect.is_type(event.type):
-            await self._all_heard()
-            self._only(data.get("names") or [])
-            # Satellites ask anew after each command without starting a new stream.
-            self._stream.begin()
+            await self._drain()
+            self._select_words(data.get("names") or [])
+            # Satellites ask again after each command without starting a new stream.
+            self._stream.reset()
         elif AudioStart.is_type(event.type):
-            await self._all_heard()
+            await self._drain()
             Format.of(data)
-            self._stream.begin(timestamp(data))
+            self._stream.reset(timestamp(data))
         elif AudioStop.is_type(event.type):
-            await self._all_heard()
-            await self._tell(await self._service.work(self.ahead_s, self._stream.end))
+            await self._drain()
+            await self._report(await self._service.work(self.ahead_s, self._stream.flush))
             if not self._stream.detected:
                 await self._send(NotDetected().event())
-            self._stream.begin()
+            self._stream.reset()
         else:
-            log.debug("%s: nothing to do for %.60r", self.name, event.type)
+            log.debug("%s: ignored %.60r", self.name, event.type)
 
-    def _only(self, names: Any) -> None:
-        """Answer to the words alone that a client names."""
+    def _select_words(self, names: Any) -> None:
+        """Report only the words that a client names."""
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise InputError(f"names must be a list of words, got {repr(names)[:60]}")
         if len(names) > self._limits.names:
             raise InputError(f"at most {self._limits.names} names, got {len(names)}")
-        unknown = self._stream.only(names)
+        unknown = self._stream.select_words(names)
         if unknown:
             shown = ", ".join(f"{name[:60]!r}" for name in unknown[:3])
             more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
-            log.warning("%s: waits for %s%s, not taught here", self.name, shown, more)
+            log.warning("%s: waits for %s%s, not taught", self.name, shown, more)
 
-    async def _take(self, raw: Raw) -> None:
-        """Put sound behind what waits to be heard; see that this stays bounded."""
-        if len(raw.samples) <= SPOT_BYTES:
-            sound = self._stream.convert(raw)
+    async def _enqueue(self, raw: RawChunk) -> None:
+        """Queue audio, within the limit."""
+        if len(raw.samples) <= INLINE_BYTES:
+            chunk = self._stream.convert(raw)
         else:
-            sound = await self._service.work(self.ahead_s, self._stream.convert, raw)
-        if self._waiting_s + self._cost(sound) > self._limits.backlog_s:
+            chunk = await self._service.work(self.ahead_s, self._stream.convert, raw)
+        if self._queued_s + self._cost(chunk) > self._limits.backlog_s:
             if self.ahead_s > self._limits.backlog_s / 2:
-                # A recording, sent faster than it plays, can wait.
-                await self._all_heard()
+                # A recording, sent faster than real time, can wait.
+                await self._drain()
             else:
-                lost_s = sum(one.seconds + (one.lost_s or 0.0) for one in self._waiting)
-                log.warning("%s: too busy, %.1f s of sound not heard", self.name, lost_s)
+                lost_s = sum(one.seconds + (one.lost_s or 0.0) for one in self._queue)
+                log.warning("%s: too busy, %.1f s of audio dropped", self.name, lost_s)
                 self._lost_s = (self._lost_s or 0.0) + lost_s
-                self._waiting.clear()
-                self._waiting_s = 0.0
+                self._queue.clear()
+                self._queued_s = 0.0
         if self._lost_s is not None:
-            sound = sound._replace(lost_s=self._lost_s + (sound.lost_s or 0.0))
+            chunk = chunk._replace(lost_s=self._lost_s + (chunk.lost_s or 0.0))
             self._lost_s = None
-        self._waiting.append(sound)
-        self._waiting_s += self._cost(sound)
-        if self._hearing is None or self._hearing.done():
-            self._hearing = asyncio.create_task(self._hear())
+        self._queue.append(chunk)
+        self._queued_s += self._cost(chunk)
+        if self._processing is None or self._processing.done():
+            self._processing = asyncio.create_task(self._process())
 
-    def _count(self, sound_s: float) -> None:
-        """Note that an event came with so much sound; refuse too many that hold hardly any."""
+    def _count(self, audio_s: float) -> None:
+        """Note an event with this much audio; refuse too many with hardly any."""
         limits, now = self._limits, self._service.clock()
         passed_s = now - self.last
         self.last = now
-        played_s = limits.leeway * passed_s
-        self.ahead_s = max(0.0, self.ahead_s - played_s) + max(sound_s, limits.piece_s)
-        if sound_s < limits.piece_s:
-            self._chatter = max(0.0, self._chatter - limits.chatter_hz * passed_s) + 1
-            if self._chatter > limits.chatter:
-                most = f"{limits.chatter_hz:g} a second, {limits.chatter} at once"
-                raise InputError(f"too many events with hardly any sound: {most} at most")
+        played_s = limits.realtime_tolerance * passed_s
+        self.ahead_s = max(0.0, self.ahead_s - played_s) + max(audio_s, limits.min_event_s)
+        if audio_s < limits.min_event_s:
+            self._control_events = (
+                max(0.0, self._control_events - limits.control_events_hz * passed_s) + 1
+            )
+            if self._control_events > limits.control_events:
+                most = f"{limits.control_events_hz:g} a second, {limits.control_events} at once"
+                raise InputError(f"too many events with hardly any audio: at most {most}")
 
     @property
-    def hurries(self) -> bool:
-        """Whether it sends faster than sound plays, and can wait."""
-        return self.ahead_s > self._limits.live_s
+    def ahead_of_realtime(self) -> bool:
+        """Whether it sends faster than real time, and can wait."""
+        return self.ahead_s > self._limits.max_ahead_s
 
-    async def _let_others(self) -> None:
-        """Give the others their turn; those in a hurry share what they may take together."""
+    async def _yield_turn(self) -> None:
+        """Let others run; clients that are ahead of real time share one rate of events."""
         await asyncio.sleep(
-            self._service.places_taken / self._limits.hurried if self.hurries else 0
+            self._service.n_clients / self._limits.fast_events_hz if self.ahead_of_realtime else 0
         )
 
-    def _cost(self, sound: Sound) -> float:
-        """Seconds that sound counts for among what waits."""
-        return max(sound.seconds, self._limits.piece_s)
+    def _cost(self, chunk: ConvertedChunk) -> float:
+        """Seconds that a chunk counts for in the queue."""
+        return max(chunk.seconds, self._limits.min_event_s)
 
-    async def _all_heard(self) -> None:
-        if self._hearing is not None:
-            await self._hearing
+    async def _drain(self) -> None:
+        """Wait until the queue is processed."""
+        if self._processing is not None:
+            await self._processing
 
-    async def _hear(self) -> None:
-        """Hear all that waits, a turn at a time."""
+    async def _process(self) -> None:
+        """Process the queue, one turn at a time."""
         try:
-            while self._waiting:
+            while self._queue:
                 turn, turn_s = [], 0.0
-                while self._waiting and turn_s < self._limits.turn_s:
-                    turn.append(self._waiting.popleft())
+                while self._queue and turn_s < self._limits.turn_s:
+                    turn.append(self._queue.popleft())
                     turn_s += self._cost(turn[-1])
-                self._waiting_s -= turn_s
-                await self._tell(await self._service.work(self.ahead_s, self._stream.hear, turn))
+                self._queued_s -= turn_s
+                await self._report(await self._service.work(self.ahead_s, self._stream.push, turn))
         except OSError as error:
             log.debug("%s: connection lost: %r", self.name, error)
             self._abort()
@@ -284,8 +285,8 @@ class Client:
             log.exception("%s: disconnected by an unexpected error", self.name)
             self._abort()
 
-    async def _tell(self, heard: list[Heard]) -> None:
-        for one in heard:
+    async def _report(self, matches: list[Match]) -> None:
+        for one in matches:
             scores = f"score {one.score:.2f}, threshold {one.threshold:.2f}"
             if one.said:
                 log.info("%s: heard %r, %s", self.name, one.word, scores)
@@ -294,6 +295,6 @@ class Client:
                 log.debug("%s: nearly %r, %s", self.name, one.word, scores)
 
     def _abort(self) -> None:
-        """Close at once: whoever does not read must not hold up the closing."""
-        self._waiting.clear()
+        """Close at once, without waiting for a client that does not read."""
+        self._queue.clear()
         self._writer.transport.abort()

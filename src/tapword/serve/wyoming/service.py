@@ -1,4 +1,4 @@
-"""The wake-word service: a port, its clients, and the threads that listen for them."""
+"""The wake-word service: a port, its clients, and the threads that process their audio."""
 
 import asyncio
 import contextlib
@@ -20,38 +20,39 @@ from wyoming.client import AsyncTcpClient
 from wyoming.info import Attribution, Describe, Info, WakeModel, WakeProgram
 
 from tapword.errors import InputError
-from tapword.serve.watching import watching
+from tapword.serve.polling import polling
 from tapword.serve.wyoming.announce import announced
-from tapword.serve.wyoming.client import LIMITS, Client, Limits, log
-from tapword.serve.wyoming.followed_model import FollowedModel
-from tapword.support.threads import one_thread
+from tapword.serve.wyoming.client import LIMITS, Client, ClientLimits, log
+from tapword.serve.wyoming.served_model import ServedModel
+from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
 
 T = TypeVar("T")
-# How often the model file is looked at.
-LOOK_S = 1.0
-# How long a service that is well may take to say so.
+# How often the model file is polled.
+POLL_S = 1.0
+# How long a healthy service may take to answer.
 CHECK_S = 5.0
-# How long a thread of Python may keep the others waiting; usually 5 ms.
+# Python's switch interval between threads; the default is 5 ms.
 SWITCH_S = 0.0005
 
 
 @dataclass(frozen=True)
-class Presence:
-    """How a service shows itself: its name, its words' languages, and its name in the network."""
+class ServiceInfo:
+    """How a service describes itself: name, languages of its words, name in the network."""
 
     name: str = "tapword"
     languages: Sequence[str] = ()
-    announced: str | None = None
+    announced_as: str | None = None
 
 
-PRESENCE = Presence()
+SERVICE_INFO = ServiceInfo()
 
 
-class Turns:
-    """Threads, and who is next on them: whoever's sound would be over first if it were played.
+class DeadlineExecutor:
+    """Threads that run the job with the earliest deadline first.
 
-    So nobody who sends faster than sound plays delays those who speak.
+    The deadline is when the client's audio would end if it were played. So a client that sends
+    faster than real time does not delay those who speak.
     """
 
     def __init__(self, threads: int):
@@ -60,8 +61,8 @@ class Turns:
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
 
-    async def work(self, ahead_s: float, job: Callable[..., T], *arguments: Any) -> T:
-        """Do a job on one of the threads, when it is its turn."""
+    async def submit(self, ahead_s: float, job: Callable[..., T], *arguments: Any) -> T:
+        """Run a job on a thread, when its turn comes."""
         loop = asyncio.get_running_loop()
         if self._free:
             self._free -= 1
@@ -76,7 +77,7 @@ class Turns:
                 raise
         working = loop.run_in_executor(self._threads, job, *arguments)
         working.add_done_callback(self._done)
-        # A client may go while a thread is busy with it; that thread is not free before its end.
+        # A client may disconnect while a thread runs its job; the thread is free only after that.
         return await asyncio.shield(working)
 
     def _done(self, working: asyncio.Future[Any]) -> None:
@@ -93,52 +94,54 @@ class Turns:
         self._free += 1
 
     def close(self) -> None:
-        """Begin no more jobs."""
+        """Start no more jobs."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class Service:
-    """What the clients share: the words, the threads, the number of places."""
+    """What the clients share: the model, the threads, the limits."""
 
     def __init__(
         self,
-        model: FollowedModel,
-        presence: Presence,
-        limits: Limits,
+        model: ServedModel,
+        info: ServiceInfo,
+        limits: ClientLimits,
         clock: Callable[[], float],
     ):
         self.model = model
-        self.presence = presence
+        self._info = info
         self.limits = limits
         self.clock = clock
         self._clients: set[Client] = set()
-        self._turns = Turns(os.cpu_count() or 1)
-        self.work = self._turns.work
+        self._executor = DeadlineExecutor(os.cpu_count() or 1)
+        self.work = self._executor.submit
 
     @property
-    def places_taken(self) -> int:
+    def n_clients(self) -> int:
         """Number of clients."""
         return len(self._clients)
 
     def info(self) -> Info:
-        """Describe the service and its words."""
+        """Describe the service and its words to a client."""
         maker = Attribution("tapword", "https://pypi.org/project/tapword/")
         common: dict[str, Any] = {"attribution": maker, "installed": True, "version": __version__}
-        languages = list(self.presence.languages)
+        languages = list(self._info.languages)
         words = [
             WakeModel(
-                name=word, description=shown(word), phrase=word, languages=languages, **common
+                name=word,
+                description=display_name(word),
+                phrase=word,
+                languages=languages,
+                **common,
             )
             for word in self.model.served.words
         ]
         description = "Words taught on this device, a few samples each"
-        program = WakeProgram(
-            name=self.presence.name, description=description, models=words, **common
-        )
+        program = WakeProgram(name=self._info.name, description=description, models=words, **common)
         return Info(wake=[program])
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a client as long as it stays, where there is a place for it."""
+        """Serve a client until it disconnects, if there is room for it."""
         client = Client(self, reader, writer)
         if len(self._clients) >= self.limits.clients and not self._make_room(client):
             log.warning("refused a client: %d are connected already", self.limits.clients)
@@ -146,18 +149,18 @@ class Service:
             return
         connection = writer.get_extra_info("socket")
         if connection is not None:
-            # A peer that lost its power does not say goodbye, and would keep its place.
+            # A peer that lost power does not disconnect; keep-alive notices.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         client.task = asyncio.create_task(client.run())
         self._clients.add(client)
         client.task.add_done_callback(lambda _: self._clients.discard(client))
 
     def _make_room(self, newcomer: Client) -> bool:
-        """Send one away: who hurries most, else who is idle, else of the address with most."""
+        """Disconnect the client furthest ahead, else an idle one, else one of the busiest host."""
         leaving = max(self._clients, key=lambda client: client.ahead_s)
-        if not leaving.hurries:
+        if not leaving.ahead_of_realtime:
             leaving = min(self._clients, key=lambda client: client.last)
-        if not leaving.hurries and self.clock() - leaving.last < self.limits.idle_s:
+        if not leaving.ahead_of_realtime and self.clock() - leaving.last < self.limits.idle_s:
             places = Counter(client.address for client in self._clients)
             address, taken = places.most_common(1)[0]
             if taken <= places[newcomer.address] + 1:
@@ -165,24 +168,24 @@ class Service:
             theirs = (client for client in self._clients if client.address == address)
             leaving = min(theirs, key=lambda client: client.last)
         self._clients.discard(leaving)
-        leaving.leave()
+        leaving.disconnect()
         return True
 
     async def close(self) -> None:
-        """Send all clients away."""
+        """Disconnect all clients."""
         tasks = [client.task for client in self._clients if client.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._turns.close()
+        self._executor.close()
 
 
-def shown(word: str) -> str:
-    """Give a word's name as a list of wake words shows it, unless it was taught with capitals.
+def display_name(word: str) -> str:
+    """Name of a word in a list of wake words: capitalized, unless it was taught with capitals.
 
     Examples
     --------
-    >>> shown("turn_off the lamp"), shown("Licht an")
+    >>> display_name("turn_off the lamp"), display_name("Licht an")
     ('Turn Off The Lamp', 'Licht an')
     """
     if word != word.lower():
@@ -210,27 +213,27 @@ def address(uri: str) -> tuple[str, int]:
 
 @contextlib.asynccontextmanager
 async def serving(
-    model: FollowedModel,
+    model: ServedModel,
     host: str,
     port: int,
-    presence: Presence = PRESENCE,
+    info: ServiceInfo = SERVICE_INFO,
     *,
-    look_s: float = LOOK_S,
-    limits: Limits = LIMITS,
+    poll_s: float = POLL_S,
+    limits: ClientLimits = LIMITS,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[int]:
     """Serve within this context, announced in the network if it has a name there; give the port."""
-    service = Service(model, presence, limits, clock)
+    service = Service(model, info, limits, clock)
     try:
         server = await asyncio.start_server(service.handle, host, port, limit=limits.data_bytes)
     except OSError as error:
         raise InputError(
             f"cannot use port {port} of {host}: {_reason(error)}; another wake-word service may be "
-            "running there: stop it, or give another port by --uri"
+            "running. Stop it, or give another port with --uri"
         ) from error
     port = server.sockets[0].getsockname()[1]
     try:
-        async with watching(model, look_s), announced(presence.announced, host, port):
+        async with polling(model, poll_s), announced(info.announced_as, host, port):
             yield port
     finally:
         server.close()
@@ -238,35 +241,35 @@ async def serving(
 
 
 def serve(
-    model: FollowedModel,
+    model: ServedModel,
     host: str,
     port: int,
-    presence: Presence,
+    info: ServiceInfo,
     ready: Callable[[int], None],
 ) -> None:
-    """Serve until interrupted or told to stop; `ready` is told the port."""
+    """Serve until interrupted or terminated; `ready` is called with the port."""
 
     async def main() -> None:
         stop = asyncio.Event()
-        # Windows has no such signals; there, Ctrl+C alone ends the service.
+        # Windows has no such signals; there, only Ctrl+C ends the service.
         with contextlib.suppress(NotImplementedError):
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        async with serving(model, host, port, presence) as bound:
+        async with serving(model, host, port, info) as bound:
             ready(bound)
             await stop.wait()
 
-    # The threads are busy with clients; BLAS's own would only fight them for the cores.
-    with one_thread("blas"), _quick_switches():
+    # The threads use all cores already; BLAS's own threads would compete for them.
+    with one_blas_thread, _short_switch_interval():
         asyncio.run(main())
 
 
 @contextlib.contextmanager
-def _quick_switches() -> Iterator[None]:
-    """Let threads of Python wait for each other less than usual, within this context.
+def _short_switch_interval() -> Iterator[None]:
+    """Shorten Python's switch interval within this context.
 
-    A thread that hears gives way some hundred times a second of sound, and waits that long for the
-    one that reads whenever somebody keeps that busy.
+    A thread that processes audio yields about a hundred times per second of audio. Each time it
+    waits up to one interval for the thread that reads, if a client keeps that busy.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
@@ -276,13 +279,13 @@ def _quick_switches() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def described(host: str, port: int, patience_s: float = CHECK_S) -> list[str]:
-    """Ask the service that runs there for its words; an error where there is no answer."""
+def query_words(host: str, port: int, timeout_s: float = CHECK_S) -> list[str]:
+    """Ask a running service for its words; an error without an answer."""
 
     async def ask() -> list[str]:
-        async with asyncio.timeout(patience_s), AsyncTcpClient(host, port) as line:
-            await line.write_event(Describe().event())
-            event = await line.read_event()
+        async with asyncio.timeout(timeout_s), AsyncTcpClient(host, port) as client:
+            await client.write_event(Describe().event())
+            event = await client.read_event()
             if event is None or not Info.is_type(event.type):
                 raise ConnectionError("no wake-word service")
             return [word.name for program in Info.from_event(event).wake for word in program.models]
@@ -290,11 +293,11 @@ def described(host: str, port: int, patience_s: float = CHECK_S) -> list[str]:
     try:
         return asyncio.run(ask())
     except OSError as error:
-        reason = _reason(error) or f"none within {patience_s:g} s"
+        reason = _reason(error) or f"none within {timeout_s:g} s"
         raise InputError(f"no wake-word service answers at {host} port {port}: {reason}") from error
 
 
 def _reason(error: OSError) -> str:
-    """Say what went wrong in the system's own words: asyncio puts others before them."""
+    """Give the system's message, without the text that asyncio puts before it."""
     number = error.errno or 0
     return os.strerror(number) if number > 0 else error.strerror or str(error)

@@ -1,4 +1,4 @@
-"""How words are heard for each client: what the options say, for all or for one alone."""
+"""Settings of clients: options for all of them, or for one."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapword.errors import InputError
-from tapword.listening.decider import REFRACTORY_S, Decider
+from tapword.listening.decider import Decider
+from tapword.listening.follow import DetectorSettings
 from tapword.serve.addresses import ip_address
 from tapword.spotter.thresholds import (
-    FALSE_ALARMS_PER_HOUR,
     check_rate,
     parse_sensitivity,
     parse_threshold,
@@ -17,36 +17,24 @@ from tapword.spotter.thresholds import (
 
 
 @dataclass(frozen=True)
-class Settings:
-    """As for `Detector`; words may be named that are taught later."""
-
-    false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR
-    refractory_s: float = REFRACTORY_S
-    thresholds: Mapping[str, float] = field(default_factory=dict)
-    sensitivities: Mapping[str | None, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Clients:
-    """What is known of clients by their addresses; most are not known, and hear as all do."""
+    """Names and settings of clients by their addresses; others have the common settings."""
 
-    common: Settings = field(default_factory=Settings)
+    common: DetectorSettings = field(default_factory=DetectorSettings)
     names: Mapping[str, str] = field(default_factory=dict)
-    own: Mapping[str, Settings] = field(default_factory=dict)
+    own: Mapping[str, DetectorSettings] = field(default_factory=dict)
 
     def name(self, address: str) -> str:
-        """Give what a client is called in the log."""
+        """Name of a client in the log."""
         return self.names.get(address, address)
 
-    def settings(self, address: str) -> Settings:
-        """Give what a client's words are heard with."""
+    def settings(self, address: str) -> DetectorSettings:
+        """Give the settings of a client."""
         return self.own.get(address, self.common)
 
     def words(self) -> list[str]:
-        """List the words that are named in somebody's settings."""
-        every = (self.common, *self.own.values())
-        named = {word for one in every for word in (*one.thresholds, *one.sensitivities)}
-        return sorted(word for word in named if word is not None)
+        """Words that any settings name, sorted."""
+        return sorted(self.common.words.union(*(own.words for own in self.own.values())))
 
 
 def read_clients(
@@ -56,7 +44,7 @@ def read_clients(
     refractory: Iterable[str] = (),
     sensitivities: Iterable[str] = (),
 ) -> Clients:
-    """Read options: NAME=ADDRESS, and values, each for all or as CLIENT/VALUE for one alone.
+    """Read options: NAME=ADDRESS, and values for all clients or, as CLIENT/VALUE, for one.
 
     Examples
     --------
@@ -70,28 +58,28 @@ def read_clients(
         raise InputError("--client: give each name one address, and each address one name")
     given: dict[str, dict[str, Any]] = defaultdict(dict)
     for text in thresholds:
-        address, value = _whose(text, addresses)
+        address, value = _split_client(text, addresses)
         given[address].setdefault("thresholds", {}).update([parse_threshold(value)])
     for text in sensitivities:
-        address, value = _whose(text, addresses)
+        address, value = _split_client(text, addresses)
         given[address].setdefault("sensitivities", {}).update([parse_sensitivity(value)])
     for key, texts, check in (
         ("false_alarms_per_hour", false_alarms_per_hour, check_rate),
-        ("refractory_s", refractory, _check_pause),
+        ("refractory_s", refractory, _check_refractory),
     ):
         for text in texts:
-            address, value = _whose(text, addresses)
+            address, value = _split_client(text, addresses)
             given[address][key] = check(_number(key, value))
-    common = Settings(**given.pop("", {}))
-    own = {address: _over(common, values) for address, values in given.items()}
+    common = DetectorSettings(**given.pop("", {}))
+    own = {address: _override(common, values) for address, values in given.items()}
     return Clients(common, {address: name for name, address in addresses.items()}, own)
 
 
-def _over(common: Settings, own: dict[str, Any]) -> Settings:
-    """Put the settings of one client over those of all."""
+def _override(common: DetectorSettings, own: dict[str, Any]) -> DetectorSettings:
+    """Override the common settings by those of one client."""
     thresholds = {**common.thresholds, **own.get("thresholds", {})}
     sensitivities = own.get("sensitivities", {})
-    # One for all of its words is for those too that have another one elsewhere.
+    # A value for all words of a client replaces the common values of single words.
     if None not in sensitivities:
         sensitivities = {**common.sensitivities, **sensitivities}
     return replace(common, **own | {"thresholds": thresholds, "sensitivities": sensitivities})
@@ -106,10 +94,10 @@ def _client(text: str) -> tuple[str, str]:
     return name, str(address)
 
 
-def _whose(text: str, addresses: Mapping[str, str]) -> tuple[str, str]:
-    """Split CLIENT/VALUE into the client's address and the value; no address where it is for all.
+def _split_client(text: str, addresses: Mapping[str, str]) -> tuple[str, str]:
+    """Split CLIENT/VALUE into the client's address and the value; "" as address for all clients.
 
-    A word may hold a slash: only what stands before the first one and is a client is one.
+    A word may contain a slash, so CLIENT must be a known name or an address.
     """
     before, slash, value = text.partition("/")
     before = before.strip()
@@ -128,5 +116,5 @@ def _number(key: str, text: str) -> float:
         ) from None
 
 
-def _check_pause(refractory_s: float) -> float:
+def _check_refractory(refractory_s: float) -> float:
     return Decider(refractory_s).refractory_s

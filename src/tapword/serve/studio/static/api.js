@@ -1,8 +1,8 @@
-// Requests to the studio, and the live line that comes back by itself.
+// HTTP requests to the studio, and the WebSocket for audio, commands and updates.
 
-import {sentence, texts} from './texts.js';
+import {errorText, texts} from './texts.js';
 
-// By its name the studio knows what this page changed, and can undo it.
+// The studio keeps the changes of each page by this identifier, for undo.
 const PAGE = Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('');
 
 async function request(path, options) {
@@ -14,18 +14,18 @@ async function request(path, options) {
   }
   if (answer.ok) return answer;
   if (answer.status === 403) throw new Error(texts.closed);
-  let value = {};
+  let value = {error: texts.refused(answer.status)};
   try { value = await answer.json(); } catch { /* not JSON: the status says enough */ }
-  throw new Error(sentence(value.error ?? texts.refused(answer.status)));
+  throw new Error(errorText(value));
 }
 
-const ask = async (path, options) => (await request(path, options)).json();
+const requestJson = async (path, options) => (await request(path, options)).json();
 
-// Save what the studio makes under the name that it gives it; gives the name.
+// Save a file under the name that the studio gives it; returns the name.
 export async function download(path) {
   const answer = await request(path, {});
-  const named = answer.headers.get('Content-Disposition')?.match(/UTF-8''(.*)$/)?.[1];
-  const name = decodeURIComponent(named ?? 'tapword');
+  const encoded = answer.headers.get('Content-Disposition')?.match(/UTF-8''(.*)$/)?.[1];
+  const name = decodeURIComponent(encoded ?? 'tapword');
   const link = document.createElement('a');
   link.href = URL.createObjectURL(await answer.blob());
   link.download = name;
@@ -34,24 +34,23 @@ export async function download(path) {
   return name;
 }
 
-export const get = path => ask(path, {});
+export const get = path => requestJson(path, {});
 
-export function post(path, body, query = {}) {
-  return ask(`${path}?${new URLSearchParams({page: PAGE, ...query})}`, {method: 'POST', body});
+export function post(path, body = null, query = {}) {
+  return requestJson(`${path}?${new URLSearchParams({page: PAGE, ...query})}`, {method: 'POST', body});
 }
 
 export const postJson = (path, value) => post(path, JSON.stringify(value));
 
-// Sound as the studio sends it.
-function decoded(base64) {
+function decodeAudio(base64) {
   const bytes = Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
   return new Int16Array(bytes.buffer);
 }
 
-const MOST_WAITING_BYTES = 64_000;
+const MAX_BUFFERED_BYTES = 64_000;
 
-// Emits every message of the studio by its type, and 'open' and 'closed'.
-export class Line extends EventTarget {
+// Dispatches every message of the studio as an event of its type, and 'open' and 'closed'.
+export class StudioSocket extends EventTarget {
   #socket = null;
   #wait_ms = 500;
   #gap = false;
@@ -67,7 +66,7 @@ export class Line extends EventTarget {
     };
     socket.onmessage = ({data}) => {
       const message = JSON.parse(data);
-      if (message.sound) message.sound = decoded(message.sound);
+      if (message.audio) message.audio = decodeAudio(message.audio);
       this.dispatchEvent(new CustomEvent(message.type, {detail: message}));
     };
     socket.onclose = () => {
@@ -80,18 +79,18 @@ export class Line extends EventTarget {
 
   get open() { return this.#socket !== null; }
 
-  wish(message) {
+  send(command) {
     if (!this.open) throw new Error(texts.notConnected);
-    this.#socket.send(JSON.stringify(message));
+    this.#socket.send(JSON.stringify(command));
   }
 
-  // A line that cannot keep up loses sound rather than falling behind, and says so. Listening and
-  // recording share the microphone's chunks: each is sent once, whoever gives it first.
-  sound(samples) {
+  // A slow connection drops audio instead of falling behind, and reports the gap. Listening and
+  // recording share the microphone's chunks: each chunk is sent once.
+  sendAudio(samples) {
     if (!this.open || samples === this.#latest) return;
     this.#latest = samples;
-    if (this.#socket.bufferedAmount > MOST_WAITING_BYTES) { this.#gap = true; return; }
-    if (this.#gap) { this.#gap = false; this.wish({type: 'gap'}); }
+    if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) { this.#gap = true; return; }
+    if (this.#gap) { this.#gap = false; this.send({type: 'gap'}); }
     this.#socket.send(samples);
   }
 }

@@ -1,8 +1,8 @@
-// Runs beside the page: microphone in, 16 kHz 16-bit chunks of 80 ms out.
+// An AudioWorklet: microphone in, chunks of 80 ms at 16 kHz and 16 bit out.
 
 const RATE = 16000, CHUNK = 1280, CROSSINGS = 12, STEPS = 512;
 
-// Band-limited resampling: a windowed sinc, looked up between samples.
+// Band-limited resampling by a windowed sinc, interpolated from a table.
 class Resampler {
   constructor(from, to) {
     this.step = from / to;

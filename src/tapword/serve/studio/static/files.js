@@ -1,20 +1,20 @@
-// Teach from recordings: the browser decodes them, so any format it can play will do.
+// Teach from recordings. The browser decodes them, so it takes every format that it can play.
 
 import {post} from './api.js';
 import {RATE} from './microphone.js';
 import {$, element, icon, tool} from './page.js';
 import * as takes from './takes.js';
-import {wanted} from './teach.js';
-import {number, sentence, sentences, texts} from './texts.js';
+import {checkWord, isKnown, wordInField} from './teach.js';
+import {number, texts, withIssues} from './texts.js';
 
-const LONGEST_S = 10, MOST_FILES = 50, MOST_BYTES = 20e6, MOST_SHOWN = 5;
+const MAX_S = 10, MAX_FILES = 50, MAX_BYTES = 20e6, MAX_SHOWN = 5;
 
-// Files without a word, sorted by their names: [{word, files}].
+// Files that wait until their words are confirmed: [{name, word, files}], by the names of the files.
 let groups = [];
 
 export function setUp() {
-  $('files').onchange = () => { take([...$('files').files].map(file => ({file, folder: ''}))); $('files').value = ''; };
-  // A label is not reached by the keyboard; its input is, though it cannot be seen.
+  $('files').onchange = () => { accept([...$('files').files].map(file => ({file, folder: ''}))); $('files').value = ''; };
+  // The keyboard does not reach a label, but its hidden input.
   $('files').onfocus = () => $('drop').classList.add('focus');
   $('files').onblur = () => $('drop').classList.remove('focus');
   $('sort').onsubmit = event => { event.preventDefault(); teachSorted(); };
@@ -28,24 +28,24 @@ export function setUp() {
     event.preventDefault();
     inside = 0;
     $('drop').classList.remove('over');
-    take(await dropped(event.dataTransfer));
+    accept(await dropped(event.dataTransfer));
   };
-  // A file dropped beside the zone must not replace the page.
+  // A file dropped elsewhere must not replace the page.
   addEventListener('dragover', event => event.preventDefault());
   addEventListener('drop', event => event.preventDefault());
 }
 
-// Files of a drop, those in folders too, each with the name of its folder.
+// Files of a drop, including those in folders, each with the name of its folder.
 export async function dropped(transfer) {
   const entries = [...transfer.items].map(item => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.some(entry => entry.isDirectory)) return [...transfer.files].map(file => ({file, folder: ''}));
   const found = [];
   const walk = async (entry, folder) => {
-    if (found.length > MOST_FILES) return;
-    if (entry.isFile) found.push({file: await new Promise((yes, no) => entry.file(yes, no)), folder});
+    if (found.length > MAX_FILES) return;
+    if (entry.isFile) found.push({file: await new Promise((resolve, reject) => entry.file(resolve, reject)), folder});
     else {
       const reader = entry.createReader();
-      for (let some; (some = await new Promise((yes, no) => reader.readEntries(yes, no))).length;) {
+      for (let some; (some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject))).length;) {
         for (const one of some) await walk(one, entry.name);
       }
     }
@@ -54,38 +54,41 @@ export async function dropped(transfer) {
   return found;
 }
 
-function take(found) {
+function accept(found) {
   if (!found.length) return;
-  const list = $('file-list'), some = found.slice(0, MOST_FILES);
+  const list = $('file-list'), field = wordInField(), sorted = new Map();
   list.replaceChildren();
-  if (found.length > MOST_FILES) row(list, '', texts.onlyFirst(MOST_FILES), 'bad');
-  if (wanted()) {
-    teach(list, wanted(), some.map(({file}) => file));
+  if (found.length > MAX_FILES) row(list, '').show(texts.onlyFirst(MAX_FILES), 'bad');
+  for (const {file, folder} of found.slice(0, MAX_FILES)) {
+    const name = folder || wordInName(file.name);
+    sorted.set(name, [...(sorted.get(name) ?? []), file]);
+  }
+  // The field says what the files are, unless they are named like another word of the model.
+  groups = [...sorted].map(([name, files]) => ({name, word: !field || isKnown(name) ? name : field, files}));
+  if (field && groups.every(({name}) => sameWord(name, field))) {
+    teachSorted();
     return;
   }
-  const sorted = new Map();
-  for (const {file, folder} of some) {
-    const word = folder || guess(file.name);
-    sorted.set(word, [...(sorted.get(word) ?? []), file]);
-  }
-  groups = [...sorted].map(([word, files]) => ({word, files}));
   showGroups();
   $('sort-title').focus();
 }
 
 // lamp_3.wav -> lamp
-const guess = name => name.replace(/\.[^.]*$/, '').replace(/[\s_-]*\d+$/, '').replace(/_/g, ' ').trim();
+const wordInName = name => name.replace(/\.[^.]*$/, '').replace(/[\s_-]*\d+$/, '').replace(/_/g, ' ').trim();
+
+const sameWord = (one, other) => one.toLowerCase() === other.toLowerCase();
 
 function showGroups() {
+  const field = wordInField();
   $('sort').hidden = !groups.length;
   $('sort-list').replaceChildren(...groups.map(group => {
-    const names = group.files.slice(0, MOST_SHOWN).map(({name}) => name);
-    const input = element('input', {type: 'text', value: group.word, maxLength: 100, autocomplete: 'off',
+    const names = group.files.slice(0, MAX_SHOWN).map(({name}) => name);
+    const input = element('input', {type: 'text', value: group.word, autocomplete: 'off',
       autocapitalize: 'off', spellcheck: false, 'aria-label': texts.sortWord(names.join(', '))});
     input.oninput = () => { group.word = input.value.trim().normalize('NFC'); showTotal(); };
-    const listed = group.files.slice(0, MOST_SHOWN).map(file => element('li', {},
-      tool('play', texts.hearFile(file.name), `hear-file/${file.name}`, async () => {
-        try { takes.play(await decode(file)); } catch (error) { row($('file-list'), file.name, sentence(error.message), 'bad'); }
+    const listed = group.files.slice(0, MAX_SHOWN).map(file => element('li', {},
+      tool('play', texts.playFile(file.name), `play-file/${file.name}`, async () => {
+        try { takes.play(await decode(file)); } catch (error) { row($('file-list'), file.name).show(error.message, 'bad'); }
       }),
       element('span', {}, file.name),
       tool('bin', texts.leaveOut(file.name), `leave-out/${file.name}`, () => {
@@ -94,9 +97,12 @@ function showGroups() {
         showGroups();
         (groups.length ? $('sort-title') : $('files')).focus();
       })));
-    const more = group.files.length - MOST_SHOWN;
+    const more = group.files.length - MAX_SHOWN;
     if (more > 0) listed.push(element('li', {className: 'soft'}, texts.moreFiles(more)));
-    return element('li', {}, input, element('ul', {className: 'rows'}, ...listed));
+    const differs = field && !sameWord(group.name, field);
+    return element('li', {}, input, ...(differs
+      ? [element('p', {className: 'soft small'}, texts.sortDiffers(group.name, field))] : []),
+    element('ul', {className: 'rows'}, ...listed));
   }));
   showTotal();
 }
@@ -109,46 +115,58 @@ function showTotal() {
 }
 
 async function teachSorted() {
-  const named = groups.filter(({word}) => word);
+  const filesOf = new Map();
+  for (const {word, files} of groups) if (word) filesOf.set(word, [...(filesOf.get(word) ?? []), ...files]);
   groups = [];
   showGroups();
   $('files').focus({preventScroll: true});
   const list = $('file-list');
   list.replaceChildren();
-  for (const {word, files} of named) await teach(list, word, files);
+  for (const [word, files] of filesOf) await teach(list, word, files);
 }
 
 async function teach(list, word, files) {
   let kept = 0;
-  for (const file of files) {
-    const place = row(list, file.name, texts.busyFile, 'busy');
-    try {
-      const sound = await decode(file);
-      const {take, warnings} = await post('/api/learn', sound, {word});
-      takes.remember(take, sound, [file.name, ...warnings]);
-      kept++;
-      place(warnings.length ? sentences(`${texts.fileKept}.`, warnings) : texts.fileKept, warnings.length ? 'bad' : 'good');
-    } catch (error) {
-      place(sentence(error.message), 'bad');
-    }
-  }
-  row(list, '', texts.keptOf(kept, word), kept ? 'good' : 'bad');
+  for (const file of files) if (await teachFile(row(list, file.name), word, file)) kept++;
+  row(list, '').show(texts.keptOf(kept, word), kept ? 'good' : 'bad');
 }
 
-function row(list, name, text, kind) {
+// Teach one file; a doubtful one only with `anyway`. Returns whether it was taught.
+async function teachFile(line, word, file, anyway = false) {
+  line.show(texts.checking, 'busy');
+  try {
+    checkWord(word);
+    const audio = await decode(file);
+    const {take, issues} = await post('/api/learn', audio, {word, kind: 'file', ...(anyway ? {anyway: 1} : {})});
+    const text = withIssues(take === null ? texts.fileNotKept : texts.fileKept, issues);
+    if (take === null) {
+      const refused = issues.some(({severity}) => severity === 'refuse');
+      line.show(text, 'bad', refused ? [] : [element('button', {type: 'button', className: 'small',
+        'aria-label': texts.keepFile(file.name), onclick: () => teachFile(line, word, file, true)}, texts.keepAnyway)]);
+      return false;
+    }
+    takes.remember(take, audio, [file.name, withIssues('', issues)].filter(Boolean));
+    line.show(text, issues.length ? 'bad' : 'good');
+    return true;
+  } catch (error) {
+    line.show(error.message, 'bad');
+    return false;
+  }
+}
+
+// A line of the list of files.
+function row(list, name) {
   const line = element('li', {});
-  const update = (text, kind) => {
+  list.append(line);
+  return {show(text, kind, buttons = []) {
     line.className = kind;
     line.replaceChildren(icon({good: 'good', bad: 'warn', busy: 'wait'}[kind]),
-      element('span', {}, ...(name ? [element('strong', {}, name), ' '] : []), text));
-  };
-  update(text, kind);
-  list.append(line);
-  return update;
+      element('span', {}, ...(name ? [element('strong', {}, name), ' '] : []), text), ...buttons);
+  }};
 }
 
 async function decode(file) {
-  if (file.size > MOST_BYTES) throw new Error(texts.tooLarge);
+  if (file.size > MAX_BYTES) throw new Error(texts.tooLarge);
   let sound;
   try {
     // A context of this rate resamples what it decodes.
@@ -156,7 +174,7 @@ async function decode(file) {
   } catch {
     throw new Error(texts.unreadable);
   }
-  if (sound.duration > LONGEST_S) throw new Error(texts.tooLong(number(sound.duration, 0), LONGEST_S));
+  if (sound.duration > MAX_S) throw new Error(texts.tooLong(number(sound.duration, 0), MAX_S));
   const samples = new Int16Array(sound.length);
   const channels = Array.from({length: sound.numberOfChannels}, (_, i) => sound.getChannelData(i));
   for (let i = 0; i < samples.length; i++) {

@@ -1,11 +1,11 @@
-// Scores of the last seconds: a lane for each word, its threshold dashed; what was heard is marked,
-// and hollow what was nearly heard.
+// Scores of the last seconds: one lane per word, with its threshold dashed. Events are marked, near
+// misses with a hollow mark.
 
 import {colours, prepare} from './page.js';
 import {number, texts} from './texts.js';
 
 export const SECONDS = 10;
-const LANE = 40, MOST_LANES = 8, TEXT = '13px system-ui, sans-serif';
+const LANE = 40, MAX_LANES = 8, TEXT = '13px system-ui, sans-serif';
 
 export class Lanes {
   #scores = new Map();
@@ -22,7 +22,7 @@ export class Lanes {
     this.#marks = [];
   }
 
-  // Words may come and go while listening; what is known of the others stays.
+  // Words may change while listening; the scores of the others stay.
   setWords(words) {
     this.#scores = new Map(words.map(word =>
       [word, this.#scores.get(word) ?? this.#times.map(() => null)]));
@@ -43,11 +43,11 @@ export class Lanes {
 
   mark(event) { this.#marks.push(event); }
 
-  // Where there are too many words: those that scored best of late, in their own order.
+  // With too many words, those with the best recent scores, in their usual order.
   get shown() {
-    if (this.words.length <= MOST_LANES) return this.words;
+    if (this.words.length <= MAX_LANES) return this.words;
     const best = word => Math.max(0, ...this.#scores.get(word).map(score => score ?? 0));
-    const chosen = new Set([...this.words].sort((a, b) => best(b) - best(a)).slice(0, MOST_LANES));
+    const chosen = new Set([...this.words].sort((a, b) => best(b) - best(a)).slice(0, MAX_LANES));
     return this.words.filter(word => chosen.has(word));
   }
 
@@ -69,7 +69,8 @@ export class Lanes {
       pen.strokeStyle = colour('rule');
       pen.lineWidth = 1;
       line(pen, [[left, base + 0.5], [right, base + 0.5]]);
-      for (const mark of this.#marks.filter(mark => mark.word === word)) {
+      const marked = this.#marks.filter(mark => mark.word === word);
+      for (const mark of marked) {
         if (mark.type === 'near') continue;
         pen.fillStyle = colour('tint');
         const from = Math.max(left, x(mark.start_s)), to = Math.min(right, x(mark.end_s));
@@ -83,7 +84,6 @@ export class Lanes {
         pen.setLineDash([]);
       }
       this.#trace(pen, this.#scores.get(word), x, y, left, right, base, colour);
-      const marked = this.#marks.filter(mark => mark.word === word);
       for (const mark of marked) {
         const at = x(mark.end_s);
         if (at < left) continue;

@@ -1,71 +1,73 @@
-// Listen live: level, scores, events, and putting them right.
+// Listen live: level, scores, events and their correction.
 
 import {Lanes} from './lanes.js';
 import {level, use} from './microphone.js';
-import {$, ask, attempt, element, icon, say, tell, tool} from './page.js';
+import {$, announce, ask, attempt, element, icon, showStatus, tool} from './page.js';
 import * as takes from './takes.js';
-import {language, number, sentence, sentences, texts} from './texts.js';
+import {errorText, language, number, texts, withIssues} from './texts.js';
 
-const MOST_EVENTS = 8;
-// A score is about the sound half a second ago: the detector hears a word out first.
-const BEHIND_S = 0.5;
+const MAX_EVENTS = 8;
+// A score is about half a second old: the detector waits for the end of a word.
+const DELAY_S = 0.5;
 
 const lanes = new Lanes();
-let line = null;
+let socket = null;
 let state = null;
 let release = null;
-let wanted = false;
-// The studio's time and the page's, of the newest scores: between them the plot moves smoothly.
+let listening = false;
+// Time of the newest scores, in the stream and in the page; the plot moves smoothly after it.
 let latest = {time_s: 0, at_ms: 0};
-let reader = 0;
+// When the level was last given to screen levelGiven_mss.
+let levelGiven_ms = 0;
 
-export function setUp(theLine) {
-  line = theLine;
-  $('listen-button').onclick = () => wanted ? stop() : start();
+export function setUp(theSocket) {
+  socket = theSocket;
+  $('listen-button').onclick = () => listening ? stop() : start();
   $('missed').onsubmit = event => {
     event.preventDefault();
     if (!$('missed-word').value) return;
-    tell($('listen-status'), texts.learning, 'busy');
-    wish({type: 'missed', word: $('missed-word').value});
+    showStatus($('listen-status'), texts.learning, 'busy');
+    send({type: 'missed', word: $('missed-word').value});
     $('missed-word').value = '';
     $('missed-word').focus({preventScroll: true});
     showMissed();
   };
   $('missed-word').onchange = showMissed;
-  line.addEventListener('scores', ({detail}) => {
-    latest = {time_s: detail.time_s - BEHIND_S, at_ms: performance.now()};
+  socket.addEventListener('scores', ({detail}) => {
+    latest = {time_s: detail.time_s - DELAY_S, at_ms: performance.now()};
     lanes.add(latest.time_s, detail.scores);
   });
-  line.addEventListener('thresholds', ({detail}) => lanes.setThresholds(detail.thresholds));
-  line.addEventListener('event', ({detail}) => { lanes.mark(detail); addEvent(detail); });
-  line.addEventListener('near', ({detail}) => {
+  socket.addEventListener('thresholds', ({detail}) => lanes.setThresholds(detail.thresholds));
+  socket.addEventListener('event', ({detail}) => { lanes.mark(detail); addEvent(detail); });
+  socket.addEventListener('near', ({detail}) => {
     lanes.mark(detail);
-    tell($('listen-status'), texts.nearly(detail.word, number(detail.score, 2), number(detail.threshold, 2)));
+    showStatus($('listen-status'), texts.nearly(detail.word, number(detail.score, 2), number(detail.threshold, 2)));
   });
-  line.addEventListener('listen', ({detail}) => {
-    if (detail.error) { stop(); tell($('listen-status'), sentence(detail.error), 'bad'); return; }
+  socket.addEventListener('listen', ({detail}) => {
+    if (detail.error) { stop(); showStatus($('listen-status'), errorText(detail), 'bad'); return; }
     latest = {time_s: 0, at_ms: performance.now()};
     lanes.reset(state.words.map(({word}) => word), detail.thresholds);
   });
-  line.addEventListener('missed', ({detail: {word, error, take, sound, warnings}}) => {
-    if (!error) takes.remember(take, sound, warnings);
-    tell($('listen-status'), error ? sentence(error) : sentences(texts.learnedAgain(word), warnings),
-      error || warnings.length ? 'bad' : 'good');
+  socket.addEventListener('missed', ({detail}) => {
+    if (detail.error) { showStatus($('listen-status'), errorText(detail), 'bad'); return; }
+    const {word, take, audio, issues} = detail;
+    takes.remember(take, audio, [withIssues('', issues)]);
+    showStatus($('listen-status'), withIssues(texts.learnedAgain(word), issues), issues.length ? 'bad' : 'good');
   });
-  line.addEventListener('hear', ({detail: {id, error, sound}}) => {
-    const item = $(`event-${id}`);
-    if (error && item) tell(item.querySelector('.verdict'), sentence(error), 'bad');
-    if (error || !item) return;
-    item.sound = sound;
-    takes.play(item.sound);
+  socket.addEventListener('play', ({detail}) => {
+    const item = $(`event-${detail.id}`);
+    if (!item) return;
+    if (detail.error) { showStatus(item.querySelector('.verdict'), errorText(detail), 'bad'); return; }
+    item.audio = detail.audio;
+    takes.play(item.audio);
   });
-  line.addEventListener('correct', ({detail}) => corrected(detail));
-  line.addEventListener('correctable', ({detail}) => expire(detail.events));
-  line.addEventListener('open', () => { expire([]); if (wanted) line.wish({type: 'listen'}); });
+  socket.addEventListener('correct', ({detail}) => corrected(detail));
+  socket.addEventListener('correctable', ({detail}) => expire(detail.events));
+  socket.addEventListener('open', () => { expire([]); if (listening) socket.send({type: 'listen'}); });
   addEventListener('microphone-lost', () => {
-    if (!wanted) return;
+    if (!listening) return;
     stop();
-    tell($('listen-status'), texts.gone, 'bad');
+    showStatus($('listen-status'), texts.gone, 'bad');
   });
 }
 
@@ -74,7 +76,7 @@ export function show(model) {
   const words = model.words.map(({word}) => word);
   const none = !words.length;
   $('listen-button').disabled = none;
-  if (none && wanted) stop();
+  if (none && listening) stop();
   lanes.setWords(words);
   const chosen = $('missed-word').value;
   $('missed-word').replaceChildren(element('option', {value: ''}, texts.whichWord),
@@ -85,11 +87,11 @@ export function show(model) {
   showEmpty();
 }
 
-// Nothing is chosen beforehand, so that no careless click teaches a word.
+// Nothing is preselected, so that no careless click teaches a word.
 function showMissed() { $('missed-button').disabled = !$('missed-word').value; }
 
 function showEmpty() {
-  const quiet = !wanted && !$('events').children.length;
+  const quiet = !listening && !$('events').children.length;
   $('listen-empty').hidden = !quiet;
   $('listen-empty').textContent = !state?.words.length
     ? texts.nothingToHear : texts.pressAndSay;
@@ -98,56 +100,56 @@ function showEmpty() {
 
 function setButton() {
   const button = $('listen-button');
-  button.setAttribute('aria-pressed', String(wanted));
-  button.className = wanted ? 'live' : 'primary';
-  button.replaceChildren(icon(wanted ? 'stop' : 'mic'),
-    element('span', {}, wanted ? texts.stopListening : texts.start));
-  for (const id of ['level-row', 'lanes', 'missed']) $(id).hidden = !wanted;
+  button.setAttribute('aria-pressed', String(listening));
+  button.className = listening ? 'live' : 'primary';
+  button.replaceChildren(icon(listening ? 'stop' : 'mic'),
+    element('span', {}, listening ? texts.stopListening : texts.start));
+  for (const id of ['level-row', 'lanes', 'missed']) $(id).hidden = !listening;
   $('lanes-note').hidden = true;
   showEmpty();
 }
 
 async function start() {
-  tell($('listen-status'), texts.openingMicrophone, 'busy');
+  showStatus($('listen-status'), texts.openingMicrophone, 'busy');
   try {
-    wanted = true;
-    line.wish({type: 'listen'});
-    release = await use(hear);
+    listening = true;
+    socket.send({type: 'listen'});
+    release = await use(onChunk);
   } catch (error) {
     stop();
-    tell($('listen-status'), error.message, 'bad');
+    showStatus($('listen-status'), error.message, 'bad');
     return;
   }
-  tell($('listen-status'), '');
-  say(texts.listeningNow);
+  showStatus($('listen-status'), '');
+  announce(texts.listeningNow);
   setButton();
   draw();
 }
 
 function stop() {
-  wanted = false;
+  listening = false;
   release?.();
   release = null;
-  if (line.open) line.wish({type: 'stop'});
+  if (socket.open) socket.send({type: 'stop'});
   setButton();
-  tell($('listen-status'), '');
-  say(texts.stopped);
+  showStatus($('listen-status'), '');
+  announce(texts.stopped);
 }
 
-function hear(chunk) {
-  line.sound(chunk);
+function onChunk(chunk) {
+  socket.sendAudio(chunk);
   const now = level(chunk), share = Math.max(0, Math.min(1, (now + 60) / 60));
   $('level').firstElementChild.style.transform = `scaleX(${share})`;
-  // A screen reader asks when it wants to know; a change every 80 ms would only be noise.
-  if (performance.now() - reader > 1000) {
-    reader = performance.now();
+  // Screen readers get the level once a second, not every 80 ms.
+  if (performance.now() - levelGiven_ms > 1000) {
+    levelGiven_ms = performance.now();
     $('level').setAttribute('aria-valuenow', String(Math.round(Math.max(-60, now))));
     $('level').setAttribute('aria-valuetext', texts.levels[now < -45 ? 'quiet' : now < -6 ? 'speech' : 'loud']);
   }
 }
 
 function draw() {
-  if (!wanted) return;
+  if (!listening) return;
   const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
   const passed = calm ? 0 : Math.min(0.25, (performance.now() - latest.at_ms) / 1000);
   lanes.draw($('lanes'), latest.time_s + passed - (calm ? 0 : 0.1));
@@ -165,18 +167,18 @@ function addEvent({id, word, score}) {
   fill(said);
   // Choosing alone teaches nothing: on a keyboard every arrow would choose.
   const teach = element('button', {type: 'button', className: 'small', disabled: true,
-    onclick: () => put(item, id, said)}, texts.teachIt);
+    onclick: () => correct(item, id, said)}, texts.teachIt);
   said.onchange = () => { teach.disabled = !said.value; };
   const item = element('li', {id: `event-${id}`},
     element('span', {className: 'heard'}, word),
     element('span', {className: 'soft small'}, texts.eventText(time, number(score, 2))),
     element('span', {className: 'tools'},
-      tool('play', texts.hearEvent(word), `hear-event/${id}`, () => hearAgain(item, id)),
-      element('button', {type: 'button', className: 'small', onclick: () => put(item, id, null)}, texts.wrong),
+      tool('play', texts.playEvent(word), `play-event/${id}`, () => playEvent(item, id)),
+      element('button', {type: 'button', className: 'small', onclick: () => correct(item, id, null)}, texts.wrong),
       said, teach), outcome);
   $('events').prepend(item);
-  while ($('events').children.length > MOST_EVENTS) $('events').lastElementChild.remove();
-  say(texts.heardWord(word));
+  while ($('events').children.length > MAX_EVENTS) $('events').lastElementChild.remove();
+  announce(texts.heardWord(word));
   showEmpty();
 }
 
@@ -188,35 +190,35 @@ function fill(said) {
   if ([...said.options].some(({value}) => value === chosen)) said.value = chosen;
 }
 
-function hearAgain(item, id) {
-  if (item.sound) takes.play(item.sound);
-  else wish({type: 'hear', id});
+function playEvent(item, id) {
+  if (item.audio) takes.play(item.audio);
+  else send({type: 'play', id});
 }
 
-async function put(item, id, said) {
+async function correct(item, id, said) {
   let word = said?.value ?? null;
   if (word === '\n') {
     const answer = await ask({title: texts.whatSaid, label: texts.word, choices: [['yes', texts.learnIt, 'primary']]});
     if (!answer.choice || !answer.text) return;
     word = answer.text;
   }
-  tell(item.querySelector('.verdict'), texts.learning, 'busy');
-  wish({type: 'correct', id, word});
+  showStatus(item.querySelector('.verdict'), texts.learning, 'busy');
+  send({type: 'correct', id, word});
 }
 
-function corrected({id, word, error, take, sound, warnings = []}) {
-  const item = $(`event-${id}`);
+function corrected(answer) {
+  const {id, word, take, audio, issues} = answer, item = $(`event-${id}`);
   if (!item) return;
   const outcome = item.querySelector('.verdict');
-  // What failed may be tried again.
-  if (error) { tell(outcome, sentence(error), 'bad'); return; }
-  item.sound = sound;
-  takes.remember(take, item.sound, warnings);
-  tell(outcome, word === null ? texts.none : sentences(texts.learnedAs(word), warnings), warnings.length ? 'bad' : 'good');
+  // After an error the tools stay, to try again.
+  if (answer.error) { showStatus(outcome, errorText(answer), 'bad'); return; }
+  item.audio = audio;
+  takes.remember(take, audio, [withIssues('', issues)]);
+  showStatus(outcome, withIssues(word === null ? texts.none : texts.learnedAs(word), issues), issues.length ? 'bad' : 'good');
   const heard = item.querySelector('.heard').textContent;
   const back = element('button', {type: 'button', className: 'small', 'aria-label': texts.undoEvent(heard),
     onclick: async () => {
-      if (await attempt(() => takes.remove(take))) tell(outcome, texts.takenBack, 'good');
+      if (await attempt(() => takes.remove(take))) showStatus(outcome, texts.takenBack, 'good');
       else showTools(item, true);
       item.querySelector('.tools').firstElementChild.focus({preventScroll: true});
     }}, icon('undo'), texts.undo);
@@ -226,11 +228,11 @@ function corrected({id, word, error, take, sound, warnings = []}) {
   if (focused) (takes.canRemove(take) ? back : item.querySelector('.tools').firstElementChild).focus({preventScroll: true});
 }
 
-// Of an event that was put right, or whose sound the studio let go, what this page holds can be heard.
+// An event that was corrected, or whose audio the studio dropped, can only be played, if the page has it.
 function showTools(item, done) {
-  const [hear, ...others] = item.querySelector('.tools').children;
+  const [play, ...others] = item.querySelector('.tools').children;
   for (const other of others) other.hidden = done;
-  hear.hidden = done && !item.sound;
+  play.hidden = done && !item.audio;
 }
 
 function expire(left) {
@@ -239,10 +241,10 @@ function expire(left) {
     if (left.includes(id)) continue;
     const focused = item.querySelector('.tools').contains(document.activeElement);
     showTools(item, true);
-    if (focused && !item.sound) $('listen-button').focus({preventScroll: true});
+    if (focused && !item.audio) $('listen-button').focus({preventScroll: true});
   }
 }
 
-function wish(message) {
-  try { line.wish(message); } catch (error) { tell($('listen-status'), error.message, 'bad'); }
+function send(command) {
+  try { socket.send(command); } catch (error) { showStatus($('listen-status'), error.message, 'bad'); }
 }

@@ -1,6 +1,6 @@
-// The studio's page: one line to the program, and what each part shows of the model.
+// The studio's page: one socket to the program; each part shows its share of the model.
 
-import {get, Line} from './api.js';
+import {get, StudioSocket} from './api.js';
 import * as files from './files.js';
 import * as listen from './listen.js';
 import * as map from './map.js';
@@ -9,16 +9,16 @@ import * as more from './more.js';
 import {$, bytes} from './page.js';
 import * as takes from './takes.js';
 import * as teach from './teach.js';
-import {fillIn, sentence, texts} from './texts.js';
+import {errorText, fillIn, texts} from './texts.js';
 import * as undo from './undo.js';
 import * as words from './words.js';
 
 fillIn();
-const line = new Line();
-teach.setUp(line);
+const socket = new StudioSocket();
+teach.setUp(socket);
 files.setUp();
 words.setUp();
-listen.setUp(line);
+listen.setUp(socket);
 microphones.setUp();
 more.setUp();
 undo.setUp();
@@ -26,24 +26,24 @@ undo.setUp();
 let away = 0;
 let problem = null;
 
-line.addEventListener('model', ({detail: model}) => {
+socket.addEventListener('model', (/** @type {CustomEvent} */ {detail: model}) => {
   $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
   for (const part of [takes, teach, listen, words, map, more, undo]) part.show(model);
   problem = model.problem;
   showProblem();
 });
-line.addEventListener('open', () => { clearTimeout(away); away = 0; showProblem(); });
-line.addEventListener('closed', () => { away ||= setTimeout(showAway, 1500); });
-line.connect();
+socket.addEventListener('open', () => { clearTimeout(away); away = 0; showProblem(); });
+socket.addEventListener('closed', () => { away ||= setTimeout(showAway, 1500); });
+socket.connect();
 
-// A line that is closed does not say why; a request does.
+// A closed socket does not say why; a request does.
 async function showAway() {
-  let why = texts.noLine;
+  let why = texts.noSocket;
   try { await get('/api/state'); } catch (error) { why = error.message; }
   if (away) showProblem(why === texts.closed ? why : `${why} ${texts.again}`);
 }
 
-function showProblem(text = problem ? sentence(problem) : '') {
+function showProblem(text = problem ? errorText({error: problem}) : '') {
   $('problem').hidden = !text;
   $('problem').textContent = text;
 }

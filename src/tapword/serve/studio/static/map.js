@@ -13,9 +13,9 @@ export async function show({revision, words}) {
   wanted = revision;
   if (words.length < 2) { draw(words, []); return; }
   let map;
-  // Without a map the page is as good; it is asked for again with the next change.
+  // The page works without a map; the next change asks for it again.
   try { map = await get('/api/map'); } catch { wanted = null; return; }
-  // A newer model may have come meanwhile, whose map is on its way.
+  // The map of a newer model may be on its way.
   if (wanted === revision) draw(words, map.points);
 }
 
@@ -42,7 +42,7 @@ function pairs(points, verdict) {
 }
 
 function summary(points) {
-  const risky = pairs(points, 'easily mixed up').map(([one, two]) => texts.mapPair(one, two));
+  const risky = pairs(points, 'confusable').map(([one, two]) => texts.mapPair(one, two));
   if (!risky.length) return texts.mapApart;
   return texts.mapMixed(risky.slice(0, 3).join('; '), Math.max(0, risky.length - 3));
 }
@@ -55,7 +55,7 @@ function svg(tag, attributes, text = null) {
 }
 
 function picture(points) {
-  // One scale both ways, or the distances would lie; the picture is as tall as that makes it.
+  // One scale for both axes, so that distances are true; this sets the height.
   const scale = (WIDTH - 2 * SIDE) / 2;
   const ys = points.map(({y}) => y), top = Math.min(...ys), tall = Math.max(...ys) - top;
   const height = Math.max(LOWEST, Math.min(TALLEST, tall * scale + TOP + BOTTOM));
@@ -68,7 +68,7 @@ function picture(points) {
   const drawn = svg('svg', {viewBox: `0 0 ${WIDTH} ${height}`, class: 'map', role: 'img',
     'aria-label': texts.mapLabel(points.length)});
   const at = new Map(places.map(place => [place.word, place]));
-  for (const [verdict, look] of [['close', 'link close'], ['easily mixed up', 'link risky']]) {
+  for (const [verdict, look] of [['close', 'link close'], ['confusable', 'link risky']]) {
     for (const [one, two] of pairs(points, verdict)) {
       const from = at.get(one), to = at.get(two);
       drawn.append(svg('line', {x1: from.x, y1: from.y, x2: to.x, y2: to.y, class: look}));
@@ -85,7 +85,7 @@ function picture(points) {
 
 const shorten = word => word.length > 16 ? `${word.slice(0, 15)}…` : word;
 
-// Push labels that would lie on each other apart, as little as will do.
+// Move overlapping labels apart, as little as possible.
 function spread(places, height) {
   for (let round = 0; round < 60; round++) {
     let moved = false;

@@ -1,4 +1,4 @@
-// One microphone for the whole page: open while somebody uses it, and closed soon after.
+// One microphone for the whole page: open while it is used, and closed soon after.
 
 import {texts} from './texts.js';
 
@@ -8,7 +8,7 @@ const LINGER_MS = 20000;
 const users = new Set();
 let opened = null;
 let closing = 0;
-// Which of several microphones; the system's own choice where it is empty.
+// Identifier of the chosen microphone; '' is the system's default.
 let chosen = '';
 
 export async function use(onChunk) {
@@ -37,7 +37,7 @@ async function close() {
 
 addEventListener('pagehide', close);
 
-// Use another microphone; whoever listens goes on with it.
+// Switch to another microphone; its users continue with it.
 export async function choose(id) {
   chosen = id;
   await close();
@@ -68,9 +68,9 @@ async function open() {
     });
     dispatchEvent(new Event('microphone-open'));
   } catch (error) {
-    throw new Error(explain(error));
+    throw new Error(explain(error), {cause: error});
   }
-  // Some browsers do not resample a microphone: there the worklet does.
+  // Where a browser does not resample a microphone, the worklet does.
   for (const options of [{sampleRate: RATE}, {}]) {
     let context;
     try {
@@ -91,7 +91,7 @@ async function open() {
       await context?.close().catch(() => null);
       if (!('sampleRate' in options)) {
         stream.getTracks().forEach(track => track.stop());
-        throw new Error(texts.unread(error.message));
+        throw new Error(texts.unread(error.message), {cause: error});
       }
     }
   }

@@ -7,7 +7,7 @@ import {texts} from './texts.js';
 export function setUp() {
   $('microphone').onchange = () => attempt(() => microphone.choose($('microphone').value));
   navigator.mediaDevices?.addEventListener?.('devicechange', listMicrophones);
-  // Browsers tell the names once the microphone was lent.
+  // Browsers give the names once the microphone is allowed.
   addEventListener('microphone-open', listMicrophones);
   listMicrophones();
 }

@@ -1,7 +1,7 @@
 // More: the studio on a phone, the words for other programs.
 
 import {download} from './api.js';
-import {$, element, icon, tell} from './page.js';
+import {$, element, icon, showStatus} from './page.js';
 import {texts} from './texts.js';
 
 let shown = '';
@@ -29,10 +29,10 @@ export function show({words, phone, exports}) {
 }
 
 async function make(kind) {
-  tell($('export-status'), texts.exporting, 'busy');
+  showStatus($('export-status'), texts.exporting, 'busy');
   try {
-    tell($('export-status'), texts.exported(await download(`/api/export/${kind}`)), 'good');
+    showStatus($('export-status'), texts.exported(await download(`/api/export/${kind}`)), 'good');
   } catch (error) {
-    tell($('export-status'), error.message, 'bad');
+    showStatus($('export-status'), error.message, 'bad');
   }
 }

@@ -1,7 +1,8 @@
-// Small helpers that every part of the page uses.
+// Small helpers for every part of the page.
 
 import {number, texts} from './texts.js';
 
+/** @type {(id: string) => any} */
 export const $ = id => document.getElementById(id);
 
 export function element(tag, properties = {}, ...children) {
@@ -23,21 +24,22 @@ export function icon(name) {
   return svg;
 }
 
-// A button that is a sign; the key finds it again when what is around it was drawn anew.
+// A button with an icon; the key finds it again after a redraw.
 export function tool(sign, label, key, onclick) {
   return element('button', {type: 'button', className: 'quiet icon', title: label,
     'aria-label': label, 'data-key': key, onclick}, icon(sign));
 }
 
-// Text with a sign before it, so that colour is never all that tells good from bad.
-export function tell(place, text, kind = '') {
+// Show a text with an icon, so that colour is not the only difference between good and bad.
+export function showStatus(place, text, kind = '') {
   const sign = {good: 'good', bad: 'warn', busy: 'wait'}[kind];
   place.className = `verdict ${kind}`;
   place.replaceChildren(...(text && sign ? [icon(sign)] : []), ...(text ? [element('span', {}, text)] : []));
 }
 
-export function say(text) {
-  // A live region speaks only of what changes.
+// Announce a text to screen readers.
+export function announce(text) {
+  // A live region is read only when it changes.
   $('say').textContent = '';
   requestAnimationFrame(() => { $('say').textContent = text; });
 }
@@ -48,26 +50,30 @@ export function bytes(n) {
   return `${number(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ${unit}`;
 }
 
-// Draw something anew; whoever had the keyboard's focus in it has it again, or what `next` gives.
+/** @type {() => HTMLElement | null} */
+const focused = () => /** @type {HTMLElement} */ (document.activeElement);
+
+// Draw something again; the keyboard's focus stays, or goes to what `next` gives.
 export function redraw(draw, next) {
-  const before = document.activeElement, key = before?.dataset?.key;
+  const before = focused(), key = before?.dataset.key;
   draw();
   if (before?.isConnected || before === document.body) return;
   (find(key) ?? next())?.focus({preventScroll: true});
 }
 
+/** @type {(key: string) => HTMLElement | null} */
 export const find = key => key ? document.querySelector(`[data-key="${CSS.escape(key)}"]`) : null;
 
-// Ask something; resolves to {choice, text}, choice null where the person turned away.
+// Ask something; resolves to {choice, text}, choice null if the dialog was cancelled.
 export function ask({title, text = '', label = null, value = '', choices}) {
-  const dialog = $('dialog'), input = $('dialog-input'), before = document.activeElement;
+  const dialog = $('dialog'), input = $('dialog-input'), before = focused();
   $('dialog-title').textContent = title;
   $('dialog-text').textContent = text;
   $('dialog-field').hidden = label === null;
   $('dialog-label').textContent = label ?? '';
   input.value = value;
-  const buttons = choices.map(([name, text, look = '']) =>
-    element('button', {type: 'submit', value: name, className: look}, text));
+  const buttons = choices.map(([name, shown, look = '']) =>
+    element('button', {type: 'submit', value: name, className: look}, shown));
   buttons.push(element('button', {type: 'button', className: 'quiet', onclick: () => dialog.close('')}, texts.cancel));
   $('dialog-actions').replaceChildren(...buttons);
   dialog.returnValue = '';
@@ -75,21 +81,23 @@ export function ask({title, text = '', label = null, value = '', choices}) {
   if (label !== null) input.select();
   return new Promise(resolve => {
     dialog.onclose = () => {
-      // The list that the focus came from may have been drawn anew meanwhile.
-      if (!before?.isConnected) find(before?.dataset?.key)?.focus({preventScroll: true});
+      // The event of the dialog before may come when this one is open.
+      if (dialog.open) return;
+      // The list with the focus may have been redrawn meanwhile.
+      if (!before?.isConnected) find(before?.dataset.key)?.focus({preventScroll: true});
       resolve({choice: dialog.returnValue || null, text: input.value.trim()});
     };
   });
 }
 
-// Do what may fail; say that it is done, or show what went wrong.
+// Make a change that may fail; announce that it is done, or show the error.
 export async function attempt(change, done = '') {
   try {
     const value = await change();
-    if (done) say(done);
+    if (done) announce(done);
     return value;
   } catch (error) {
-    await ask({title: texts.failed, text: error.message, choices: [['ok', texts.allRight, 'primary']]});
+    await ask({title: texts.failed, text: error.message, choices: [['ok', texts.ok, 'primary']]});
     return null;
   }
 }
@@ -99,7 +107,7 @@ export function colours() {
   return name => style.getPropertyValue(`--${name}`).trim();
 }
 
-// Size a canvas to its box and the screen; gives the drawing context and the box in CSS pixels.
+// Fit a canvas to its box and the screen; returns the drawing context and the box in CSS pixels.
 export function prepare(canvas, height = canvas.clientHeight) {
   const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth;
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {

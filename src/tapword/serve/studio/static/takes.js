@@ -1,19 +1,19 @@
-// The takes since the page was opened: their sound is here alone, what they taught in the model.
+// Takes since the page was opened: the page holds their audio, the model what they taught.
 
 import {post, postJson} from './api.js';
 import {RATE} from './microphone.js';
-import {$, attempt, element, redraw, say, tool} from './page.js';
-import {number, sentence, texts} from './texts.js';
+import {$, announce, attempt, element, redraw, tool} from './page.js';
+import {number, texts} from './texts.js';
 
-// Of each take that was learned, by its number in the studio; and those that were not kept.
+// Takes that were learned, by their numbers in the studio; and those that were not kept.
 const learned = new Map();
 const waiting = [];
-let there = [];
-let named = 0;
+let inModel = [];
+let lastNumber = 0;
 let shownWord = '';
 
 export function show({history}) {
-  there = history.takes;
+  inModel = history.takes;
   draw();
 }
 
@@ -22,24 +22,24 @@ export function showOf(word) {
   draw();
 }
 
-// A take was learned: its sound, and what there is to say of it.
-export function remember(id, sound, notes = []) {
+// Note a take that was learned, its audio, and notes about it.
+export function remember(id, audio, notes = []) {
   if (id === null) return;
-  learned.set(id, {name: ++named, sound, notes});
+  learned.set(id, {name: ++lastNumber, audio, notes});
   draw();
 }
 
-// A take was not kept, and may be yet.
-export function hold(word, sound, note) {
-  waiting.push({name: ++named, word, sound, notes: [note]});
+// Note a take that was not kept, but can be.
+export function hold(word, audio, note) {
+  waiting.push({name: ++lastNumber, word, audio, notes: [note]});
   draw();
   return waiting.at(-1);
 }
 
 export async function keepAnyway(take) {
-  const answer = await post('/api/learn', take.sound, {word: take.word, anyway: 1});
+  const answer = await post('/api/learn', take.audio, {word: take.word, kind: 'take', anyway: 1});
   drop(take);
-  remember(answer.take, take.sound, take.notes);
+  remember(answer.take, take.audio, take.notes);
   return answer;
 }
 
@@ -48,14 +48,14 @@ function drop(take) {
   draw();
 }
 
-export const canRemove = id => there.some(take => take.id === id);
+export const canRemove = id => inModel.some(take => take.id === id);
 
 export const remove = id => postJson('/api/remove', {take: id});
 
-export function play(sound) {
+export function play(audio) {
   const context = new AudioContext();
-  const buffer = context.createBuffer(1, sound.length, RATE);
-  buffer.copyToChannel(Float32Array.from(sound, sample => sample / 32768), 0);
+  const buffer = context.createBuffer(1, audio.length, RATE);
+  buffer.copyToChannel(Float32Array.from(audio, sample => sample / 32768), 0);
   const source = new AudioBufferSourceNode(context, {buffer});
   source.connect(context.destination);
   source.onended = () => context.close();
@@ -63,7 +63,7 @@ export function play(sound) {
 }
 
 function draw() {
-  const kept = there.filter(({id, word}) => word === shownWord && learned.has(id))
+  const kept = inModel.filter(({id, word}) => word === shownWord && learned.has(id))
     .map(take => ({...learned.get(take.id), ...take}));
   const all = [...kept, ...waiting.filter(({word}) => word === shownWord)]
     .sort((one, two) => one.name - two.name);
@@ -72,20 +72,20 @@ function draw() {
 }
 
 function row(take) {
-  const {id, name, word, sound, notes, negative} = take;
-  const said = [
+  const {id, name, word, audio, notes, negative} = take;
+  const shown = [
     ...(negative ? [texts.notThisWord(word)] : []),
     ...(id === undefined ? [texts.notKept] : []), ...notes,
   ];
-  const seconds = number(sound.length / RATE, 1);
+  const seconds = number(audio.length / RATE, 1);
   return element('li', {},
-    tool('play', texts.hearTake(name), `hear/${name}`, () => play(sound)),
+    tool('play', texts.playTake(name), `play/${name}`, () => play(audio)),
     element('span', {className: 'what'}, element('span', {}, texts.take(name, seconds)),
-      ...(said.length ? [element('span', {className: 'soft small'}, ` ${said.map(sentence).join(' ')}`)] : [])),
+      ...(shown.length ? [element('span', {className: 'soft small'}, ` ${shown.join(' ')}`)] : [])),
     element('span', {className: 'tools'},
       ...(id === undefined ? [tool('good', texts.keepTake(name), `keep/${name}`, () => attempt(() => keepAnyway(take)))] : []),
       tool('bin', texts.removeTake(name), `remove/${name}`, () => {
-        if (id === undefined) { drop(take); say(texts.removed); }
+        if (id === undefined) { drop(take); announce(texts.removed); }
         else attempt(() => remove(id), texts.removed);
       })));
 }

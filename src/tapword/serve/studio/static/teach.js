@@ -1,44 +1,43 @@
-// Teach by voice: press, say the word a few times; good takes are kept by themselves.
+// Teach by voice: press the button and say the word a few times; good takes are saved automatically.
 
 import {RATE, use} from './microphone.js';
-import {$, element, icon, say, tell} from './page.js';
+import {$, announce, element, icon, showStatus} from './page.js';
 import * as takes from './takes.js';
-import {number, sentence, sentences, texts} from './texts.js';
+import {errorText, issueText, number, texts, withIssues} from './texts.js';
 import {drawWave} from './wave.js';
 
 export const ENOUGH = 3, PLENTY = 5;
-// What the stage has room for; the first chunks of a microphone may still be settling.
-const SHOWN_S = 4, SETTLE_CHUNKS = 3, AROUND_S = 0.2;
+// Seconds that the waveform shows; the first chunks of a microphone may still be settling.
+const SHOWN_S = 4, SETTLE_CHUNKS = 3, MARGIN_S = 0.2;
 
-let line = null;
+let socket = null;
 let state = null;
 let phase = 'idle';
-// The take that was recorded last: its sound, what the studio says of it, and as what it may be kept.
-let sound = null;
-let verdict = null;
+// The last take: its audio, what the studio found in it, and the entry in the list if it waits.
+let audio = null;
+let found = null;
 let held = null;
-// Takes are numbered, so that news of one that was thrown away are not taken for the next one's.
+// Takes are numbered, so that an update about a cancelled one is not mistaken for the next one's.
 let count = 0;
 let chunks = [];
 let release = null;
-// A series: its word, how many takes are wanted, were sent to be kept, and were kept; and what there
-// was to say of them.
+// A series: its word, how many takes are wanted, were sent and were learned; and issues of them.
 let series = null;
-// Takes that were sent to be kept, by their numbers.
+// Takes that were sent to be learned, by number.
 const sent = new Map();
 
-export function setUp(theLine) {
-  line = theLine;
-  line.addEventListener('recording', ({detail}) => {
+export function setUp(theSocket) {
+  socket = theSocket;
+  socket.addEventListener('recording', ({detail}) => {
     if (detail.id === count && phase === 'recording') showState(detail.state);
   });
-  line.addEventListener('take', ({detail}) => { if (detail.error || detail.id === count) judge(detail); });
-  line.addEventListener('keep', ({detail}) => kept(detail));
-  line.addEventListener('closed', () => fail(texts.away));
+  socket.addEventListener('take', ({detail}) => { if (detail.error || detail.id === count) taken(detail); });
+  socket.addEventListener('keep', ({detail}) => learned(detail));
+  socket.addEventListener('closed', () => fail(texts.away));
   $('record').onclick = () => phase === 'recording' ? stop() : record();
   $('keep').onclick = keepAnyway;
   $('again').onclick = record;
-  $('hear').onclick = () => takes.play(sound);
+  $('play').onclick = () => takes.play(audio);
   $('word').oninput = showCount;
   $('word').onkeydown = event => {
     if (event.key === 'Enter' && !event.isComposing) { event.preventDefault(); record(); }
@@ -55,6 +54,7 @@ export function setUp(theLine) {
 export function show(model) {
   const first = state === null;
   state = model;
+  $('word').maxLength = $('dialog-input').maxLength = model.max_word_bytes;
   $('known').replaceChildren(...model.words.map(({word}) => element('option', {value: word})));
   $('teach-lead').textContent = model.words.length ? texts.teachMoreLead : texts.welcome;
   showCount();
@@ -70,15 +70,26 @@ export function teachMore(word) {
   $('record').focus({preventScroll: true});
 }
 
-export const wanted = () => $('word').value.trim().normalize('NFC');
+export const wordInField = () => $('word').value.trim().normalize('NFC');
 
-const known = word => state?.words.find(entry => entry.word === word)?.count ?? 0;
+// Throw what is wrong with a word, before it is recorded.
+export function checkWord(word) {
+  const max_bytes = state?.max_word_bytes ?? Infinity;
+  if (!word) throw new Error(texts.typeFirst);
+  if (!isKnown(word) && new TextEncoder().encode(word).length > max_bytes) {
+    throw new Error(errorText({error: '', code: 'word_too_long', params: {max_bytes}}));
+  }
+}
 
-// So many takes are asked for at once: until there are plenty, and then one by one.
-const missing = word => Math.max(1, PLENTY - known(word));
+const takesOf = word => state?.words.find(entry => entry.word === word)?.count ?? 0;
+
+export const isKnown = word => takesOf(word) > 0;
+
+// Takes to ask for at once: until there are plenty, then one at a time.
+const missing = word => Math.max(1, PLENTY - takesOf(word));
 
 function showCount() {
-  const word = series?.word ?? wanted(), n = known(word);
+  const word = series?.word ?? wordInField(), n = takesOf(word);
   const dots = Array.from({length: PLENTY}, (_, i) => element('li', {
     className: (i < n ? 'full' : '') + (i >= ENOUGH ? ' extra' : ''),
   }));
@@ -88,42 +99,42 @@ function showCount() {
   takes.showOf(word);
 }
 
-function setPhase(next) {
-  phase = next;
+function setPhase(newPhase) {
+  phase = newPhase;
   const looks = {
     idle: ['mic', texts.record], opening: ['wait', texts.opening], recording: ['stop', texts.stop],
     judging: ['wait', texts.moment], judged: ['mic', texts.record],
   };
-  const [sign, text] = looks[next];
+  const [sign, text] = looks[newPhase];
   $('record').replaceChildren(icon(sign), element('span', {}, text));
-  $('record').className = `record ${next}`;
-  $('record').setAttribute('aria-disabled', String(next === 'opening' || next === 'judging'));
-  $('take-actions').hidden = next !== 'judged';
-  $('stage-text').hidden = next === 'judging' || next === 'judged';
+  $('record').className = `record ${newPhase}`;
+  $('record').setAttribute('aria-disabled', String(newPhase === 'opening' || newPhase === 'judging'));
+  $('take-actions').hidden = newPhase !== 'judged';
+  $('stage-text').hidden = newPhase === 'judging' || newPhase === 'judged';
 }
 
-// Nothing on the stage.
+// Clear the waveform and the message.
 function clear() {
-  sound = verdict = held = null;
+  audio = found = held = null;
   setPhase('idle');
-  tell($('verdict'), '');
+  showStatus($('verdict'), '');
   redraw();
 }
 
 function redraw() {
   if (phase === 'recording') return;
-  drawWave($('wave'), sound ?? [], verdict?.speech ? {start: verdict.start_s, end: verdict.end_s} : {});
+  drawWave($('wave'), audio ?? [], found?.has_speech ? {start: found.start_s, end: found.end_s} : {});
 }
 
 async function record() {
   if (phase !== 'idle' && phase !== 'judged') return;
-  const word = wanted();
-  if (!word) {
-    tell($('verdict'), texts.typeFirst, 'bad');
+  const word = wordInField();
+  try { checkWord(word); } catch (error) {
+    showStatus($('verdict'), error.message, 'bad');
     $('word').focus();
     return;
   }
-  series = {word, of: missing(word), sent: 0, done: 0, warnings: []};
+  series = {word, of: missing(word), sent: 0, done: 0, issues: []};
   $('word').readOnly = true;
   clear();
   setPhase('opening');
@@ -134,9 +145,9 @@ async function record() {
   setTimeout(settled, 2000);
   chunks = [];
   try {
-    if (!line.open) throw new Error(texts.notConnected);
+    if (!socket.open) throw new Error(texts.notConnected);
     release = await use(chunk => {
-      if (phase === 'recording') line.sound(chunk);
+      if (phase === 'recording') socket.sendAudio(chunk);
       chunks.push(chunk);
       if (chunks.length === SETTLE_CHUNKS) settled();
       if (phase === 'recording') drawWave($('wave'), join(chunks), {seconds: SHOWN_S});
@@ -152,12 +163,12 @@ async function record() {
 
 // The next take of the series.
 function next() {
-  sound = verdict = held = null;
+  audio = found = held = null;
   chunks = [];
-  line.wish({type: 'record', id: ++count});
+  socket.send({type: 'record', id: ++count});
   setPhase('recording');
   showState('waiting');
-  say(prompt());
+  announce(prompt());
 }
 
 const prompt = () => texts.sayNow(series.word, series.sent + 1, series.of);
@@ -169,20 +180,20 @@ function showState(now) {
 function stop() {
   setPhase('judging');
   series.stopping = true;
-  line.wish({type: 'finish'});
+  socket.send({type: 'finish'});
 }
 
-// The series is over; what was kept of it is said, or why it came to nothing.
+// End the series, and show how it went.
 function end(text, kind = 'bad') {
-  if (line.open && phase === 'recording') line.wish({type: 'cancel'});
+  if (socket.open && phase === 'recording') socket.send({type: 'cancel'});
   release?.(true);
   release = null;
   const over = series;
   series = null;
   $('word').readOnly = false;
   clear();
-  tell($('verdict'), over?.warnings.length ? sentences(text, over.warnings) : text,
-    over?.warnings.length ? 'bad' : text ? kind : '');
+  const issues = over?.issues ?? [];
+  showStatus($('verdict'), withIssues(text, issues), issues.length ? 'bad' : text ? kind : '');
   showCount();
 }
 
@@ -190,39 +201,41 @@ function fail(text) {
   if (series) end(text);
 }
 
-function judge(said) {
-  if (!series || said.error) { if (said.error) fail(sentence(said.error)); return; }
-  // A few more chunks came while the studio made up its mind.
-  sound = join(chunks).slice(0, Math.round(said.length_s * RATE));
-  verdict = said;
+// A take was recorded: send it to be learned, or show what is wrong with it.
+function taken(take) {
+  if (!series || take.error) { if (take.error) fail(errorText(take)); return; }
+  // A few more chunks arrived while the studio decided.
+  audio = join(chunks).slice(0, Math.round(take.length_s * RATE));
+  found = take;
   setPhase('judging');
   redraw();
-  if (!said.problem) {
-    sent.set(said.id, {sound, verdict, series});
+  if (!take.issues.length) {
+    sent.set(take.id, {audio, found, series});
     series.sent++;
     try {
-      line.wish({type: 'keep', id: said.id, word: series.word, careful: true});
-      // The next one begins at once: who says a word five times does not wait until it was learned.
+      socket.send({type: 'keep', id: take.id, word: series.word, anyway: false});
+      // The next one starts at once: nobody waits between takes until one was learned.
       if (!series.stopping && series.sent < series.of) next();
-      else tell($('verdict'), texts.learning, 'busy');
+      else showStatus($('verdict'), texts.learning, 'busy');
     } catch (error) { fail(error.message); }
-  } else if (!said.speech && series.stopping) {
+  } else if (!take.has_speech && series.stopping) {
     endWhenKept();
   } else {
-    wait(sentence(said.problem), said.speech ? said.problem : null);
+    wait('', take.issues);
   }
 }
 
 function endWhenKept() {
   if (phase === 'recording' || series.done < series.sent) return;
-  end(series.done ? praise(series.word) : '', 'good');
+  end(series.done ? progress(series.word) : '', 'good');
   $('record').focus({preventScroll: true});
 }
 
-// A take that is not kept by itself: the person decides.
-function wait(text, note) {
-  if (note) held = takes.hold(series.word, sound, note);
-  const {warnings} = series;
+// A take that is not saved automatically: the person decides.
+function wait(text, issues) {
+  const refused = issues.some(({severity}) => severity === 'refuse');
+  if (!refused) held = takes.hold(series.word, audio, issues.map(issueText).join(' '));
+  const all = [...issues, ...series.issues];
   release?.(true);
   release = null;
   series = null;
@@ -231,61 +244,65 @@ function wait(text, note) {
   redraw();
   $('keep').hidden = !held;
   $('keep').textContent = texts.keepAnyway;
-  $('hear').hidden = !held;
-  tell($('verdict'), sentences(text, warnings), 'bad');
+  $('play').hidden = !held;
+  showStatus($('verdict'), withIssues(text, all), 'bad');
   $('again').focus();
 }
 
-function kept({id, take, error, warnings}) {
+// The studio learned a take that was sent, or doubts it.
+function learned(answer) {
+  const {id, take, issues = []} = answer;
   const one = sent.get(id), goesOn = series !== null && one?.series === series;
   sent.delete(id);
   if (!one) return;
-  if (!error && take !== null) takes.remember(take, spoken(one), warnings);
-  // A take of a series that was broken off is learned and listed, and that is all.
+  if (!answer.error && take !== null) takes.remember(take, speechOf(one), issues.map(issueText));
+  // A take of a series that was cancelled is learned and listed, and that is all.
   if (!goesOn) return;
-  if (error) { fail(sentence(error)); return; }
+  if (answer.error) { fail(errorText(answer)); return; }
   if (take === null) {
-    if (phase === 'recording') line.wish({type: 'cancel'});
-    ({sound, verdict} = one);
-    wait(sentences(texts.doubtful, warnings), warnings.join('; '));
+    if (phase === 'recording') socket.send({type: 'cancel'});
+    ({audio, found} = one);
+    wait(texts.doubtful, issues);
     return;
   }
-  const {start_s, end_s, snr_db} = one.verdict;
+  const {start_s, end_s, snr_db} = one.found;
+  const codes = new Set(series.issues.map(issueText));
   series.done++;
-  series.warnings = [...new Set([...series.warnings, ...warnings])];
-  tell($('verdict'), texts.good(series.done, series.of, number(end_s - start_s, 1), Math.round(snr_db)), 'good');
+  series.issues.push(...issues.filter(issue => !codes.has(issueText(issue))));
+  showStatus($('verdict'), texts.good(series.done, series.of, number(end_s - start_s, 1), Math.round(snr_db)), 'good');
   endWhenKept();
 }
 
-// The speech in a recording, with a little around it.
-const spoken = ({sound, verdict: {start_s, end_s}}) =>
-  sound.slice(Math.max(0, Math.round((start_s - AROUND_S) * RATE)), Math.round((end_s + AROUND_S) * RATE));
+// The speech in a take, with a margin.
+const speechOf = ({audio: all, found: {start_s, end_s}}) =>
+  all.slice(Math.max(0, Math.round((start_s - MARGIN_S) * RATE)), Math.round((end_s + MARGIN_S) * RATE));
 
 async function keepAnyway() {
   const {word} = held;
-  tell($('verdict'), texts.learning, 'busy');
+  showStatus($('verdict'), texts.learning, 'busy');
   $('take-actions').hidden = true;
   try {
     await takes.keepAnyway(held);
     clear();
-    tell($('verdict'), praise(word), 'good');
+    showStatus($('verdict'), progress(word), 'good');
     $('record').focus({preventScroll: true});
   } catch (error) {
     $('take-actions').hidden = false;
-    tell($('verdict'), error.message, 'bad');
+    showStatus($('verdict'), error.message, 'bad');
     $('again').focus();
   }
 }
 
-function praise(word) {
-  const n = known(word);
+// How many takes a word has, and how many more help.
+function progress(word) {
+  const n = takesOf(word);
   if (n < ENOUGH) return texts.moreTakes(word, ENOUGH - n);
   return n <= PLENTY ? texts.isReady(word, n) : texts.kept(word, n);
 }
 
-function join(chunks) {
-  const all = new Int16Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+function join(pieces) {
+  const all = new Int16Array(pieces.reduce((sum, chunk) => sum + chunk.length, 0));
   let at = 0;
-  for (const chunk of chunks) { all.set(chunk, at); at += chunk.length; }
+  for (const chunk of pieces) { all.set(chunk, at); at += chunk.length; }
   return all;
 }

@@ -1,4 +1,4 @@
-// The page's texts, in the language of the browser: one file for each, English where there is none.
+// The page's texts, in the language of the browser: one file per language, English by default.
 
 const LANGUAGES = ['en', 'de', 'fr'];
 
@@ -8,27 +8,35 @@ export const {default: texts} = await import(`./${language}.js`);
 
 export const number = (value, digits) => value.toFixed(digits).replace('.', texts.decimal);
 
-// The studio speaks English; what a language knows of it is said in that, with the same words in it.
-function translated(text) {
-  for (const [pattern, said] of texts.studio) {
-    if (pattern.test(text)) return text.replace(pattern, said);
-  }
-  return text;
+// Put parameters into a template: {seconds} is the parameter of that name.
+const fill = (template, params = {}) => template.replace(/\{(\w+)\}/g, (_, name) => {
+  const value = params[name];
+  return typeof value === 'number' ? number(value, Number.isInteger(value) ? 0 : 1) : value;
+});
+
+// Text of a problem with a clip.
+export const issueText = ({code, params}) => fill(texts.issues[code], params);
+
+// Text of an error; the studio's English message where the languages have no text for it.
+export function errorText({error, code = null, params = {}}) {
+  const template = texts.errors[code];
+  return template ? fill(template, params) : sentence(error);
 }
 
-export function sentence(text) {
-  const trimmed = translated(String(text).trim());
-  const upper = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+function sentence(text) {
+  const upper = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(upper) ? upper : `${upper}.`;
 }
 
-// A sentence, and what there is to warn of.
-export const sentences = (first, warnings) => [first, ...warnings.map(sentence)].join(' ');
+// A text, followed by those of issues.
+export const withIssues = (text, issues) => [text, ...issues.map(issueText)].filter(Boolean).join(' ');
 
-// Texts of elements that are there from the start, by their attributes data-text and data-label.
+// Put texts into elements by their attributes data-text, data-label and data-example.
 export function fillIn() {
   document.documentElement.lang = language;
-  for (const place of document.querySelectorAll('[data-text]')) place.textContent = texts[place.dataset.text];
-  for (const place of document.querySelectorAll('[data-label]')) place.setAttribute('aria-label', texts[place.dataset.label]);
-  for (const place of document.querySelectorAll('[data-example]')) place.placeholder = texts[place.dataset.example];
+  /** @type {(attribute: string) => NodeListOf<HTMLInputElement>} */
+  const all = attribute => document.querySelectorAll(`[data-${attribute}]`);
+  for (const place of all('text')) place.textContent = texts[place.dataset.text];
+  for (const place of all('label')) place.setAttribute('aria-label', texts[place.dataset.label]);
+  for (const place of all('example')) place.placeholder = texts[place.dataset.example];
 }

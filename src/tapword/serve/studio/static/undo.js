@@ -1,7 +1,7 @@
-// Undo: what this page changed, one after the other, in the model as it is now.
+// Undo the changes of this page, one after the other, in the model as it is now.
 
 import {post} from './api.js';
-import {$, attempt, say} from './page.js';
+import {$, announce, attempt} from './page.js';
 import {texts} from './texts.js';
 
 let last = null;
@@ -10,7 +10,7 @@ let busy = false;
 export function setUp() {
   $('undo').onclick = undo;
   addEventListener('keydown', event => {
-    const typing = event.target.closest?.('input[type=text], dialog');
+    const typing = /** @type {Element} */ (event.target).closest?.('input[type=text], dialog');
     if (event.key === 'z' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !typing) {
       event.preventDefault();
       undo();
@@ -30,7 +30,7 @@ export function show({history}) {
 }
 
 async function undo() {
-  if (!last || busy) { if (!last) say(texts.undoNothing); return; }
+  if (!last || busy) { if (!last) announce(texts.undoNothing); return; }
   busy = true;
   const done = texts.undone(describe(last).replace(/^[^:]*: /, ''));
   await attempt(() => post('/api/undo'), done);

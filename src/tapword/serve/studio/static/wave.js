@@ -21,7 +21,7 @@ export function drawWave(canvas, samples, {seconds = null, start = null, end = n
     const from = Math.floor(bar * per), to = Math.min(samples.length, Math.floor((bar + 1) * per));
     let peak = 0;
     for (let i = from; i < to; i++) peak = Math.max(peak, Math.abs(samples[i]));
-    // The ear hears ratios: a root shows quiet speech without hiding loud.
+    // Hearing is logarithmic: a square root shows quiet speech, too.
     const tall = Math.max(from < samples.length ? 3 : 2, Math.sqrt(peak / 32768) * (height - 16));
     const at = bar * per / 16000;
     const spoken = start === null ? from < samples.length : at >= start - 0.02 && at <= end;

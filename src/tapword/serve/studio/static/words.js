@@ -1,13 +1,13 @@
-// The taught words: teach more, hear more or less, rename, forget; the model file down and up.
+// The words: teach more, set the sensitivity, rename, forget; download and upload the model file.
 
 import {post, postJson} from './api.js';
-import {$, ask, attempt, bytes, element, find, redraw, say, tool} from './page.js';
+import {$, announce, ask, attempt, bytes, element, find, redraw, tool} from './page.js';
 import {ENOUGH, teachMore} from './teach.js';
 import {number, texts} from './texts.js';
 
 let state = null;
 let waiting = 0;
-// The name that a word was given last.
+// The last new name of a word.
 let renamed = '';
 
 export function setUp() {
@@ -22,7 +22,7 @@ export function setUp() {
 export function show(model) {
   state = model;
   if (document.querySelector('.sensitivity input:active')) {
-    // It would be taken out of the hand that moves it.
+    // A redraw would interrupt the slider that is being moved.
     clearTimeout(waiting);
     waiting = setTimeout(() => show(state), 250);
     return;
@@ -66,7 +66,7 @@ function slider(word, sensitivity) {
   input.oninput = () => { shown.textContent = number(Number(input.value), 2); };
   input.onchange = async () => {
     const value = Number(input.value);
-    const done = (value > sensitivity ? texts.hearsMore : texts.fewerAlarms)(name);
+    const done = (value > sensitivity ? texts.fewerMisses : texts.fewerAlarms)(name);
     if (!await attempt(() => postJson('/api/sensitivity', {word, value}), done)) show(state);
   };
   return element('span', {className: 'sensitivity'}, input, shown);
@@ -83,7 +83,7 @@ async function rename(word) {
     try {
       renamed = text;
       await postJson('/api/rename', {old: word, new: text});
-      say(texts.renamed(word, text));
+      announce(texts.renamed(word, text));
       return;
     } catch (error) {
       problem = error.message;
@@ -92,15 +92,15 @@ async function rename(word) {
   }
 }
 
-// What a learner keeps of a forgotten word while there are others; the last one takes it along.
+// What the model keeps of a forgotten word while there are other words.
 const whatStays = () => state.trace && state.words.length > 1 ? texts.traces[state.trace] : texts.noTrace;
 
 async function forget(word) {
   const entry = state.words.find(other => other.word === word);
-  const back = state.mergeable ? texts.forgetUndo : texts.forgetFinal;
+  const undo = state.mergeable ? texts.forgetUndo : texts.forgetFinal;
   const {choice} = await ask({
     title: texts.forgetTitle(word),
-    text: `${texts.forgetText(entry?.count ?? 0)} ${whatStays()} ${back}`,
+    text: `${texts.forgetText(entry?.count ?? 0)} ${whatStays()} ${undo}`,
     choices: [['yes', texts.forget, 'danger']],
   });
   if (choice) await attempt(() => postJson('/api/forget', {word}), texts.forgotten(word));

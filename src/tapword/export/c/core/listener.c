@@ -1,0 +1,195 @@
+/* Stream -> events. */
+#include "internal.h"
+
+#if TAPWORD_HAS_LISTENER
+/* Mark words that are searched in windows of a second as wanted. Returns whether there are any. */
+static int tapword_want_short(const tapword *t, tapword_listener *l)
+{
+    int any = 0;
+    size_t k;
+    for (k = 0; k < t->words; k++) {
+        l->wanted[k] = !tapword_is_negative(t->names[k]) && !tapword_is_phrase(t, k);
+        any = any || l->wanted[k];
+    }
+    return any;
+}
+
+/* Score the window around a centre, or at an offset in steps. Returns 0 or an error. */
+static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre, int64_t offset)
+{
+    int64_t point = centre + offset, start, end, sample = l->first + centre * TAPWORD_HOP;
+    size_t ago = (size_t)(l->steps - point + TAPWORD_SEARCH_HALF) * TAPWORD_HOP;
+    tapword_candidate candidate;
+    int word;
+    if (!tapword_is_loud(l, point - TAPWORD_SEARCH_HALF / 2, point + TAPWORD_SEARCH_HALF / 2) ||
+        tapword_in_refractory(l, sample) || !tapword_want_short(t, l)) {
+        return 0;
+    }
+    word = tapword_score_kept(t, l, ago, TAPWORD_CLIP / TAPWORD_EAR_HOP);
+    if (word <= 0) {
+        return word;
+    }
+    word = tapword_best_said(t, l, 0.0f);
+    if (word >= 0) {
+        tapword_loud_part(l, point, &start, &end);
+        start = l->first + start * TAPWORD_HOP;
+        tapword_name(t, word, start, l->first + end * TAPWORD_HOP, &candidate);
+        if (tapword_decide_word(l, &candidate, sample)) {
+            return 0;
+        }
+    }
+    if (offset == 0 && tapword_best_said(t, l, TAPWORD_CLOSE_SCORE) >= 0) {
+        l->unclear[l->n_unclear++] = centre;
+    }
+    return 0;
+}
+
+/* Score the windows that are complete with the last step. Returns 0 or an error. */
+static int tapword_look_at_windows(tapword *t, tapword_listener *l)
+{
+    static const int offsets[TAPWORD_SEARCH_OFFSET_COUNT] = {TAPWORD_SEARCH_OFFSETS};
+    int64_t point = l->steps - TAPWORD_SEARCH_HALF, near = point - TAPWORD_SEARCH_APART;
+    int error = 0;
+    size_t i;
+    if (point < 0) {
+        return 0;
+    }
+    tapword_follow_floor(l, point);
+    if (tapword_is_centre(l, point, TAPWORD_HALF_WINDOW)) {
+        error = tapword_score_window(t, l, point, 0);
+        l->centre = point;
+    }
+    if (error == 0 && tapword_is_centre(l, near, TAPWORD_SEARCH_NEAR)) {
+        int64_t apart = near > l->centre ? near - l->centre : l->centre - near;
+        int has_neighbours =
+            apart > TAPWORD_SEARCH_APART_CROWDED && tapword_has_neighbours(l, near);
+        if (apart > TAPWORD_SEARCH_APART || has_neighbours) {
+            error = tapword_score_window(t, l, near, 0);
+        }
+    }
+    while (error == 0 && l->n_unclear > 0 && l->unclear[0] <= point - TAPWORD_SEARCH_MAX_OFFSET) {
+        int64_t centre = l->unclear[0];
+        memmove(l->unclear, l->unclear + 1, --l->n_unclear * sizeof *l->unclear);
+        if (tapword_has_neighbours(l, centre)) {
+            for (i = 0; error == 0 && i < TAPWORD_SEARCH_OFFSET_COUNT; i++) {
+                error = tapword_score_window(t, l, centre, offsets[i]);
+            }
+        }
+    }
+    return error;
+}
+
+/* Write events that are ready, as far as there is room; forgotten words are dropped. */
+static size_t tapword_hand_out(const tapword *t, tapword_listener *l, tapword_event *events,
+                               size_t room)
+{
+    size_t given = 0;
+    while (l->n_ready > 0 && given < room) {
+        const tapword_candidate *candidate = &l->ready[0];
+        events[given].word = tapword_find(t, candidate->word);
+        events[given].score = candidate->score;
+        events[given].start = candidate->start;
+        events[given].end = candidate->end;
+        given += events[given].word >= 0;
+        tapword_drop(l->ready, &l->n_ready, 0);
+    }
+    return given;
+}
+
+/* Push a sample. Returns 0 or an error. */
+static int tapword_push_sample(tapword *t, tapword_listener *l, float sample)
+{
+    int error = 0;
+    if (tapword_keep_sample(l, sample)) {
+        error = tapword_look_at_windows(t, l);
+    }
+#if TAPWORD_PHRASE_HOPS
+    if (l->phrases && --l->missing == 0) {
+        int failed = tapword_look_for_phrases(t, l);
+        error = error != 0 ? error : failed;
+    }
+#endif
+    if (!l->phrases) {
+        tapword_pop_ready(l, HUGE_VAL, 0.0);
+    }
+    return error;
+}
+
+/* Push n samples, silence if audio is NULL. Returns the number of events, or an error if there
+   is none. */
+static int tapword_push_all(tapword *t, tapword_listener *l, const float *audio, size_t n,
+                            tapword_event *events, size_t room)
+{
+    size_t i, given = tapword_hand_out(t, l, events, room);
+    int error = 0;
+    for (i = 0; i < n; i++) {
+        int failed = tapword_push_sample(t, l, audio == NULL ? 0.0f : audio[i]);
+        error = error != 0 ? error : failed;
+        given += tapword_hand_out(t, l, events + given, room - given);
+    }
+    return given > 0 ? (int)given : error;
+}
+
+/* Start at a sample of the stream; waiting candidates stay. */
+static void tapword_begin(tapword_listener *l, int64_t first)
+{
+    memset(l->sound, 0, sizeof l->sound);
+    memset(l->energy, 0, sizeof l->energy);
+    l->last.word[0] = l->rising.word[0] = l->phrase.word[0] = 0;
+    l->first = first;
+    l->steps = 0;
+    l->centre = -TAPWORD_SEARCH_HALF;
+    l->step_energy = 0.0;
+    l->floor_db = HUGE_VAL;
+    l->phrases = l->filled = l->place = l->step_place = l->n_unclear = 0;
+}
+
+void tapword_listener_start(tapword_listener *l)
+{
+    memset(l, 0, sizeof *l);
+    tapword_begin(l, 0);
+}
+
+void tapword_listener_gap(tapword_listener *l, uint32_t samples)
+{
+    tapword_finalize(l);
+    tapword_begin(l, tapword_now(l) + (int64_t)samples);
+}
+
+int tapword_listener_push(tapword *t, tapword_listener *l, const float *audio, size_t n,
+                          tapword_event *events, size_t room)
+{
+    size_t i;
+    if (TAPWORD_WEIGHTS_MISSING) {
+        return TAPWORD_NO_WEIGHTS;
+    }
+    for (i = 0; i < n; i++) {
+        if (!(fabsf(audio[i]) <= TAPWORD_PEAK)) {
+            return TAPWORD_BAD_AUDIO;
+        }
+    }
+    if (n > 0) {
+        tapword_follow_phrases(t, l);
+    }
+    return tapword_push_all(t, l, audio, n, events, room);
+}
+
+int tapword_listener_flush(tapword *t, tapword_listener *l, tapword_event *events, size_t room)
+{
+    size_t silence = TAPWORD_SEARCH_FLUSH, given;
+    int found;
+    if (TAPWORD_WEIGHTS_MISSING) {
+        return TAPWORD_NO_WEIGHTS;
+    }
+    tapword_follow_phrases(t, l);
+#if TAPWORD_PHRASE_HOPS
+    silence += l->phrases ? TAPWORD_SEGMENT_STEP * TAPWORD_EAR_HOP : 0;
+#endif
+    found = tapword_push_all(t, l, NULL, silence, events, room);
+    given = found > 0 ? (size_t)found : 0;
+    tapword_finalize(l);
+    tapword_pop_ready(l, HUGE_VAL, 0.0);
+    given += tapword_hand_out(t, l, events + given, room - given);
+    return given > 0 ? (int)given : found;
+}
+#endif
