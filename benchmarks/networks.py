@@ -91,13 +91,13 @@ def _path(backbone: Backbone) -> Path:
 def _model(backbone: Any) -> bytes:
     if isinstance(backbone, PipEncoder):
         return _path(backbone).read_bytes()
-    return backbone.network.graph()
+    return backbone.network.graph.content()
 
 
 def _session(backbone: Any) -> Any:
     if isinstance(backbone, PipEncoder):
         return backbone.session
-    return open_session(backbone.network.graph(), backbone.threads)
+    return open_session(backbone.network.graph.content(), backbone.threads)
 
 
 def _feed(backbone: Any, clips: np.ndarray) -> dict[str, np.ndarray]:

@@ -22,7 +22,7 @@ from tapword.audio.files import read
 from tapword.backbones.logmel import Logmel
 from tapword.cli.export import header_of, onnx_of
 from tapword.spotter import store
-from tapword.spotter.words import MAX_WORD_BYTES
+from tapword.spotter.vocabulary import MAX_WORD_BYTES
 from tests.conftest import tone
 from tests.serve.conftest import (
     HOME,

@@ -28,9 +28,8 @@ def codes(issues):
 def review(spotter, sounds, words):
     """Review of clips that are named by their places."""
     session = TeachSession(spotter)
-    names = [f"{place}.wav" for place in range(len(words))]
-    for checked in session.check_many(sounds, words, names):
-        session.accept(checked)
+    for place, (sound, word) in enumerate(zip(sounds, words, strict=True)):
+        session.accept(session.check(sound, word, "lesson", f"{place}.wav"))
     return session.review()
 
 

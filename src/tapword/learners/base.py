@@ -132,7 +132,7 @@ class Learner(Part, ABC):
         self._changed()
 
     @property
-    def spare(self) -> int:
+    def forgotten(self) -> int:
         """Samples of forgotten words in the shared scatter; the next samples replace them."""
         return 0
 
@@ -142,7 +142,7 @@ class Learner(Part, ABC):
         """Unlearn a vector `x` (D,), as if it had never been learned; in any order.
 
         The last sample of a word removes the word and its negatives. `scattered` says whether
-        `spare` was 0 when it was learned. A vector that cannot have been learned is refused.
+        `forgotten` was 0 when it was learned. A vector that cannot have been learned is refused.
         """
         x = self._check(np.asarray(x), ndim=1)
         self.require_taught(word)
@@ -168,7 +168,7 @@ class Learner(Part, ABC):
         rows = [row for row in self.rows if row.word == word]
         numbers = [self._numbers[row] for row in rows]
         made = copy.copy(self)
-        made._take_rows(self, numbers)
+        made._keep_rows(numbers)
         made._number(rows)
         made._counts = [self._counts[number] for number in numbers]
         made._changed()
@@ -302,12 +302,12 @@ class Learner(Part, ABC):
         return StateBytes(fixed + per_word * len(self._numbers), fixed, per_word)
 
     def bytes_for(self, dim: int, n_rows: int) -> int:
-        """Most bytes of a state for vectors of `dim` numbers and `n_rows` rows."""
+        """Largest number of bytes of a state for vectors of `dim` numbers and `n_rows` rows."""
         fixed, per_word = self._size(dim)
         return fixed + per_word * n_rows
 
     def min_bytes(self, dim: int, n_rows: int) -> int:
-        """Fewest bytes of such a state; less than `bytes_for` if it may be partly empty."""
+        """Smallest number of bytes; less than `bytes_for` if it may be partly empty."""
         return self.bytes_for(dim, n_rows)
 
     # For subclasses.
@@ -344,8 +344,8 @@ class Learner(Part, ABC):
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         """Unlearn x (D,) float32 from row k, or refuse (if `mergeable`)."""
 
-    def _take_rows(self, other: Any, indices: list[int]) -> None:
-        """Copy another's rows `indices` into this state (if `mergeable`)."""
+    def _keep_rows(self, indices: list[int]) -> None:
+        """Replace the state by a copy of its rows `indices` (if `mergeable`)."""
 
     def _merge(self, other: Any, indices: np.ndarray) -> None:
         """Add another's state; its row i is row `indices[i]` here (if `mergeable`)."""
@@ -404,7 +404,7 @@ class Learner(Part, ABC):
 
     def _check(self, X: np.ndarray, ndim: int) -> np.ndarray:
         if X.ndim != ndim or not X.shape[-1] or X.dtype.kind not in "fiu":
-            wanted = f"{self.name} wants numbers of shape {'(D,)' if ndim == 1 else '(n, D)'}"
+            wanted = f"{self.name} needs numbers of shape {'(D,)' if ndim == 1 else '(n, D)'}"
             raise InputError(f"{wanted}, got {X.dtype} of shape {X.shape}")
         if self.dim not in (None, X.shape[-1]):
             taught = f"{self.name} was taught vectors of {self.dim} numbers"

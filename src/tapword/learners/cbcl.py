@@ -36,7 +36,7 @@ class Cbcl(Learner):
     -----
     Kept: centroids and their counts; the centroid of a single sample is that sample's vector.
     The model depends on the order of samples and cannot be merged; forgetting a word removes all
-    of it (centroids of other words that were merged to make room for it stay merged).
+    of it (centroids of other words that were merged to make space for it stay merged).
 
     Examples
     --------

@@ -20,7 +20,7 @@ class Icarl(Finetune):
     Parameters
     ----------
     buffer
-        Most vectors kept, over all words.
+        Largest number of vectors kept, over all words.
     replay
         Vectors replayed with each new one.
     unit_length

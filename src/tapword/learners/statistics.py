@@ -221,9 +221,9 @@ class Statistics:
             part = rows[start : start + count]
             mean[:] = np.mean(part, axis=0, dtype=np.float64)
             part -= mean.astype(np.float32)
-        takes_places = self.forgotten > 0
+        replaces_forgotten = self.forgotten > 0
         shift, weights = self._shift(words, batch_means, new)
-        if takes_places:
+        if replaces_forgotten:
             return
         if self.keeps_scatter:
             np.multiply(shift, np.sqrt(weights)[:, None], out=rows[n:])
@@ -268,9 +268,9 @@ class Statistics:
         within = self.pooled()[self.blocks.diagonal()].astype(np.float64)
         return within / max(self.n_scatter, 1) + between / n
 
-    def solve(self, share: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        """Solve with share * scatter + diag(extra): rhs (K, D) -> (K, D), float64."""
-        covariance = self.pooled() * np.float64(share)
+    def solve(self, scale: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        """Solve with scale * scatter + diag(extra): rhs (K, D) -> (K, D), float64."""
+        covariance = self.pooled() * np.float64(scale)
         covariance[self.blocks.diagonal()] += extra
         return self.blocks.solve(covariance, rhs)
 
@@ -316,7 +316,7 @@ class Statistics:
         return self._sum_of(k).numbers
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
-        self.blocks.add_outer(self._target_for(k), e, weight)
+        self.blocks.add_outer(self._sum_of(k).target(), e, weight)
 
     def _clip_diagonal(self, k: int) -> None:
         """Raise negative sums of squares, which come from rounding, to 0."""
@@ -327,16 +327,12 @@ class Statistics:
     def _sum_of(self, k: int) -> KahanSum:
         return self._sum
 
-    def _target_for(self, k: int, new: int = 1) -> np.ndarray:
-        """Array to add the squares of `new` samples of word `k` to."""
-        return self._sum_of(k).target(new)
-
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         """Add the squares of `residuals` (n, D); row i belongs to words[rows[i]].
 
         Each word has a row for each of its samples, and one for the shift of its mean.
         """
-        target = self._target_for(words[0], len(residuals) - len(words))
+        target = self._sum.target(len(residuals) - len(words))
         target += self.blocks.gram(residuals)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
@@ -399,12 +395,12 @@ class WordStatistics(Statistics):
     def _add_rows(self, words: np.ndarray, residuals: np.ndarray, rows: np.ndarray) -> None:
         for row, k in enumerate(words):
             own = residuals[rows == row]
-            target = self._target_for(k, len(own) - 1)
+            target = self._sums[k].target(len(own) - 1)
             target += self.blocks.gram(own)
 
     def _add_scatter(self, other: Self, words: np.ndarray) -> None:
         for k, scatter, n in zip(words, other.scatters, other.counts, strict=True):
-            target = self._target_for(k, int(n))
+            target = self._sums[k].target(int(n))
             target += scatter
 
 
@@ -437,14 +433,14 @@ class SketchStatistics(Statistics):
         self.rows = state.take("rows", self.rows.shape)
         self.used = int(np.clip(state.take("used", (1,), np.int64)[0], 0, len(self.rows)))
 
-    def solve(self, share: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        """Solve with share * scatter + diag(extra): rhs (K, D) -> (K, D), by Woodbury's formula."""
+    def solve(self, scale: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        """Solve with scale * scatter + diag(extra): rhs (K, D) -> (K, D), by Woodbury's formula."""
         rows = self.rows[: self.used].astype(np.float64)
         beyond = np.maximum(self.scatter - np.einsum("rd,rd->d", rows, rows), 0)
-        rows *= np.sqrt(share)
-        scaled = rows / (share * beyond + extra)
+        rows *= np.sqrt(scale)
+        scaled = rows / (scale * beyond + extra)
         small = np.eye(len(rows)) + scaled @ rows.T
-        first = rhs / (share * beyond + extra)
+        first = rhs / (scale * beyond + extra)
         return first - np.linalg.solve(small, rows @ first.T).T @ scaled
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:

@@ -10,7 +10,8 @@ from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Candidate, Event, replay
 from tapword.listening.detector import Detector
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, Tail, sensitivity_for
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Tail, sensitivity_for
+from tapword.spotter.vocabulary import SENSITIVITY
 from tapword.support.intervals import poisson_interval
 
 # Distance of a threshold above the score of a false alarm.

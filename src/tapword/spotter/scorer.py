@@ -10,9 +10,8 @@ from tapword.errors import InputError
 from tapword.learners.base import Learner
 from tapword.spotter.cohort import Cohort, normalize, unit
 from tapword.spotter.encoder import Encoded, Encoder
-from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.thresholds import Scores, Tail, check_rate, is_close, rate_factor
-from tapword.spotter.vocabulary import Vocabulary
+from tapword.spotter.vocabulary import CLIP_S, Vocabulary
 from tapword.support.threads import one_blas_thread
 
 # How much higher a word may score by all backbones than by the first alone: a sound that stays

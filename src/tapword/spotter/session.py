@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import math
 import os
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +19,9 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
-from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import decide
-from tapword.spotter.words import case_variant
+from tapword.spotter.vocabulary import CLIP_S, case_variant
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 
@@ -137,9 +136,9 @@ def noise_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
 def other_word_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
     """Say whether a clip counts as another word, where thresholds are known."""
     if spotter.words and spotter.has_thresholds:
-        [heard] = spotter.predict_encoded(clip.encoded)
-        if heard.word not in (None, clip.word):
-            yield Issue("other_word", "doubt", {"word": clip.word, "other": heard.word})
+        [found] = spotter.predict_encoded(clip.encoded)
+        if found.word not in (None, clip.word):
+            yield Issue("other_word", "doubt", {"word": clip.word, "other": found.word})
 
 
 def unlike_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
@@ -150,20 +149,13 @@ def unlike_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
             yield Issue("unlike", "doubt", {"word": clip.word})
 
 
-class Check(NamedTuple):
-    """A check, and the kinds of clips it applies to."""
-
-    find: Callable[[Spotter, Clip], Iterator[Issue]]
-    kinds: tuple[Kind, ...]
-
-
-# The checks, in this order.
-CHECKS = (
-    Check(take_issues, ("take",)),
-    Check(clip_issues, ("file", "lesson")),
-    Check(noise_issues, ("take", "file", "lesson")),
-    Check(other_word_issues, ("take", "file")),
-    Check(unlike_issues, ("take",)),
+# The checks, in this order, and the kinds of clips they apply to.
+CHECKS: tuple[tuple[Callable[[Spotter, Clip], Iterator[Issue]], tuple[Kind, ...]], ...] = (
+    (take_issues, ("take",)),
+    (clip_issues, ("file", "lesson")),
+    (noise_issues, ("take", "file", "lesson")),
+    (other_word_issues, ("take", "file")),
+    (unlike_issues, ("take",)),
 )
 # After one of these, nothing more is checked.
 FINAL = {"noise", "other_word"}
@@ -269,12 +261,6 @@ class TeachSession:
         nothing = self.spotter.encoder.encode([], learning=True)
         return Checked(word, name, nothing, [clip.issue] if clip.issue else [], b"")
 
-    def check_many(
-        self, clips: Sequence[np.ndarray], words: Sequence[str], names: Sequence[str]
-    ) -> list[Checked]:
-        """Check files of a lesson; `review` says which of them sound like another word."""
-        return self._check("lesson", clips, words, names)
-
     def _check(
         self,
         kind: Kind,
@@ -293,9 +279,9 @@ class TeachSession:
         for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
             clip = Clip(audio, word, encoded, issue)
             issues: list[Issue] = []
-            for check in CHECKS:
-                if kind in check.kinds and not FINAL & {found.code for found in issues}:
-                    issues += check.find(spotter, clip)
+            for find, kinds in CHECKS:
+                if kind in kinds and not FINAL & {found.code for found in issues}:
+                    issues += find(spotter, clip)
             digest = hashlib.sha256(audio.tobytes()).digest()
             result.append(Checked(word, name, encoded, issues, digest))
         return result
@@ -471,23 +457,27 @@ class _Review:
         ]
         return _taught(self.spotter, clips)
 
-    def likenesses(self) -> dict[tuple[str, str], "_Likeness"]:
-        """Count clips by their word and the best other word."""
-        found: dict[tuple[str, str], _Likeness] = {}
+    def compare(self) -> dict[tuple[str, str], list[tuple[Checked, bool, bool]]]:
+        """List clips by their word and the best other word.
+
+        With each: whether it would count as the other if there were no such word, and whether it
+        is nearer to the other.
+        """
+        found: dict[tuple[str, str], list[tuple[Checked, bool, bool]]] = {}
         for fold in range(FOLDS):
-            asked = [clip for own in self.clips_of.values() for clip in own[fold::FOLDS]]
-            if not asked:
+            clips = [clip for own in self.clips_of.values() for clip in own[fold::FOLDS]]
+            if not clips:
                 break
             spotter = self.taught(fold)
             thresholds = spotter.thresholds() if spotter.has_thresholds else {}
-            for clip, scores in zip(asked, spotter.score_encoded(_joined(asked)), strict=True):
+            for clip, scores in zip(clips, spotter.score_encoded(_joined(clips)), strict=True):
                 others = dict(scores.words)
                 own_score = others.pop(clip.word, -math.inf)
                 if others:
                     other = max(others, key=lambda word: others[word])
                     counts = decide(scores._replace(words=others), thresholds) == other
-                    pair = found.setdefault((clip.word, other), _Likeness())
-                    pair.add(clip, counts, nearer=others[other] > own_score)
+                    pair = found.setdefault((clip.word, other), [])
+                    pair.append((clip, counts, others[other] > own_score))
         return found
 
     def issues(self) -> list[Issue]:
@@ -496,44 +486,31 @@ class _Review:
             return []
         close: dict[str, str] = {}
         single = []
-        for (word, other), pair in self.likenesses().items():
-            if self._are_close(word, other, pair):
+        for (word, other), pair in self.compare().items():
+            _, counts, nearer = zip(*pair, strict=True)
+            if self._are_close(word, other, sum(counts), sum(nearer)):
                 if close.get(other) != word:
                     close[word] = other
-            elif pair.taken:
+                continue
+            # Somebody has decided about a clip that has this issue already.
+            names = [c.name for c, *both in pair if all(both) and not c.has("other_word")]
+            if names:
                 params = {"word": word, "other": other}
-                single.append(Issue("other_word", "note", params, tuple(pair.taken)))
+                single.append(Issue("other_word", "note", params, tuple(names)))
         pairs = ({"word": word, "other": other} for word, other in close.items())
         return [*(Issue("close_word", "note", params) for params in pairs), *single]
 
-    def _are_close(self, word: str, other: str, pair: "_Likeness") -> bool:
+    def _are_close(self, word: str, other: str, counting: int, nearer: int) -> bool:
         clips = self.clips_of[word]
         if len(clips) < MIN_CLIPS:
             return False
-        if pair.counting >= CLOSE_FRACTION * len(clips):
+        if counting >= CLOSE_FRACTION * len(clips):
             return True
-        if pair.nearer < CONFUSED_FRACTION * len(clips):
+        if nearer < CONFUSED_FRACTION * len(clips):
             return False
-        return other == _mostly_nearest(self.taught(without=word), clips[:MAX_CLIPS])
-
-
-@dataclass
-class _Likeness:
-    """Clips of a word for which another word is the next best."""
-
-    # How many would count as the other if there were no such word, and are nearer to it.
-    counting: int = 0
-    nearer: int = 0
-    # Names of those for which both are true.
-    taken: list[str] = field(default_factory=list)
-
-    def add(self, clip: Checked, counts: bool, nearer: bool) -> None:
-        """Count a clip."""
-        self.counting += counts
-        self.nearer += nearer
-        # Somebody was asked about a clip that has this issue already.
-        if counts and nearer and not clip.has("other_word"):
-            self.taken.append(clip.name)
+        some = clips[:MAX_CLIPS]
+        answers = self.taught(without=word).predict_encoded(_joined(some), closed=True)
+        return sum(one.word == other for one in answers) >= CLOSE_FRACTION * len(some)
 
 
 def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
@@ -544,13 +521,6 @@ def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
         if same.word != clip.word:
             words = {"first": same.word, "second": clip.word}
             yield Issue("same_recording", "note", words, (same.name, clip.name))
-
-
-def _mostly_nearest(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
-    """Word that nearly all clips are nearest to, or None."""
-    answers = spotter.predict_encoded(_joined(clips), closed=True)
-    word, votes = Counter(answer.word for answer in answers).most_common(1)[0]
-    return word if votes >= CLOSE_FRACTION * len(clips) else None
 
 
 def _taught(spotter: Spotter, clips: Sequence[Checked]) -> Spotter:

@@ -21,9 +21,8 @@ from tapword.spotter import model_header, presets, store
 from tapword.spotter.encoder import Audio, Encoded, Encoder, Preparation
 from tapword.spotter.scorer import Scorer
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, check_sensitivity, decide
-from tapword.spotter.vocabulary import Vocabulary
+from tapword.spotter.vocabulary import Vocabulary, clean_new_word, clean_word
 from tapword.spotter.whitening import Whitening
-from tapword.spotter.words import clean_new_word, clean_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
 from tapword.support.threads import one_blas_thread
@@ -457,8 +456,7 @@ class Spotter:
             {word: float(x) for word, x in header["sensitivities"].items()},
             float(header["sensitivity"]),
         )
-        parts = spotter._parts()
-        if parts["whitening"] != (header.get("whitening") or []):
+        if [one.sha256 for one in spotter.encoder.whitenings] != (header.get("whitening") or []):
             raise ModelFileError(
                 f"{path} was taught with another whitening, from an earlier tapword; teach it "
                 "again, or give that whitening with Spotter.load(path, whitening=[...])"

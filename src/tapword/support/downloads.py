@@ -22,35 +22,35 @@ def opened(
     """Open an address; a redirect is followed only to https. Raises `OSError`."""
     if not url.startswith(("http://", "https://")):
         raise OSError(f"an address must begin with http:// or https://, got {url!r}")
-    asked = urllib.request.Request(url, headers={"User-Agent": "tapword"} | (headers or {}))
+    request = urllib.request.Request(url, headers={"User-Agent": "tapword"} | (headers or {}))
     try:
-        return urllib.request.build_opener(_OnlyToHttps).open(asked, timeout=timeout_s)
+        return urllib.request.build_opener(_OnlyToHttps).open(request, timeout=timeout_s)
     except http.client.HTTPException as error:
         raise OSError(f"no answer of a web server: {error!r}") from error
 
 
-def blocks(response: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
-    """Read a response of at most `most` bytes in blocks. Raises `OSError`."""
+def blocks(response: http.client.HTTPResponse, max_bytes: int) -> Iterator[bytes]:
+    """Read a response of at most `max_bytes` in blocks. Raises `OSError`."""
     length = response.headers.get("Content-Length", "")
-    if length.isdecimal() and int(length) > most:
-        raise TooLarge(f"{int(length):,} bytes are offered; the file has at most {most:,}")
+    if length.isdecimal() and int(length) > max_bytes:
+        raise TooLarge(f"{int(length):,} bytes are offered; the file has at most {max_bytes:,}")
     try:
         while block := response.read(BLOCK_BYTES):
-            most -= len(block)
-            if most < 0:
+            max_bytes -= len(block)
+            if max_bytes < 0:
                 raise TooLarge("more bytes came than the file can have")
             yield block
     except http.client.HTTPException as error:
         raise OSError(f"the connection was cut: {error!r}") from error
 
 
-def download(url: str, path: Path, most: int) -> None:
-    """Download a file of at most `most` bytes, completely or not at all. Raises `OSError`."""
+def download(url: str, path: Path, max_bytes: int) -> None:
+    """Download a file of at most `max_bytes`, completely or not at all. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with opened(url) as response, temporary.open("xb") as file:
-            for block in blocks(response, most):
+            for block in blocks(response, max_bytes):
                 file.write(block)
             # http.client counts down the bytes that are still to come.
             if response.length:

@@ -213,7 +213,7 @@ export default {
     insecure: 'Les navigateurs n’autorisent le microphone que sur les pages sécurisées. Ouvrez cette page en https. Les fichiers restent possibles.',
     notConnected: 'La page se charge encore. Un instant, s’il vous plaît.',
     useText: n => `Ses mots remplacent ${n < 2 ? 'le mot' : `les ${n} mots`} de ce navigateur. Cette action est définitive : enregistrez d’abord vos mots si vous pouvez en avoir besoin.`,
-    download: 'Enregistrer un fichier', downloadModel: 'Enregistrer les mots dans un fichier',
+    download: 'Enregistrer un fichier', downloadModel: 'Enregistrer un fichier : les mots',
     upload: 'Ouvrir un fichier', uploadModel: 'Ouvrir un fichier de mots',
     modelFile: 'Fichier de mots',
     sensitivityNote: 'Sensibilité : vers la gauche moins de fausses alertes, vers la droite moins de mots manqués.',
