@@ -546,6 +546,7 @@ def guide(fuzzed: Fuzzer, seconds: int, seed: int) -> None:
                 f"-max_total_time={seconds}",
                 f"-max_len={MAX_BYTES}",
                 f"-seed={seed}",
+                f"-artifact_prefix={folder}/",
                 "-rss_limit_mb=2048",
                 "-print_final_stats=1",
                 folder,
