@@ -1,7 +1,7 @@
 """What a word may be called."""
 
 import unicodedata
-from collections.abc import Container, Iterable
+from collections.abc import Container
 
 from tapword.errors import InputError
 
@@ -56,17 +56,3 @@ def clean_new_word(word: str, known: Container[str] = ()) -> str:
             params={"max_bytes": MAX_WORD_BYTES},
         )
     return cleaned
-
-
-def case_variant(word: str, known: Iterable[str]) -> str | None:
-    """Known word that is spelled as `word` but for capital letters; None where there is none.
-
-    Examples
-    --------
-    >>> case_variant("Lamp", ["music", "lamp"])
-    'lamp'
-    >>> case_variant("lamp", ["lamp"]) is None
-    True
-    """
-    folded = word.casefold()
-    return next((one for one in known if one != word and one.casefold() == folded), None)
