@@ -9,8 +9,8 @@ times a worker that is busy gets SIGKILL.
 
 First, --check clips are taught three times: on the cluster, by the same tasks in this process
 without Ray, and as `tapword learn` does without a cluster. The first two must be equal bit for bit.
-Then --clips clips are taught on the cluster. The table has what was measured; docs/scale.md has
-what follows for a cluster.
+Then --clips clips are taught on the cluster. What was measured and what is extrapolated to a large
+cluster are separate tables.
 """
 
 import argparse
@@ -61,6 +61,9 @@ LEAST = 5
 ALL_WORDS = 1_000_000
 PARTS = {"backbone": "logmel", "pooling": "tap:R=2", "learner": "ridge"}
 SOUNDS, SAMPLES = 256, 1600
+# The cluster to extrapolate to, and clips per second and core with real clips (docs/scale.md).
+NODES, CORES = 32, 16
+CORE_RATES = {"size small": 57.0, "size medium": 14.0}
 # Clips between two looks at the memory of the main process.
 MARK = 50_000
 
@@ -236,6 +239,7 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.kill_every_s = kill_every_s
         self.killed = 0
+        self.cpu_s = 0.0
         self.peaks: Counter[str] = Counter()
         self.over = threading.Event()
 
@@ -262,6 +266,7 @@ class Watch(threading.Thread):
                     os.kill(chance.choice(busy), signal.SIGKILL)
                     self.killed += 1
                 next_kill = time.monotonic() + chance.expovariate(1 / self.kill_every_s)
+            self.cpu_s = time.thread_time()
 
     def __enter__(self) -> "Watch":
         self.start()
@@ -290,7 +295,7 @@ def on_cluster(
         cpu, start = time.process_time(), time.perf_counter()
         with Watch(kill_every_s) as watch:
             taught = teach(folder, cluster.open_session, progress)
-        wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+        wall, cpu = time.perf_counter() - start, time.process_time() - cpu - watch.cpu_s
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     begun = Counter(line["begun"] for line in lines if "begun" in line)
     ended = [line for line in lines if "ended" in line]
@@ -357,6 +362,29 @@ def check(folder: Path, cpus: int | None, kill_every_s: float) -> dict[str, Any]
     return figures
 
 
+def extrapolated(figures: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Extend the figures of a run to all of MSWC on a cluster, for each kind of work.
+
+    The workers' work is spread evenly. The main process is one core; what it does grows with the
+    clips.
+    """
+    main_s = CLIPS * figures["main process, CPU seconds"] / figures["clips"]
+    moved = sum(value for name, value in figures.items() if name.endswith(", to main process"))
+    moved += figures["bytes of paths, to workers"]
+    own = figures["clips"] / figures["workers, CPU seconds"]
+    found = {}
+    for name, rate in {"clips of 0.1 s, log-mel": own, **CORE_RATES}.items():
+        workers_s = CLIPS / (rate * NODES * CORES)
+        found[name] = {
+            "clips per second and core": rate,
+            "workers, minutes": workers_s / 60,
+            "main process, minutes": main_s / 60,
+            "in all, minutes": max(workers_s, main_s) / 60,
+            "gigabytes through the main process": moved * CLIPS / figures["clips"] / 1e9,
+        }
+    return found
+
+
 def show(title: str, figures: dict[str, Any]) -> None:
     """Print figures as a table."""
     table = Table(title, "")
@@ -388,9 +416,12 @@ def main() -> None:
         make(folder, plan(clips))
         made = time.perf_counter() - start
         results[name] = measure(folder, options.cpus, options.kill_every) | {"making files": made}
-        show(f"{clips:,} clips", results[name])
+        show(f"measured, {clips:,} clips", results[name])
         if options.json:
             options.json.write_text(json.dumps(results, indent=2))
+    if "clips" in results:
+        for name, figures in extrapolated(results["clips"]).items():
+            show(f"extrapolated, {NODES} nodes of {CORES} cores: {name}", figures)
     if results.get("check", {}).get("languages unequal to one process"):
         raise SystemExit("the cluster's models are not those of one process")
 
