@@ -21,7 +21,7 @@ from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import decide
-from tapword.spotter.vocabulary import CLIP_S, case_variant
+from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 
@@ -43,6 +43,9 @@ CONFUSED_FRACTION = 0.2
 MAX_CLIPS = 10
 # A review is a cross-validation of this many folds.
 FOLDS = 3
+# Most clips times words of a review, as 500 words with 10 clips each have. It takes about 100 bytes
+# each, and more words would take gigabytes.
+MAX_SCORES = 2_500_000
 # Clips that a review covers where a word is taught take by take.
 LATEST = 5
 
@@ -230,12 +233,16 @@ class TeachSession:
 
     def check_words(self, words: Iterable[str]) -> list[Issue]:
         """Doubt new words that differ from others in capital letters only."""
-        known, found = list(self.spotter.words), []
+        known, found = set(self.spotter.words), []
+        # First known word of each spelling; a search for each word would take quadratic time.
+        first: dict[str, str] = {}
+        for word in self.spotter.words:
+            first.setdefault(word.casefold(), word)
         for word in words:
-            other = None if word in known else case_variant(word, known)
-            known.append(word)
-            if other is not None:
+            other = first.setdefault(word.casefold(), word)
+            if word not in known and other != word:
                 found.append(Issue("case_variant", "doubt", {"word": word, "other": other}))
+            known.add(word)
         return found
 
     def check(
@@ -310,6 +317,7 @@ class TeachSession:
         another if nearly all its clips sound like the other without it, and some still do with it;
         or if nearly all would count as the other. Of words that are not close, the clips are named
         that would count as another word. A recording that is taught as two words is named, too.
+        Words are not compared where clips times words exceed `MAX_SCORES`.
         """
         clips = list(self.accepted)
         return [*_same_recordings(clips), *_Review(self.spotter, clips).issues()]
@@ -482,7 +490,8 @@ class _Review:
 
     def issues(self) -> list[Issue]:
         """Name words that are close to each other, and single clips that count as another word."""
-        if len(self.spotter.words.keys() | self.clips_of.keys()) < 2:
+        n_words = len(self.spotter.words.keys() | self.clips_of.keys())
+        if n_words < 2 or n_words * sum(map(len, self.clips_of.values())) > MAX_SCORES:
             return []
         close: dict[str, str] = {}
         single = []
