@@ -1,7 +1,6 @@
 """Read files and arrays as 16 kHz mono float32; only this module knows formats and rates."""
 
 import contextlib
-import numbers
 import os
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import soxr
 from tapword.audio import ffmpeg
 from tapword.errors import InputError
 from tapword.support.atomic_files import PathLike, why_not_file
+from tapword.support.checks import in_range
 
 SAMPLE_RATE = 16_000
 MIN_S = 0.1
@@ -196,7 +196,8 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
             start = raw.read(12)
         foreign = ffmpeg.recognise(start)
         if foreign is not None:
-            with ffmpeg.Decoder(path, foreign, SAMPLE_RATE) as decoder:
+            with ffmpeg.Decoder(path, foreign) as decoder:
+                check_rate(decoder.samplerate, f"{path}: its sample rate")
                 yield decoder
             return
         if not _BEGINNINGS.match(start):
@@ -218,7 +219,7 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
 def check_rate(rate: object, name: str) -> None:
     """Refuse a sample rate that is out of range, in Hz."""
     low, high = _RATES_HZ
-    if not isinstance(rate, numbers.Real) or not low <= float(rate) <= high:
+    if not in_range(rate, low, high):
         raise InputError(f"{name} must be between {low} and {high} Hz, got {rate!r}")
 
 

@@ -5,12 +5,14 @@ event. Of a word inside a phrase and the phrase, the phrase is the event.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.spotter.thresholds import Scores, decide
+from tapword.support.checks import in_range
 
 # At most one event in this time, by default.
 REFRACTORY_S = 0.4
@@ -69,7 +71,7 @@ class Decider:
     """
 
     def __init__(self, refractory_s: float = REFRACTORY_S):
-        if not 0 <= refractory_s < math.inf:
+        if not in_range(refractory_s, 0, sys.float_info.max):
             raise InputError(f"the refractory time must be 0 s or more, got {refractory_s!r}")
         self.refractory_s = refractory_s
         self._last: Candidate | None = None

@@ -16,11 +16,14 @@ from tapword.audio.align import HALF_WINDOW, HOP, centring, cut, decibels, energ
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.spotter.vocabulary import CLIP_S
+from tapword.support.checks import in_range
 
 WINDOW = round(CLIP_S * SAMPLE_RATE)
 STEPS_PER_S = SAMPLE_RATE // HOP
 # Half a window, in steps.
 HALF = WINDOW // 2 // HOP
+# A year. Beyond 17,000 of them, positions in samples would not be exact in float64.
+MAX_GAP_S = 366 * 24 * 3600
 # Steps on either side of a point that its level for the noise floor is the mean of.
 FLOOR = 5
 
@@ -137,8 +140,7 @@ class Segmenter:
 
     def gap(self, seconds: float = 0.0) -> None:
         """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
-        if not 0 <= seconds < math.inf:
-            raise InputError(f"a gap lasts 0 seconds or more, got {seconds!r}")
+        check_gap(seconds)
         samples = len(self._energy) * HOP + len(self._pending)
         self._first += samples + round(seconds * SAMPLE_RATE)
         self._pending = np.zeros(0, dtype=np.float32)
@@ -232,6 +234,12 @@ class Segmenter:
         after = self._energy[last : last + self._farthest]
         level_db = _level_db(self._energy[first:last])
         return _level_db(np.concatenate([before, after])) >= level_db + self.search.neighbour_db
+
+
+def check_gap(seconds: float) -> None:
+    """Refuse the length of a gap that is out of range."""
+    if not in_range(seconds, 0, MAX_GAP_S):
+        raise InputError(f"a gap lasts 0 to {MAX_GAP_S:,} seconds, got {seconds!r}")
 
 
 def steps(ms: int) -> int:

@@ -19,6 +19,7 @@ from tapword.spotter.cohort import Cohort
 from tapword.spotter.vocabulary import CLIP_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
 from tapword.support.atomic_files import PathLike
+from tapword.support.threads import one_blas_thread
 
 Audio = PathLike | np.ndarray
 
@@ -150,6 +151,7 @@ class Encoder:
         except InputError as error:
             raise error if path is None else InputError(f"{path}: {error}") from error
 
+    @one_blas_thread
     def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> Encoded:
         """Encode prepared clips (n,) float32; `learning` augments them."""
         if not len(clips) and not any(pooling.needs_length for pooling in self.poolings):
@@ -170,6 +172,7 @@ class Encoder:
         """Return the first backbone's part of the vector (D_1,) of a prepared clip (n,)."""
         return self.pool_first([self.backbones[0].frames(clip)])[0]
 
+    @one_blas_thread
     def pool_first(self, clips: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
         """Return the first backbone's part of vectors (n, D_1) from its frames of clips."""
         vectors = pool_clips(self._block_poolings[0], clips, learning=False)
@@ -178,6 +181,7 @@ class Encoder:
         factor = whitening_module.weights(self.whitenings)[0]
         return self.whitenings[0](vectors) * np.float32(factor)
 
+    @one_blas_thread
     def is_noise(self, vectors: np.ndarray) -> np.ndarray:
         """Whether vectors (n, D) are noise alone, (n,) bool; False without whitening.
 

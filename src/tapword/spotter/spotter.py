@@ -25,6 +25,7 @@ from tapword.spotter.vocabulary import Vocabulary, clean_new_word, clean_word
 from tapword.spotter.whitening import Whitening
 from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
+from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
 
 
@@ -178,6 +179,7 @@ class Spotter:
         if len(audios):
             self.learn_encoded(self.encode(audios, sample_rate, learning=True), words)
 
+    @one_blas_thread
     def learn_encoded(self, encoded: Encoded, words: Sequence[str]) -> None:
         """Learn what `encode` returned, one row for each of `words`."""
         words = [clean_new_word(word, self.words) for word in words]
@@ -187,6 +189,7 @@ class Spotter:
             self.learner.learn_many(encoded.vectors, words)
         self.vocabulary = self.vocabulary.added(Vocabulary.of_samples(words, encoded.seconds))
 
+    @one_blas_thread
     def unlearn_encoded(
         self,
         encoded: Encoded,
@@ -222,6 +225,7 @@ class Spotter:
         clip = files.load(audio, sample_rate)
         return self.reject_encoded(self.encode([clip]), self.encode([clip], learning=True))
 
+    @one_blas_thread
     def reject_encoded(self, encoded: Encoded, taught: Encoded) -> str:
         """Learn a negative from one clip, encoded plainly and for learning."""
         [scores] = self.score_encoded(encoded)
@@ -246,6 +250,7 @@ class Spotter:
         self.vocabulary = self.vocabulary.renamed(old, new)
         self._forgot = True
 
+    @one_blas_thread
     def merge(self, other: "Spotter") -> None:
         """Add what another spotter of the same parts was taught.
 
@@ -311,6 +316,7 @@ class Spotter:
         encoded = self.encode(audios, sample_rate)
         return self.predict_encoded(encoded, closed=closed, thresholds=thresholds)
 
+    @one_blas_thread
     def predict_encoded(
         self,
         encoded: Encoded,

@@ -1,6 +1,7 @@
 """Which word counts as said: thresholds, and the false alarms they allow."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from tapword.errors import InputError
 from tapword.spotter.vocabulary import SENSITIVITY, clean_word
+from tapword.support.checks import in_range
 
 # Acceptable in speech that contains none of the words, by default.
 FALSE_ALARMS_PER_HOUR = 0.5
@@ -72,14 +74,14 @@ def is_close(scores: Scores, thresholds: Mapping[str, float], margin: float) -> 
 
 def check_rate(false_alarms_per_hour: float) -> float:
     """Refuse a rate that is not above 0."""
-    if not 0 < false_alarms_per_hour < math.inf:
+    if not in_range(false_alarms_per_hour, 0, sys.float_info.max) or not false_alarms_per_hour:
         raise InputError(f"false_alarms_per_hour must be above 0, got {false_alarms_per_hour!r}")
     return false_alarms_per_hour
 
 
 def check_sensitivity(sensitivity: float) -> float:
     """Refuse a sensitivity that is not from 0 to 1."""
-    if not 0 <= sensitivity <= 1:
+    if not in_range(sensitivity, 0, 1):
         raise InputError(
             f"a sensitivity is a number from 0 to 1, {SENSITIVITY} unless changed; "
             f"got {sensitivity!r}"

@@ -28,7 +28,7 @@ HEAD = struct.Struct("<4sIQIIIIf")
 # Count, sensitivity, length (mean and squares), bytes of the name, which follows, and the means.
 ROW = struct.Struct("<IfffI")
 SEAL = struct.Struct("<I")
-# Stands before a word's name where its negatives are meant: TAPWORD_NOT.
+# Begins the name of a word's negatives: TAPWORD_NEGATIVE.
 NOT = "¬"
 # Samples are counted in 32 bits.
 MOST_SAMPLES = 2**32 - 1
