@@ -60,27 +60,6 @@ Ask = Callable[[Issue], bool]
 Label = TypeVar("Label")
 
 
-class Clip(NamedTuple):
-    """A clip that is being checked.
-
-    Attributes
-    ----------
-    audio
-        Shape (n,), float32 at 16 kHz.
-    word
-        What is said in it.
-    encoded
-        As it would be learned, one row.
-    issue
-        What the end-pointer found wrong with it, if anything.
-    """
-
-    audio: np.ndarray
-    word: str
-    encoded: Encoded
-    issue: Issue | None = None
-
-
 class Checked(NamedTuple):
     """A clip that was checked.
 
@@ -91,7 +70,7 @@ class Checked(NamedTuple):
     encoded
         As it would be learned, one row; no row where there is no speech.
     issues
-        What may be wrong with it, in the order of the checks.
+        What may be wrong with it, in the order of `CHECKS`.
     digest
         Hash of its samples.
     """
@@ -113,49 +92,43 @@ class Checked(NamedTuple):
         return any(issue.code == code for issue in self.issues)
 
 
-def take_issues(_: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say what is wrong with a recording: no speech, cut off, too quiet and so on."""
-    if clip.issue is not None:
-        yield clip.issue
-
-
-def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say what else a clip contains that is taught as one word or phrase."""
-    if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
+def sound_issues(spotter: Spotter, audio: np.ndarray, _: Checked) -> Iterator[Issue]:
+    """Find other sound than one word or phrase in a clip (n,)."""
+    if not spotter.encoder.preparation.align or len(audio) <= CLIP_S * SAMPLE_RATE:
         return
-    other_s, pause_s = other_sound(clip.audio)
+    other_s, pause_s = other_sound(audio)
     if other_s >= OTHER_S:
         yield Issue("more_than_one_word", "note")
     if pause_s >= PAUSE_S:
         yield Issue("long_pause", "note")
 
 
-def noise_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a clip is noise alone."""
+def noise_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a clip is noise alone."""
     if spotter.encoder.is_noise(clip.encoded.vectors)[0]:
         yield Issue("noise", "doubt")
 
 
-def other_word_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a clip counts as another word, where thresholds are known."""
+def other_word_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a clip counts as another word, if there are thresholds."""
     if spotter.words and spotter.has_thresholds:
         [found] = spotter.predict_encoded(clip.encoded)
         if found.word not in (None, clip.word):
             yield Issue("other_word", "doubt", {"word": clip.word, "other": found.word})
 
 
-def unlike_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a take is unlike the word's other takes, where thresholds are known."""
+def unlike_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a take is unlike the word's other takes, if there are thresholds."""
     if clip.word in spotter.words and spotter.has_thresholds:
         [scores] = spotter.score_encoded(clip.encoded)
         if spotter.thresholds()[clip.word] - scores.words[clip.word] > UNLIKE_SCORE:
             yield Issue("unlike", "doubt", {"word": clip.word})
 
 
-# The checks, in this order, and the kinds of clips they apply to.
-CHECKS: tuple[tuple[Callable[[Spotter, Clip], Iterator[Issue]], tuple[Kind, ...]], ...] = (
-    (take_issues, ("take",)),
-    (clip_issues, ("file", "lesson")),
+# The checks, in this order, and the kinds of clips they apply to. A take's own issue comes first.
+Check = Callable[[Spotter, np.ndarray, Checked], Iterator[Issue]]
+CHECKS: tuple[tuple[Check, tuple[Kind, ...]], ...] = (
+    (sound_issues, ("file", "lesson")),
     (noise_issues, ("take", "file", "lesson")),
     (other_word_issues, ("take", "file")),
     (unlike_issues, ("take",)),
@@ -284,13 +257,13 @@ class TeachSession:
         spotter = self.spotter if kind == "lesson" else self.current
         result = []
         for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
-            clip = Clip(audio, word, encoded, issue)
-            issues: list[Issue] = []
-            for find, kinds in CHECKS:
-                if kind in kinds and not FINAL & {found.code for found in issues}:
-                    issues += find(spotter, clip)
+            issues = [issue] if issue is not None and kind == "take" else []
             digest = hashlib.sha256(audio.tobytes()).digest()
-            result.append(Checked(word, name, encoded, issues, digest))
+            checked = Checked(word, name, encoded, issues, digest)
+            for find, kinds in CHECKS:
+                if kind in kinds and not any(map(checked.has, FINAL)):
+                    issues += find(spotter, audio, checked)
+            result.append(checked)
         return result
 
     def accept(self, checked: Checked) -> None:
