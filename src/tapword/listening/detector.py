@@ -55,6 +55,8 @@ class Detector:
     scores
         Word -> score of the last window or segment scored for it; empty at first, in silence and in
         noise.
+    resets
+        How often `reset` was called; an observer learns by it that a new stream began.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class Detector:
         _ = self.thresholds
         if self._sensitivities:
             spotter.scorer.require_thresholds("A sensitivity needs thresholds")
+        self.resets = -1
         self.reset()
 
     def __repr__(self) -> str:
@@ -110,6 +113,7 @@ class Detector:
 
     def reset(self) -> None:
         """Start a new stream."""
+        self.resets += 1
         self._segmenter = Segmenter(self.search)
         self._gathered = np.zeros(0, dtype=np.float32)
         self._samples = 0

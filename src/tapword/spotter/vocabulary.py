@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -84,20 +84,6 @@ def clean_new_word(word: str, known: Container[str] = ()) -> str:
             params={"max_bytes": MAX_WORD_BYTES},
         )
     return cleaned
-
-
-def case_variant(word: str, known: Iterable[str]) -> str | None:
-    """Known word that is spelled as `word` but for capital letters; None where there is none.
-
-    Examples
-    --------
-    >>> case_variant("Lamp", ["music", "lamp"])
-    'lamp'
-    >>> case_variant("lamp", ["lamp"]) is None
-    True
-    """
-    folded = word.casefold()
-    return next((one for one in known if one != word and one.casefold() == folded), None)
 
 
 class Length(NamedTuple):
