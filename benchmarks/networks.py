@@ -15,8 +15,8 @@ import onnxruntime
 from tapword.assets import CLIPS
 from tapword.backbones import tapword_ear
 from tapword.backbones.base import Backbone
+from tapword.backbones.onnx_files import open_session, package_file
 from tapword.backbones.pip_encoders import PipEncoder
-from tapword.backbones.sessions import open_session, package_file
 from tapword.spotter.encoder import Encoder
 
 MEASURE_MEMORY = """
@@ -91,13 +91,13 @@ def _path(backbone: Backbone) -> Path:
 def _model(backbone: Any) -> bytes:
     if isinstance(backbone, PipEncoder):
         return _path(backbone).read_bytes()
-    return backbone.network.graph()
+    return backbone.network.graph.content()
 
 
 def _session(backbone: Any) -> Any:
     if isinstance(backbone, PipEncoder):
         return backbone.session
-    return open_session(backbone.network.graph(), backbone.threads)
+    return open_session(backbone.network.graph.content(), backbone.threads)
 
 
 def _feed(backbone: Any, clips: np.ndarray) -> dict[str, np.ndarray]:

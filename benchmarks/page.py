@@ -144,6 +144,19 @@ class Page:
             rows,
         )
 
+    def busy(self, burners: int, records: list[dict]) -> None:
+        """Show how long calls take on a busy machine, and how long without one BLAS thread."""
+        self.text(
+            f"Wall-clock time of size small with five words, while {burners} other programs keep a "
+            "core busy each (`benchmarks/busy.py`). A spotter's calls limit BLAS to one thread, "
+            "because its threads wait by spinning. The last columns are the same calls without "
+            "this limit, in the same rounds."
+        )
+        self.table(
+            ("what", "ms", "ms without the limit", "times as long"),
+            ((one["what"], one["floor_ms"], one["time_ms"], _ratio(one)) for one in records),
+        )
+
     def peers(self, records: list[dict]) -> None:
         """Show other libraries; a ratio above 1 means that they are slower."""
         self.text(

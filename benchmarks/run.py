@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import beside_peers
+import busy
 import numpy as np
 import scale
 import small_computers
@@ -31,6 +32,8 @@ from tapword.errors import InputError
 
 LIBRARIES = ("numpy", "scipy", "onnxruntime", "scikit-learn")
 COPIED = 64 * 1024 * 1024
+# Programs beside learning and predicting that keep a core busy each.
+BURNERS = 2
 
 
 def machine(page: Page) -> None:
@@ -83,6 +86,8 @@ def main() -> None:
     except (subprocess.CalledProcessError, SystemExit) as error:
         heard = []
         page.text(f"Not measured: openWakeWord 0.4.0 could not be run ({error}).")
+    page.section("Busy machine")
+    page.busy(BURNERS, busy.measure(BURNERS, 4 * rounds))
     page.section("Other libraries")
     page.peers(beside_peers.every_peer(rounds))
     page.section("Large data sets")

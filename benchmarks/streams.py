@@ -25,7 +25,7 @@ from tapword.audio import align, files
 from tapword.listening.calibration import calibrate
 from tapword.research.datasets.base import Dataset
 from tapword.research.stream_eval import evaluate_stream
-from tapword.spotter.thresholds import SENSITIVITY
+from tapword.spotter.vocabulary import SENSITIVITY
 
 SETS = (
     "marvin sheila bird house wow",

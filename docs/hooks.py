@@ -1,6 +1,8 @@
 """Hooks of mkdocs that turn the pages, which also work on GitHub, into a site."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ DOCS = ROOT / "docs"
 TRY, BUILT = ROOT / "site" / "try", ROOT / "build" / "web"
 # Pages at the root of the repository, and their names on the site.
 AT_ROOT = {path.name: path.name.lower() for path in ROOT.glob("*.md") if path.stem != "README"}
+# The page that compares figures with the code, so it is made from the code that is here.
+STATUS = "results/status.md"
 # Link and picture targets that are files.
 TARGET = re.compile(r'(?<=\]\()[^)#:\s]+|(?<=src=")[^":]+')
 # Anything that a page loads from another host.
@@ -38,6 +42,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Resolve links to files, and enable the API directives that pages hold in comments."""
     uri = page.file.src_uri
+    if uri == STATUS:
+        command = [sys.executable, str(ROOT / "results" / "run.py"), "--status"]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     folder = ROOT if uri in AT_ROOT.values() else (DOCS / uri).parent
 
     def resolve(target: re.Match[str]) -> str:

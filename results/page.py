@@ -13,7 +13,8 @@ A column may end in ":N", the number of decimals.
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,15 @@ TITLES = {
 WIDTH = 100
 # How a shown command names data; folders go by their own names.
 FILES = {"negatives": "FILE ..."}
+
+# States of a figure's code.
+CURRENT, STALE, UNKNOWN = "current", "stale", "measured before code hashes were recorded"
+STATUS_HEAD = """
+`make results` writes this page, and the site makes it again when it is built. Each figure names a
+hash of the code it was measured by: the modules its command imports, the parts it names and their
+weights, without comments and docstrings. A figure is stale if this code has changed since.
+`make results` measures every figure again that is not current.
+""".strip()
 
 Kept = dict[str, dict[str, Any]]
 
@@ -198,8 +208,37 @@ def _sources(kept: Kept) -> str:
     rows = []
     for name, one in kept.items():
         data = ", ".join(f"{key} {value}" for key, value in one["data"].items())
-        rows.append([name, one["commit"], data, f"{one['seconds']:,.0f} s"])
-    return "## Sources\n\n" + markdown(["run", "commit", "data", "took"], rows) + "\n"
+        code = one["code"] or "not recorded"
+        rows.append([name, one["commit"], code, data, f"{one['seconds']:,.0f} s"])
+    return "## Sources\n\n" + markdown(["run", "commit", "code", "data", "took"], rows) + "\n"
+
+
+def render_status(
+    subjects: Mapping[str, Subject], measured: Mapping[str, Kept], now: Mapping[str, str]
+) -> str:
+    """Render the page that shows which figures are stale.
+
+    Parameters
+    ----------
+    subjects
+        Pages by name.
+    measured
+        Name of a page -> its measurements.
+    now
+        Command -> hash of the code that it would run now.
+    """
+    rows = []
+    for name, kept in measured.items():
+        for run, one in kept.items():
+            state = UNKNOWN if one["code"] is None else STALE
+            state = CURRENT if one["code"] == now[one["command"]] else state
+            rows.append([f"[{subjects[name].title}]({name}.md)", run, one["commit"], state])
+    counts = Counter(row[-1] for row in rows)
+    summary = ", ".join(f"{counts[state]} {state}" for state in (CURRENT, STALE, UNKNOWN))
+    return (
+        f"# Status of the figures\n\n{STATUS_HEAD}\n\n{len(rows)} figures: {summary}.\n\n"
+        f"{markdown(['page', 'figure', 'commit', 'code'], rows)}\n"
+    )
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

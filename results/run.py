@@ -2,10 +2,12 @@
 
     python results/run.py [SUBJECT ...] --english DIR --arabic DIR --phrases DIR
         --negatives FILE ... [--again]
+    python results/run.py --status
 
 `subjects.py` has the commands, and `pages/` the text around their numbers. A command is skipped if
-it was measured on the same data before, so a stopped run continues; `--again` measures it again.
-A command without its data keeps its old result.
+it was measured before on the same data by the same code, so a stopped run continues; `--again`
+measures it again. A command without its data keeps its old result. `--status` only prints which
+figures are stale.
 """
 
 import argparse
@@ -21,7 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from page import render
+from dependencies import code_hash
+from page import Kept, render, render_status
 from subjects import SUBJECTS
 
 from tapword.support.atomic_files import write as write_file
@@ -46,7 +49,11 @@ def main() -> None:
         parser.add_argument(f"--{name}", nargs=1, type=Path, metavar="DIR", help=what)
     parser.add_argument("--negatives", nargs="+", type=Path, metavar="FILE", help="running speech")
     parser.add_argument("--again", action="store_true", help="also measure what is already there")
+    parser.add_argument("--status", action="store_true", help="print which figures are stale")
     options = parser.parse_args()
+    if options.status:
+        print(status(DOCS), end="")
+        return
     named = {name: getattr(options, name) for name in (*FOLDERS, "negatives")}
     data: Data = {name: tuple(paths) for name, paths in named.items() if paths}
     unknown = set(options.subjects) - set(SUBJECTS)
@@ -56,6 +63,7 @@ def main() -> None:
     for name in options.subjects or SUBJECTS:
         failed += measure(name, data, DOCS, options.again)
         write(name, DOCS)
+    write_file(DOCS / "status.md", status(DOCS).encode())
     if failed:
         sys.exit(f"failed and unchanged: {'; '.join(failed)}")
 
@@ -66,8 +74,7 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
     Returns the names of runs that failed; these keep their old results.
     """
     failed = []
-    path = docs / f"{subject}.json"
-    kept: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path, kept = docs / f"{subject}.json", stored(subject, docs)
     runs = SUBJECTS[subject].runs
     # Drop runs that are no longer listed, and follow the order of the list.
     kept = {name: kept[name] for name in runs if name in kept}
@@ -76,9 +83,13 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
         if not all(key in data for key in needed):
             print(f"{subject}, {name}: unchanged: its data were not given")
             continue
-        hashes = {key: digest(data[key]) for key in needed}
-        before = kept.get(name)
-        if before and not again and (before["command"], before["data"]) == (command, hashes):
+        measured_by = {
+            "command": command,
+            "data": {key: digest(data[key]) for key in needed},
+            "code": code_hash(command),
+        }
+        before = kept.get(name, {})
+        if not again and {key: before.get(key) for key in measured_by} == measured_by:
             continue
         print(f"{subject}, {name}: {command}", flush=True)
         start = time.perf_counter()
@@ -89,8 +100,7 @@ def measure(subject: str, data: Data, docs: Path, again: bool = False) -> list[s
             failed.append(f"{subject}, {name}")
             continue
         kept[name] = {
-            "command": command,
-            "data": hashes,
+            **measured_by,
             "commit": commit(),
             "seconds": round(time.perf_counter() - start, 1),
             "found": found,
@@ -151,13 +161,28 @@ def commit() -> str:
     return (git("rev-parse", "--short=10", "HEAD") or "unknown") + ("-dirty" if changed else "")
 
 
+def stored(subject: str, docs: Path) -> Kept:
+    """Results of a subject's runs by name, as they were measured."""
+    path = docs / f"{subject}.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
 def write(subject: str, docs: Path) -> None:
     """Write the page of a measured subject."""
-    path = docs / f"{subject}.json"
-    if path.exists():
-        kept = json.loads(path.read_text("utf-8"))
+    if kept := stored(subject, docs):
         text = render(subject, SUBJECTS[subject], kept)
         write_file(docs / f"{subject}.md", text.encode())
+
+
+def status(docs: Path) -> str:
+    """Render the page that compares the code of every figure with the code now."""
+    measured = {subject: stored(subject, docs) for subject in SUBJECTS}
+    now = {
+        one["command"]: code_hash(one["command"])
+        for kept in measured.values()
+        for one in kept.values()
+    }
+    return render_status(SUBJECTS, measured, now)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def test_spec_leads_back_to_the_part():
         ("men", r"no pooling named 'men'; known: attentive, avg, "),
         ("tap:Q=3", "has no argument 'Q'; it takes: R"),
         ("tap:R", "expected key=value, got 'R'"),
-        ("tap:R=three", "R wants int, got 'three'"),
+        ("tap:R=three", "R must be int, got 'three'"),
         ("tap:R=0", "R must be a whole number from 1 to 32, got 0"),
         ("avg:R=1", "it takes: no arguments"),
     ],

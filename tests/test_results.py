@@ -23,7 +23,7 @@ def results(monkeypatch):
     import subjects
 
     yield run, page, subjects
-    for name in ("page", "run", "subjects"):
+    for name in ("dependencies", "page", "run", "subjects"):
         sys.modules.pop(name)
 
 
@@ -80,11 +80,69 @@ def test_a_small_run(results, words, tmp_path, monkeypatch):
 
     monkeypatch.setattr(run, "run", refuse)
     run.measure("small", data, tmp_path)
+    # Other code, other numbers.
+    with monkeypatch.context() as changed, pytest.raises(AssertionError, match="measured again"):
+        changed.setattr(run, "code_hash", lambda command: "other")
+        run.measure("small", data, tmp_path)
     # Other data, other numbers.
     (words / "low" / "0.wav").unlink()
     run.digest.cache_clear()
     with pytest.raises(AssertionError, match="measured again"):
         run.measure("small", data, tmp_path)
+
+
+@pytest.fixture
+def dependencies(results):
+    import dependencies
+
+    return dependencies
+
+
+def test_a_command_depends_on_its_program_its_imports_and_the_parts_it_names(dependencies):
+    def depends_on(command: str) -> set[str]:
+        return {path.relative_to(ROOT).as_posix() for path in dependencies.files(command)}
+
+    taught = depends_on("tapword evaluate --data {english} --learner icarl")
+    assert {"src/tapword/cli/evaluate.py", "src/tapword/research/runner.py"} < taught
+    assert "src/tapword/learners/icarl.py" in taught
+    # The default's parts are named in a module, and have weights.
+    assert "src/tapword/learners/cosine.py" in taught
+    assert "src/tapword/assets/whitening/tapword_ear.safetensors" in taught
+    # A class in a file of several parts.
+    assert "src/tapword/backbones/pip_encoders.py" in taught
+    never = ("learners/snb.py", "cli/serve.py", "serve/", "export/", "version.py")
+    assert not [path for path in taught if path.removeprefix("src/tapword/").startswith(never)]
+    program = depends_on("python benchmarks/beside_peers.py {english}")
+    assert {"benchmarks/beside_peers.py", "benchmarks/timing.py"} < program
+
+
+def test_only_code_changes_a_hash(dependencies, tmp_path):
+    def hashed(text: str) -> str:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.py"
+        path.write_text(text, "utf-8")
+        return dependencies.file_hash(path)
+
+    code = hashed('"""Doc."""\ndef double(x):\n    """Twice."""\n    return 2 * x  # why\n')
+    assert code == hashed("def double(x):\n\n    return (2 * x)\n")
+    assert code != hashed("def double(x):\n    return 3 * x\n")
+    assert code != hashed('def double(x):\n    "a"\n    "b"\n    return 2 * x\n')
+
+
+def test_the_status_page_names_every_figure_and_what_is_stale(results, tmp_path, monkeypatch):
+    run, page, subjects = results
+    code = "tapword evaluate --data {english}"
+    one = {"command": code, "commit": "abc", "code": run.code_hash(code)}
+    kept = {"new": one, "old": one | {"code": "0" * 16}, "first": one | {"code": None}}
+    (tmp_path / "sizes.json").write_text(json.dumps(kept))
+    monkeypatch.setattr(run, "SUBJECTS", {"sizes": subjects.Subject("Sizes", {})})
+    written = run.status(tmp_path)
+    assert "3 figures: 1 current, 1 stale, 1 measured before code hashes were recorded." in written
+    for name, state in (("new", page.CURRENT), ("old", page.STALE), ("first", page.UNKNOWN)):
+        assert f"| [Sizes](sizes.md) | {name} | abc | {state} |" in written
+    # The stored page has every figure; its states are those of the day it was written.
+    now = (DOCS / "status.md").read_text("utf-8")
+    for name, subject in subjects.SUBJECTS.items():
+        assert all(f"]({name}.md) | {one} |" in now for one in subject.runs)
 
 
 def test_a_number_is_written_with_its_spread(results):

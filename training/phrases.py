@@ -22,8 +22,8 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import Segmenter
 from tapword.spotter.cohort import unit
-from tapword.spotter.lengths import CLIP_S, Length
 from tapword.spotter.thresholds import Tail
+from tapword.spotter.vocabulary import CLIP_S, Length
 
 # Fewest and most people who teach a phrase.
 LEAST, MOST = 3, 5

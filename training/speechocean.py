@@ -14,7 +14,7 @@ import numpy as np
 from tapword.audio import files
 from tapword.audio.align import MARGIN_S, align, cut
 from tapword.audio.files import SAMPLE_RATE
-from tapword.spotter.lengths import CLIP_S, MAX_S
+from tapword.spotter.vocabulary import CLIP_S, MAX_S
 
 # Words of Speech Commands, the test set: nothing is learned from them.
 TESTED = """\

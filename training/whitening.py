@@ -20,8 +20,8 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.segmenter import Segmenter
 from tapword.spotter import presets
 from tapword.spotter.encoder import CLIPS_AT_ONCE, group_lengths
-from tapword.spotter.lengths import MAX_S
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import MAX_S
 from tapword.spotter.whitening import Whitening, vector_kind
 
 SOURCE = "speechocean762 (J. Zhang et al., CC BY 4.0), words that are said three times or more"

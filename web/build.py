@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tapword.serve.studio.limits import LIMITS
-from tapword.spotter.words import MAX_WORD_BYTES
+from tapword.spotter.vocabulary import MAX_WORD_BYTES
 from tapword.version import __version__
 
 ROOT = Path(__file__).parents[1]

@@ -32,7 +32,7 @@ class InputError(TapwordError, ValueError):
 
 
 class ModelFileError(TapwordError):
-    """A model file cannot be read, written or used with the parts at hand."""
+    """A model file cannot be read, written or used with the given parts."""
 
 
 class MissingExtra(TapwordError, ImportError):

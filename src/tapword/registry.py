@@ -314,7 +314,7 @@ def _convert(text: str, hint: Any, label: str) -> Any:
     if str in options:
         return text
     names = " or ".join(getattr(option, "__name__", str(option)) for option in options)
-    raise InputError(f"{label} wants {names}, got {text!r}")
+    raise InputError(f"{label} must be {names}, got {text!r}")
 
 
 def store(part: Part, skip: Sequence[str] = ()) -> dict[str, Any]:
@@ -338,12 +338,12 @@ def restore(kind: str, stored: dict[str, Any]) -> Any:
 
 def describe(kind: str, *stored: dict[str, Any]) -> str:
     """`NAME:key=value,...` of parts that `store` wrote, joined by +, without making them."""
-    return " + ".join(_describe(kind, one["name"], one["arguments"]) for one in stored)
-
-
-def _describe(kind: str, name: str, arguments: Mapping[str, Any]) -> str:
-    with contextlib.suppress(InputError):
-        cls = find(kind, name)
-        renamed = {old: new for new, old in cls.former_arguments.items()}
-        name, arguments = _name(cls), {renamed.get(k, k): x for k, x in arguments.items()}
-    return _spell(name, arguments)
+    specs = []
+    for one in stored:
+        name, arguments = one["name"], one["arguments"]
+        with contextlib.suppress(InputError):
+            cls = find(kind, name)
+            renamed = {old: new for new, old in cls.former_arguments.items()}
+            name, arguments = _name(cls), {renamed.get(k, k): x for k, x in arguments.items()}
+        specs.append(_spell(name, arguments))
+    return " + ".join(specs)

@@ -151,7 +151,7 @@ def test_nobody_speaks_and_somebody_does_not_stop():
 
 def test_talk_with_short_pauses_ends_at_last():
     syllables = [(0.8 * n, hum(0.4)) for n in range(1, 30)]
-    states, heard_s, _ = listen(recording(*syllables, seconds=25), 1280, most_s=3.0)
+    states, heard_s, _ = listen(recording(*syllables, seconds=25), 1280, max_s=3.0)
     assert states[-1] == "over" and heard_s == pytest.approx(3.0, abs=0.15)
 
 

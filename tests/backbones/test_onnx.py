@@ -136,7 +136,7 @@ def test_log_mel_inputs_in_every_shape(tmp_path, shape, bands):
 
 def test_auto_tells_waveforms_from_log_mel():
     assert read_feed(["b", "n"], "auto", "").bands is None
-    assert read_feed(["b", 1, "n"], "auto", "").lone == 1
+    assert read_feed(["b", 1, "n"], "auto", "").extra_axis == 1
     assert read_feed(["b", "t", 32], "auto", "")[:2] == (32, False)
     assert read_feed(["b", 32, "t"], "auto", "")[:2] == (32, True)
     for shape in (["b", "t", "d"], ["b", 76, 32, 1], ["b", "c", "t", "d", "e"], []):
@@ -232,7 +232,7 @@ def test_another_network_than_the_model_s_is_refused_before_it_is_opened(tmp_pat
     changed.doc_string = "not the one"
     onnx.save(changed, other)
     monkeypatch.setattr("tapword.backbones.onnx.open_session", pytest.fail)
-    with pytest.raises(ModelFileError, match=r"taught with weights .* those at hand are"):
+    with pytest.raises(ModelFileError, match=r"taught with weights .* the weights here are"):
         Spotter.load(tmp_path / "model.tap", [f"onnx:file={other}"])
 
 

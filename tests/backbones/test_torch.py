@@ -302,9 +302,9 @@ def test_wrong_checkpoints_are_refused(tmp_path):
     refused(b"not a network", "no safetensors file", name="wrong.safetensors")
     refused({"model": Foreign()}, "is no state dict")
     refused({"step": 3}, "holds more than tensors")
-    refused({"lm_head.weight": torch.zeros(3)}, r"are foreign.*transformers:model=FOLDER")
+    refused({"lm_head.weight": torch.zeros(3)}, r"are unexpected.*transformers:model=FOLDER")
     refused(dict(list(good.items())[:-1]), r"1 tensors are missing \(first: encoder")
-    refused(good | {"aux.weight": torch.zeros(2)}, r"1 are foreign \(first: aux.weight\)")
+    refused(good | {"aux.weight": torch.zeros(2)}, r"1 are unexpected \(first: aux.weight\)")
     name = "encoder.feature_projection.projection.weight"
     refused(good | {name: torch.zeros(2, 2)}, f"size mismatch for {name}")
 

@@ -208,7 +208,7 @@ def test_foreign_folders_are_refused(tmp_path):
     weights = tmp_path / "model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(content[:1000])
-    refused("is no speech encoder that can be read")
+    refused("is not a speech encoder that can be read")
     weights.unlink()
     torch.save({"x": torch.zeros(1)}, tmp_path / "pytorch_model.bin")
     refused(r"no model\.safetensors in the folder")
@@ -231,7 +231,7 @@ def test_foreign_folders_are_refused(tmp_path):
     with pytest.raises(InputError, match="takes 8000 Hz"):
         Transformers(model=str(tmp_path), device="cpu").frames(tone(300))
     (tmp_path / "config.json").write_text('{"model_type": "toaster"}')
-    with pytest.raises(ModelFileError, match="is no speech encoder"):
+    with pytest.raises(ModelFileError, match="is not a speech encoder"):
         _ = Transformers(model=str(tmp_path)).params
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import soundfile
@@ -49,7 +50,8 @@ def hold(tmp_path, monkeypatch):
         "import os, time\nopen(f'{os.getpid()}.running', 'w').close()\n"
         "while not os.path.exists('go'):\n    time.sleep(0.01)\n"
     )
-    return f"{shlex.quote(sys.executable)} hold.py"
+    yield f"{shlex.quote(sys.executable)} hold.py"
+    (tmp_path / "go").touch()
 
 
 def told(folder):
@@ -67,14 +69,22 @@ def until(condition, seconds=30):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(
-    "word", ["lamp", "turn it on", 'it\'s "mine"', "; touch x", "$(touch x)", "{score}", "a\\b"]
-)
-def test_a_word_stays_inside_its_argument(note, tmp_path, word):
+PLAIN = ["lamp", "turn it on", "it's mine", "T-shirt 2", "हिन्दी", "l\u2019eau", "ランプ", "10"]
+NOT_PLAIN = [
+    *('it\'s "mine"', "; touch x", "$(touch x)", "{score}", "a\\b", "-rf", "a -c", "a--b", "-"),
+    *("x.py", "a/b", "a=b", "rock 'n' roll", "lamp!", "print(1)", "@file", "a  b", "\U0001f4a1"),
+]
+
+
+@pytest.mark.parametrize("word", [*PLAIN, *NOT_PLAIN])
+def test_only_a_plain_name_becomes_an_argument_and_stays_inside_it(note, tmp_path, capsys, word):
     with Action(note + " {word} 'is {word}, from {start} to {end}: {score}' {", True) as action:
         action(heard(word))
-    [[arguments, values, sound]] = told(tmp_path)
-    assert arguments == [word, f"is {word}, from 1.00 to 1.50: 0.51", "{"]
+    [[arguments, values, given]] = told(tmp_path)
+    shown = word if word in PLAIN else "TAPWORD_WORD"
+    assert arguments == [shown, f"is {shown}, from 1.00 to 1.50: 0.51", "{"]
+    assert given == ("" if word in PLAIN else f"{word}\n")
+    assert ("is not a plain name" in capsys.readouterr().err) == (word in NOT_PLAIN)
     assert (
         values.items()
         >= {
@@ -84,7 +94,47 @@ def test_a_word_stays_inside_its_argument(note, tmp_path, word):
             "TAPWORD_END": "1.50",
         }.items()
     )
-    assert sound == "" and not (tmp_path / "x").exists()
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("env {python} -W ignore {word}", "{python} -W ignore {word}", "bash -o pipefail {word}"),
+        *(
+            "awk {word}",
+            "watch -g {word}",
+            "script -c {word}",
+            "su -c {word}",
+            "env {python} {word}",
+        ),
+    ],
+)
+def test_no_interpreter_gets_a_word_that_could_be_code(monkeypatch, command):
+    """Whether or not the program is one that tapword knows."""
+    started = []
+
+    def start(arguments, **options):
+        started.extend(arguments)
+        raise OSError("not here")
+
+    monkeypatch.setattr(module.shutil, "which", lambda program: program)
+    monkeypatch.setattr(module.subprocess, "Popen", start)
+    with Action(command.replace("{python}", sys.executable), True) as action:
+        action(heard("$(touch evil);BEGIN{system()}.py"))
+    assert started[-1] == "TAPWORD_WORD" and not any("evil" in one for one in started)
+
+
+def test_what_is_not_passed_as_an_argument_is_said_once_and_only_where_it_was_wanted(note, capsys):
+    with Action(note + " {word}", True) as action:
+        action(heard("a=b"))
+        action(heard("a=b", 2.0))
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "a=b is not a plain name" in error and "$TAPWORD_WORD and on standard input" in error
+    with Action(note, True) as action:
+        action(heard("a=b", 3.0))
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -136,6 +186,11 @@ def test_a_word_may_be_given_to_a_script(command):
 def test_a_shell_may_be_given_the_word_as_an_argument(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Action("""sh -c 'echo "$1$TAPWORD_WORD" > said' sh {word}""", True) as action:
+        action(heard("lamp"))
+    assert (tmp_path / "said").read_text() == "lamplamp\n"
+    with Action(
+        """sh -c 'read -r line; echo "$line$TAPWORD_WORD" > said' sh {word}""", True
+    ) as action:
         action(heard("$(id)"))
     assert (tmp_path / "said").read_text() == "$(id)$(id)\n"
 
@@ -278,3 +333,46 @@ def test_ctrl_c_ends_the_listening_and_a_second_one_the_commands(model, sound, h
     for path in tmp_path.glob("*.running"):
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.stem), 0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs process groups")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_commands_end_with_tapword(hold, tmp_path, number):
+    """Whatever ends it; one command has ended before, and its number may be another's by now."""
+    script = (
+        "import sys, time\nfrom tapword.cli.action import Action\n"
+        "from tapword.listening.decider import Event\n"
+        "with Action('true', False) as action:\n    action(Event('a', 0.0, 1.0, 0.5))\n"
+        "with Action(sys.argv[1], False) as action:\n"
+        "    action(Event('a', 0.0, 1.0, 0.5))\n    action(Event('b', 0.0, 1.0, 0.5))\n"
+        "    time.sleep(60)\n"
+    )
+    # The command's own child belongs to its group.
+    command = f"sh -c {shlex.quote(hold + ' & wait')}"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, command], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    ) as listening:
+        until(lambda: len(list(tmp_path.glob("*.running"))) == 2)
+        listening.send_signal(number)
+        assert listening.wait(timeout=30) == -number
+    pids = [int(path.stem) for path in tmp_path.glob("*.running")]
+    until(lambda: not any(runs(pid) for pid in pids))
+
+
+def runs(pid):
+    """Whether a process runs; one that ended and that nobody asked after does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/status")
+    return not status.exists() or "State:\tZ" not in status.read_text()
+
+
+def test_nothing_is_killed_that_has_ended(tmp_path, monkeypatch):
+    """The guard forgets a command once it has ended: its number may be another process's."""
+    told = []
+    monkeypatch.setattr(module._Guard, "update", lambda guard, groups: told.append(groups))
+    with Action("true", True) as action:
+        action(heard("lamp"))
+    assert len(told) == 2 and len(told[0]) == 1 and told[1] == []

@@ -5,6 +5,7 @@
 
    A file of weights is handed over when half of the calls are made. */
 #define TAPWORD_IMPLEMENTATION
+#define TAPWORD_TEACHING
 #include "model.h"
 
 #include <stdio.h>
@@ -252,7 +253,7 @@ static void hear(void)
 }
 #endif
 
-#if defined(TAPWORD_HAS_LISTENER) && TAPWORD_HAS_LISTENER
+#if TAPWORD_HAS_LISTENER
 static tapword_listener listener;
 
 static void listen(void)
@@ -285,6 +286,62 @@ static void listen(void)
 }
 #else
 static void listen(void) {}
+#endif
+
+static tapword_endpointer endpointer;
+
+static void examine(void)
+{
+    size_t n;
+    float *audio = draw_audio(&n);
+    tapword_take take = {0};
+    int found = tapword_endpointer_push(&endpointer, audio, n);
+    require(found <= TAPWORD_ENDPOINT_NOBODY, "a state of a recording");
+    check_error(found < 0 ? found : 0);
+    check_error(tapword_examine(&endpointer, audio, n, &take));
+    require(take.start <= take.first && take.first <= take.last && take.last <= take.end &&
+                take.end <= n,
+            "a take is inside of its recording");
+    if (draw(2)) {
+        tapword_endpointer_start(&endpointer);
+    }
+    free(audio);
+}
+
+#if TAPWORD_HAS_LESSON
+static tapword_lesson lesson;
+
+static void check_issues(int count, int most, const tapword_issue *issues)
+{
+    int i;
+    require(count <= most, "no more issues than there is room for");
+    check_error(count < 0 ? count : 0);
+    for (i = 0; i < count; i++) {
+        require(tapword_issue_name(issues[i].code)[0] != 0, "issues have names");
+        check_number(issues[i].other);
+    }
+}
+
+static void teach(void)
+{
+    size_t n;
+    float *audio = draw_audio(&n);
+    const char *word = draw_word();
+    tapword_issue *issues = get(TAPWORD_LESSON_TAKES * sizeof *issues);
+    int count = tapword_lesson_check(&lesson, &model, audio, n, word, (int)draw(2), issues);
+    check_issues(count, TAPWORD_MAX_ISSUES, issues);
+    if (count >= 0) {
+        check_issues(tapword_lesson_add(&lesson, &model, issues), TAPWORD_LESSON_TAKES, issues);
+        check_number(tapword_teach(&model, audio, n, word));
+    }
+    if (draw(8) == 0) {
+        tapword_lesson_start(&lesson);
+    }
+    free(issues);
+    free(audio);
+}
+#else
+static void teach(void) {}
 #endif
 
 static void pool(void)
@@ -331,7 +388,8 @@ int main(int argc, char **argv)
     long rounds = argc > 2 ? atol(argv[2]) : 1000;
     seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) * 2654435761u + 88172645463325252u;
     tapword_start(&model);
-#if defined(TAPWORD_HAS_LISTENER) && TAPWORD_HAS_LISTENER
+    tapword_endpointer_start(&endpointer);
+#if TAPWORD_HAS_LISTENER
     tapword_listener_start(&listener);
 #endif
     for (calls = 0; calls < rounds; calls++) {
@@ -341,7 +399,7 @@ int main(int argc, char **argv)
             hand_over(argc > 3 ? argv[3] : "");
         }
 #endif
-        switch (draw(TAPWORD_HAS_EAR ? 60 : 14)) {
+        switch (draw(TAPWORD_HAS_EAR ? 62 : 18)) {
         case 0:
             if (draw(10) == 0) {
                 tapword_start(&model);
@@ -368,6 +426,12 @@ int main(int argc, char **argv)
             break;
         case 9:
             listen();
+            break;
+        case 10:
+            examine();
+            break;
+        case 11:
+            teach();
             break;
         case 7:
         case 8:

@@ -145,7 +145,7 @@ def test_a_narrowed_model_knows_the_same():
     assert project(made) is made
     plain = taught(("lamp",), **LOGMEL, learner="ncm")
     assert project(plain) is plain
-    with pytest.raises(InputError, match="holds all of the cohort"):
+    with pytest.raises(InputError, match="needs the whole cohort"):
         onnx_file.build(made)
     with pytest.raises(InputError, match="no windows of running speech to project"):
         made.encoder.whitenings[0].project(8, (0.1, 0.1))

@@ -101,11 +101,11 @@ def test_a_negative_is_taken_out_alone(rng, spec):
 def test_a_sample_that_took_a_forgotten_ones_place_gives_it_back(rng, spec):
     learner, takes = taught(spec, rng)
     learner.forget("word1")
-    assert learner.spare == TAKES
+    assert learner.forgotten == TAKES
     before = loaded_again(lambda: build(spec), learner)
-    scattered = not learner.spare
+    scattered = not learner.forgotten
     learner.learn_one(takes["word1"][0], "word2")
-    assert learner.spare == TAKES - 1
+    assert learner.forgotten == TAKES - 1
     learner.unlearn_one(takes["word1"][0], "word2", scattered=scattered)
     same_knowledge(learner, before)
 
@@ -118,7 +118,7 @@ def test_where_places_were_taken_no_scatter_is_broken(rng, spec):
     new = 3 * rng.normal(size=(9, DIM)).astype(np.float32)
     held = []
     for x in new:
-        held.append(not learner.spare)
+        held.append(not learner.forgotten)
         learner.learn_one(x, "new")
     assert held == [False] * TAKES + [True] * 3
     for i in (1, 7, 0, 6, 4, 8):

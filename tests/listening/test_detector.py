@@ -55,11 +55,50 @@ def scene():
     return sound, spans
 
 
-@pytest.mark.parametrize("size", [7, 160, 1280, 5000])
+@pytest.mark.parametrize("size", [1, 7, 160, 1280, 5000])
 def test_events_do_not_depend_on_the_chunks(spotter, scene, size):
     whole = hear(Detector(spotter, thresholds=USUAL), scene[0])
     assert [event.word for event in whole] == ["lamp", "coffee", "stop"]
     assert hear(Detector(spotter, thresholds=USUAL), scene[0], size) == whole
+
+
+def test_tiny_chunks_are_gathered(spotter, scene, monkeypatch):
+    """Looking for windows after each sample was slower than real time."""
+    pushed = []
+    push = Segmenter.push
+    monkeypatch.setattr(
+        Segmenter, "push", lambda self, sound: (pushed.append(len(sound)), push(self, sound))
+    )
+    detector = Detector(spotter, thresholds=USUAL)
+    buffer = np.zeros(1, dtype=np.float32)
+    for sample in scene[0][:1000]:
+        # The caller may use its memory again.
+        buffer[0] = sample
+        detector(buffer)
+    assert pushed == [160] * 6
+    np.testing.assert_array_equal(detector._segmenter._sound, scene[0][:960])
+
+
+def test_samples_that_were_gathered_count_in_a_gap(spotter):
+    sound = padded(clip("lamp", ASKED[1]))
+    starts = []
+    for size in (1, len(sound)):
+        detector = Detector(spotter, thresholds=USUAL)
+        for start in range(0, 1001, size):
+            detector(sound[start : min(start + size, 1001)])
+        detector.gap(1.0)
+        starts += [event.start_s for event in hear(detector, sound)]
+    assert len(starts) == 2 and starts[0] == starts[1]
+
+
+@pytest.mark.parametrize("seconds", [1e300, -1e-9, math.nan, "x", None])
+def test_a_gap_out_of_range_is_refused_and_nothing_changes(spotter, scene, seconds):
+    detector = Detector(spotter, thresholds=USUAL)
+    events = detector(scene[0][:20_001])
+    with pytest.raises(InputError, match="a gap lasts 0 to"):
+        detector.gap(seconds)
+    events += hear(detector, scene[0][20_001:])
+    assert events == hear(Detector(spotter, thresholds=USUAL), scene[0])
 
 
 def test_16_bit_samples_are_as_good_as_float(spotter, scene):
@@ -186,6 +225,20 @@ def test_thresholds_of_a_detector(spotter):
         Detector(spotter, false_alarms_per_hour=0)
     with pytest.raises(InputError, match="the refractory time must be 0 s or more"):
         Detector(spotter, refractory_s=-1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"thresholds": {"lamp": "x"}},
+        {"sensitivities": {"lamp": "x"}},
+        {"false_alarms_per_hour": "x"},
+        {"refractory_s": "x"},
+    ],
+)
+def test_what_is_not_a_number_is_refused(spotter, given):
+    with pytest.raises(InputError, match="got 'x'"):
+        Detector(spotter, **given)
 
 
 def test_given_thresholds_are_enough_where_none_are_known():

@@ -22,7 +22,7 @@ from tapword.audio.files import read
 from tapword.backbones.logmel import Logmel
 from tapword.cli.export import header_of, onnx_of
 from tapword.spotter import store
-from tapword.spotter.words import MAX_WORD_BYTES
+from tapword.spotter.vocabulary import MAX_WORD_BYTES
 from tests.conftest import tone
 from tests.serve.conftest import (
     HOME,
@@ -429,7 +429,7 @@ def test_watching_goes_on_and_says_once_what_is_wrong(model, monkeypatch, caplog
         return True
 
     looks, told = [], []
-    monkeypatch.setattr(model, "look", look)
+    monkeypatch.setattr(model, "refresh", look)
 
     async def watch():
         async with polling(model, 0.01, lambda: told.append(1)):

@@ -14,7 +14,6 @@ from tapword.audio.endpoint import SETTINGS
 from tapword.errors import InputError
 from tapword.listening.decider import Candidate, Event
 from tapword.spotter import session
-from tapword.spotter.session import Check
 from tapword.spotter.thresholds import Scores
 from tapword.support.issues import Issue
 from tests.conftest import tone
@@ -269,8 +268,7 @@ def quiet(seconds):
 
 def test_a_doubtful_take_waits(taught, listener, path, monkeypatch):
     unlike = Issue("unlike", "doubt", {"word": "lamp"})
-    check = Check(lambda *_: iter([unlike]), ("take",))
-    monkeypatch.setattr(session, "CHECKS", [check])
+    monkeypatch.setattr(session, "CHECKS", [(lambda *_: iter([unlike]), ("take",))])
     listener.record(3)
     for chunk in chunks(spoken(tone(300, 0.5), 1.0)):
         listener.push_take(chunk)

@@ -12,7 +12,7 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
 from tapword.spotter.encoder import prepare
-from tapword.spotter.lengths import Length
+from tapword.spotter.vocabulary import Length
 from tests.conftest import tone
 from tests.sounds import ASKED, TAUGHT, noise, padded, silence, speech
 

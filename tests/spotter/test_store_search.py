@@ -10,7 +10,7 @@ from tapword import Spotter, registry
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
-from tapword.spotter.words import clean_word
+from tapword.spotter.vocabulary import clean_word
 from tests import hostile
 from tests.conftest import tone
 from tests.search import SEARCH

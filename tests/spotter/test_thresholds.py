@@ -10,7 +10,6 @@ from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
 from tapword.spotter.thresholds import (
     OFFSET_SLOPE,
-    SENSITIVITY,
     Scores,
     Tail,
     decide,
@@ -18,6 +17,7 @@ from tapword.spotter.thresholds import (
     parse_threshold,
     rate_factor,
 )
+from tapword.spotter.vocabulary import SENSITIVITY
 from tapword.spotter.whitening import shipped
 from tests.conftest import tone
 
@@ -181,7 +181,7 @@ def test_sensitivities_for_one_listener_alone(spotter):
     assert given == spotter.thresholds(0.5, {None: 1.0}) | {"low": 0.9}
 
 
-@pytest.mark.parametrize("value", [-0.01, 1.01, np.nan, np.inf])
+@pytest.mark.parametrize("value", [-0.01, 1.01, np.nan, np.inf, "x", None])
 def test_a_sensitivity_goes_from_0_to_1(spotter, value):
     with pytest.raises(InputError, match="a number from 0 to 1"):
         spotter.set_sensitivity(value, "low")

@@ -27,5 +27,5 @@ def test_the_interval_of_a_share_is_exact(count, of):
 
 @pytest.mark.parametrize(("count", "of"), [(0, 0), (-1, 3), (4, 3)])
 def test_a_share_of_nothing_has_no_interval(count, of):
-    with pytest.raises(InputError, match="wanted a count"):
+    with pytest.raises(InputError, match="the count must be"):
         binomial_interval(count, of)

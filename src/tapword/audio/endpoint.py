@@ -62,7 +62,7 @@ class EndpointSettings:
     # How long to wait for speech, how much silence ends a word, and the longest recording.
     wait_s: float = 5.0
     silence_s: float = 0.6
-    most_s: float = 10.0
+    max_s: float = 10.0
 
 
 SETTINGS = EndpointSettings()
@@ -173,7 +173,7 @@ class Endpointer:
     ----------
     wait_s
         How long to wait for speech.
-    most_s
+    max_s
         Longest recording.
 
     Attributes
@@ -192,9 +192,9 @@ class Endpointer:
     'nobody'
     """
 
-    def __init__(self, wait_s: float = SETTINGS.wait_s, most_s: float = SETTINGS.most_s):
+    def __init__(self, wait_s: float = SETTINGS.wait_s, max_s: float = SETTINGS.max_s):
         self.wait_s = wait_s
-        self.most_s = most_s
+        self.max_s = max_s
         self.state: State = "waiting"
         self.audio = np.zeros(0, dtype=np.float32)
         self._levels, self._voicing = np.zeros(0), np.zeros(0)
@@ -228,7 +228,7 @@ class Endpointer:
         start_s, end_s = (_ms(edge) / 1000 for edge in spans[-1])
         silence_s = SETTINGS.silence_s
         over = now_s - end_s >= silence_s or end_s - start_s > SETTINGS.long_s + silence_s
-        return "over" if over or now_s >= self.most_s else "speaking"
+        return "over" if over or now_s >= self.max_s else "speaking"
 
     def gap(self) -> None:
         """Note that sound was lost, which spoils the take."""

@@ -1,11 +1,14 @@
 """Decode formats that libsndfile does not read with ffmpeg, if it is installed."""
 
+import contextlib
 import os
 import re
-import shlex
 import shutil
+import struct
 import subprocess
+import sys
 import threading
+import time
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -15,24 +18,32 @@ from tapword.errors import InputError
 from tapword.support.atomic_files import PathLike
 
 SUFFIXES = (".m4a", ".aac", ".webm", ".wma")
-# A choice: ffmpeg decodes a second of sound in milliseconds, so after this time it hangs.
+# How long ffmpeg may take, beyond the length of the sound. A choice: it decodes a second of sound
+# in milliseconds.
 TIMEOUT_S = 30.0
+# Memory that ffmpeg may take; it takes 52 MB for each of these formats (5.1, Linux).
+MAX_BYTES = 256 * 2**20
+# Header of an AU file: name, offset of the samples, their size, coding, rate, channels.
+_HEADER = struct.Struct(">4s5I")
+_FLOAT32 = 6
 
 
 class Format(NamedTuple):
-    """A file format: its common name, ffmpeg's name, and the first bytes of its files."""
+    """A file format: its common name, ffmpeg's name and decoders, and how its files begin."""
 
     name: str
     demuxer: str
+    decoders: tuple[str, ...]
     beginning: re.Pattern[bytes]
 
 
-# ffmpeg is told the format: it knows hundreds, and some refer to other files and addresses.
+# ffmpeg is told the format and the decoders. It knows hundreds: some formats refer to other files
+# and addresses, and rarely used decoders have more bugs.
 FORMATS = (
-    Format("M4A or MP4", "mov", re.compile(rb"....ftyp", re.DOTALL)),
-    Format("AAC", "aac", re.compile(rb"\xff[\xf0\xf1\xf8\xf9]")),
-    Format("WebM", "matroska", re.compile(rb"\x1aE\xdf\xa3")),
-    Format("WMA", "asf", re.compile(rb"0&\xb2u\x8ef\xcf\x11")),
+    Format("M4A or MP4", "mov", ("aac", "alac"), re.compile(rb"....ftyp", re.DOTALL)),
+    Format("AAC", "aac", ("aac",), re.compile(rb"\xff[\xf0\xf1\xf8\xf9]")),
+    Format("WebM", "matroska", ("opus", "vorbis"), re.compile(rb"\x1aE\xdf\xa3")),
+    Format("WMA", "asf", ("wmav1", "wmav2", "wmapro"), re.compile(rb"0&\xb2u\x8ef\xcf\x11")),
 )
 
 
@@ -42,7 +53,7 @@ def recognise(start: bytes) -> Format | None:
 
 
 class Decoder:
-    """A file decoded by ffmpeg to one channel; read like a `soundfile.SoundFile`.
+    """A file decoded by ffmpeg; read like a `soundfile.SoundFile`, as a context manager.
 
     Parameters
     ----------
@@ -50,34 +61,47 @@ class Decoder:
         The file.
     kind
         Its format.
-    rate
-        Sample rate of the output.
+
+    Attributes
+    ----------
+    samplerate, channels
+        Of the file. ffmpeg does not change them: a resampler for a rate of 250 MHz, which 32 kB can
+        claim, took 2 GB.
     """
 
-    channels = 1
-
-    def __init__(self, path: PathLike, kind: Format, rate: int):
+    def __init__(self, path: PathLike, kind: Format):
         program = shutil.which("ffmpeg")
         if program is None:
             raise InputError(
                 f"{path} is {kind.name} sound, which ffmpeg decodes: install ffmpeg, or convert "
                 "the file to WAV or FLAC"
             )
-        self.path, self.samplerate = path, rate
+        self.path, self.kind = path, kind
+        self.samplerate = self.channels = 0
+        self._waited_s = self._decoded_s = 0.0
         # With the protocol first, no file name can pass for an option or an address.
         source = b"file:" + os.fsencode(os.path.abspath(path))
         self._process = subprocess.Popen(
             [
-                *(program, "-nostdin", "-v", "quiet", "-protocol_whitelist", "file"),
+                *(program, "-nostdin", "-v", "quiet", "-max_alloc", str(MAX_BYTES)),
+                *("-protocol_whitelist", "file", "-codec_whitelist", ",".join(kind.decoders)),
+                *("-threads", "1", "-vn", "-sn", "-dn"),
                 *("-f", kind.demuxer, "-i", source if os.name != "nt" else os.fsdecode(source)),
-                *("-map", "0:a:0", "-ac", "1", "-ar", str(rate), "-f", "f32le", "pipe:1"),
+                *("-map", "0:a:0", "-map_metadata", "-1", "-c:a", "pcm_f32be", "-f", "au"),
+                "pipe:1",
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+        _limit_memory(self._process.pid)
 
     def __enter__(self) -> Self:
+        try:
+            self.samplerate, self.channels = self._header()
+        except BaseException:
+            self._end()
+            raise
         return self
 
     def __exit__(
@@ -86,25 +110,67 @@ class Decoder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._end()
+
+    def read(self, frames: int, dtype: str = "float32", always_2d: bool = True) -> np.ndarray:
+        """Decode the next samples, (n, channels); fewer than `frames` only at the end."""
+        size = 4 * self.channels
+        data = self._read(size * frames)
+        samples = np.frombuffer(data[: len(data) // size * size], dtype=">f4")
+        self._decoded_s += len(samples) / self.channels / self.samplerate
+        return samples.astype(np.float32).reshape(-1, self.channels)
+
+    def _header(self) -> tuple[int, int]:
+        """Read the rate and the channels of what follows."""
+        header = self._read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            raise self._failure()
+        name, offset, _, coding, rate, channels = _HEADER.unpack(header)
+        if (name, coding) != (b".snd", _FLOAT32) or not rate or not channels:
+            raise self._failure()
+        self._read(max(0, offset - _HEADER.size))
+        return rate, channels
+
+    def _read(self, size: int) -> bytes:
+        """Read bytes from ffmpeg; fewer than `size` only at the end."""
+        assert self._process.stdout is not None
+        start_s = time.monotonic()
+        left_s = TIMEOUT_S + self._decoded_s - self._waited_s
+        watch = threading.Timer(max(0.0, left_s), self._process.kill)
+        watch.start()
+        try:
+            data = self._process.stdout.read(size)
+            failed = len(data) < size and self._process.wait() != 0
+        finally:
+            watch.cancel()
+            self._waited_s += time.monotonic() - start_s
+        if failed:
+            raise self._failure()
+        return data
+
+    def _failure(self) -> InputError:
+        # Without advice to try ffmpeg by hand, where none of these limits would hold.
+        known = " or ".join(self.kind.decoders)
+        return InputError(
+            f"{self.path} could not be decoded by ffmpeg: it is damaged, or its sound is not "
+            f"{known}; save it as WAV or FLAC in the program that made it"
+        )
+
+    def _end(self) -> None:
         self._process.kill()
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def read(self, frames: int, dtype: str = "float32", always_2d: bool = True) -> np.ndarray:
-        """Decode the next samples, (n, 1) float32; fewer than `frames` only at the end."""
-        assert self._process.stdout is not None
-        watch = threading.Timer(TIMEOUT_S, self._process.kill)
-        watch.start()
-        try:
-            data = self._process.stdout.read(4 * frames)
-            ended = len(data) < 4 * frames
-            failed = ended and self._process.wait() != 0
-        finally:
-            watch.cancel()
-        if failed:
-            raise InputError(
-                f"{self.path} could not be decoded by ffmpeg; to see why: "
-                f"ffmpeg -i {shlex.quote(str(self.path))} clip.wav"
-            )
-        return np.frombuffer(data[: len(data) // 4 * 4], dtype="<f4").reshape(-1, 1)
+
+def _limit_memory(process_id: int) -> None:
+    """Limit the memory of a process that was just started, where the system can: on Linux.
+
+    Elsewhere ffmpeg's own limit on each allocation remains.
+    """
+    if sys.platform == "linux":
+        import resource
+
+        # It may have ended, or have a lower limit.
+        with contextlib.suppress(OSError):
+            resource.prlimit(process_id, resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES))

@@ -22,8 +22,8 @@ def first_line(error: Exception) -> str:
 def other_weights(part: str, wanted: Any, found: str) -> ModelFileError:
     """Error for weights other than those a model was taught with."""
     return ModelFileError(
-        f"the model was taught with weights {str(wanted)[:12]}… of {part}, but those at hand are "
-        f"{found[:12]}…; give the matching weights by Spotter.load(path, backbones=[...]) or "
+        f"the model was taught with weights {str(wanted)[:12]}… of {part}, but the weights here "
+        f"are {found[:12]}…; give the matching weights by Spotter.load(path, backbones=[...]) or "
         "--backbone, or teach again"
     )
 
@@ -90,7 +90,7 @@ class Backbone(Part, ABC):
 
     @property
     def precision(self) -> str:
-        """Number format it computes in on this machine; vectors of others are cached apart."""
+        """Number format it computes in on this machine; vectors of others are cached separately."""
         return "float32"
 
     @property

@@ -39,20 +39,20 @@ def read_state(path: str | Path, part: str) -> dict[str, Any]:
     if not isinstance(state, Mapping) or not all(
         isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in state.items()
     ):
-        raise ModelFileError(f"{part}: {path} holds more than tensors by name; want a state dict")
+        raise ModelFileError(f"{part}: {path} holds more than tensors by name; give a state dict")
     return dict(state)
 
 
 def fill(model: Any, state: Mapping[str, Any], part: str, source: str | Path) -> None:
     """Load a state dict into a network; refuse missing and unknown tensors."""
     try:
-        missing, foreign = model.load_state_dict(state, strict=False, assign=True)
+        missing, unexpected = model.load_state_dict(state, strict=False, assign=True)
     except RuntimeError as error:
         lines = [line.strip() for line in str(error).splitlines() if "size mismatch" in line]
         raise ModelFileError(
             f"{part}: {source} holds another network: {(lines or [str(error)])[0]}"
         ) from error
-    found = (("tensors are missing", missing), ("are foreign", foreign))
+    found = (("tensors are missing", missing), ("are unexpected", unexpected))
     wrong = [f"{len(names)} {what} (first: {names[0]})" for what, names in found if names]
     if wrong:
         raise ModelFileError(

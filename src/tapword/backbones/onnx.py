@@ -12,7 +12,7 @@ import numpy as np
 
 from tapword.backbones.base import Backbone, Unavailable, first_line
 from tapword.backbones.logmel import HIGH_HZ, LOW_HZ, log_mel
-from tapword.backbones.sessions import count_parameters, onnx_package, open_session
+from tapword.backbones.onnx_files import count_parameters, onnx_package, open_session
 from tapword.errors import InputError, ModelFileError
 
 # Types of ONNX inputs -> types of numpy.
@@ -100,7 +100,7 @@ class Feed(NamedTuple):
 
     bands: int | None  # log-mel bands; None for a waveform
     swapped: bool  # bands come before time
-    lone: int | None  # index of an additional axis of size 1
+    extra_axis: int | None  # index of an additional axis of size 1
     batched: bool  # there is an axis for clips
     length: int | None  # samples it takes; None for any number
 
@@ -115,15 +115,15 @@ def read_feed(shape: list[Any], wanted: str, label: str) -> Feed:
         length = shape[-1] if isinstance(shape[-1], int) else None
         return Feed(None, False, 1 if channel else None, rank > 1, length)
     inner = list(range(1, rank)) if rank > 2 else list(range(rank))
-    lone = next((axis for axis in inner if shape[axis] == 1), None) if rank == 4 else None
-    inner = [axis for axis in inner if axis != lone]
+    extra_axis = next((axis for axis in inner if shape[axis] == 1), None) if rank == 4 else None
+    inner = [axis for axis in inner if axis != extra_axis]
     fixed = [axis for axis in inner if isinstance(shape[axis], int)]
     if len(inner) != 2 or len(fixed) != 1:
         raise InputError(
             f"{label}: its input {shape} takes no log-mel frames, any number of them and a stated "
             "number of bands: (b, t, 32) or (b, 32, t)"
         )
-    return Feed(shape[fixed[0]], fixed[0] == inner[0], lone, rank > 2, None)
+    return Feed(shape[fixed[0]], fixed[0] == inner[0], extra_axis, rank > 2, None)
 
 
 class OnnxNetwork:
@@ -152,8 +152,8 @@ class OnnxNetwork:
             ) from error
         self.params = facts.params
         self.audio, *self.others = self.session.get_inputs()
-        strange = [node for node in self.others if node.type not in FLOATS | OTHERS]
-        if self.audio.type not in FLOATS or strange:
+        unsupported = [node for node in self.others if node.type not in FLOATS | OTHERS]
+        if self.audio.type not in FLOATS or unsupported:
             inputs = ", ".join(f"{x.name} {x.type} {x.shape}" for x in self.session.get_inputs())
             raise InputError(f"{self.label} does not begin with audio; its inputs: {inputs}")
         self.feed = read_feed(list(self.audio.shape), wanted, self.label)
@@ -209,8 +209,8 @@ class OnnxNetwork:
             given = log_mel(audio, feed.bands, *self.range_hz)
             count = given.shape[1]
             given = given.transpose(0, 2, 1) if feed.swapped else given
-        if feed.lone is not None:
-            given = np.expand_dims(given, feed.lone)
+        if feed.extra_axis is not None:
+            given = np.expand_dims(given, feed.extra_axis)
         if not feed.batched:
             given = given[0]
         inputs = {self.audio.name: given.astype(FLOATS[self.audio.type])}

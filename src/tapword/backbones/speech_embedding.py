@@ -9,12 +9,7 @@ import numpy as np
 
 from tapword.backbones.base import Backbone, FrameStream, first_line
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.sessions import (
-    count_parameters,
-    onnx_package,
-    open_session,
-    package_file,
-)
+from tapword.backbones.onnx_files import count_parameters, onnx_package, open_session, package_file
 from tapword.errors import InputError, ModelFileError
 
 # Inner blocks by name: the graph's tensor and the numbers per frame.
@@ -43,17 +38,8 @@ class EmbeddingNetwork:
         self.sha256 = hashlib.sha256(self._content).hexdigest()
 
     @cached_property
-    def session(self) -> Any:
-        """The network as a session of onnxruntime."""
-        return self._opened[0]
-
-    @cached_property
-    def params(self) -> int:
-        """Trained parameters."""
-        return self._opened[1]
-
-    @cached_property
-    def _opened(self) -> tuple[Any, int]:
+    def opened(self) -> tuple[Any, int]:
+        """The network as a session of onnxruntime, and its number of trained parameters."""
         onnx = onnx_package("speech_embedding", EXTRA)
         try:
             model = onnx.load_model_from_string(self._content)
@@ -127,7 +113,7 @@ class SpeechEmbedding(Backbone):
     @property
     def params(self) -> int:
         """Trained parameters of the network."""
-        return self.network.params
+        return self.network.opened[1]
 
     @property
     def weights_sha256(self) -> str:
@@ -144,7 +130,7 @@ class SpeechEmbedding(Backbone):
     def from_mel(self, mel: np.ndarray) -> list[np.ndarray]:
         """Turn log-mel frames (b, t, 32) into one array (b, t_i, d_i) per layer."""
         tensors = [BLOCKS[name][0] for name in self.names]
-        outputs = self.network.session.run(tensors, {"input_1": mel[..., None]})
+        outputs = self.network.opened[0].run(tensors, {"input_1": mel[..., None]})
         # (b, channels, t, bands) -> (b, t, channels * bands)
         ordered = [np.ascontiguousarray(output.transpose(0, 2, 1, 3)) for output in outputs]
         return [block.reshape(*block.shape[:2], -1) for block in ordered]
@@ -153,7 +139,7 @@ class SpeechEmbedding(Backbone):
 class OverlappingStream(FrameStream):
     """The embedding of a stream, computed over overlapping windows.
 
-    Frames within 0.5 s of a window's edge depend on what lies beyond it, so they are provisional.
+    Frames within 0.5 s of a window's edge depend on what is beyond it, so they are provisional.
     """
 
     def __init__(self, backbone: SpeechEmbedding):
@@ -207,9 +193,8 @@ def free_time_axis(model: Any) -> None:
     shape = next(tensor for tensor in graph.initializer if tensor.name == reshape.input[1])
     shape.CopyFrom(onnx.numpy_helper.from_array(np.array([0, 1, -1, 34]), shape.name))
     # The last node reshapes one output frame; with many it would mix channels and time.
-    last = graph.node.pop()
-    unused = [tensor for tensor in graph.initializer if tensor.name == last.input[1]]
-    for tensor in unused:
+    unused = graph.node.pop().input[1]
+    for tensor in [one for one in graph.initializer if one.name == unused]:
         graph.initializer.remove(tensor)
     del graph.output[:]
     del graph.value_info[:]

@@ -13,8 +13,7 @@ import safetensors.numpy
 
 from tapword.backbones.base import Backbone, FrameStream
 from tapword.backbones.logmel import STEP, WINDOW, log_mel
-from tapword.backbones.onnx_writer import OnnxWriter
-from tapword.backbones.sessions import open_session
+from tapword.backbones.onnx_files import OnnxWriter, open_session
 from tapword.errors import InputError, ModelFileError
 
 # Its input: log-mel bands of this range, shifted and scaled.
@@ -96,7 +95,7 @@ class EarStream(FrameStream):
     """Streams side by side, from their beginning.
 
     The state starts empty, as in training, which differs from a state after silence: after silence
-    the network tells fewer words apart.
+    the network distinguishes fewer words.
 
     Parameters
     ----------
@@ -146,6 +145,8 @@ class EarNetwork:
     ----------
     arrays
         Weights (out, in, bands, time) and biases of each convolution, float16.
+    graph
+        The network as an ONNX graph.
     """
 
     def __init__(self, path: Path, threads: int):
@@ -159,7 +160,7 @@ class EarNetwork:
         found = {name: array.shape for name, array in self.arrays.items()}
         if found != shapes() or not all(np.isfinite(one).all() for one in self.arrays.values()):
             raise self._other()
-        self._graph = _EarGraph(self.arrays)
+        self.graph = EarGraph(self.arrays)
         # Of the numbers alone: the file's notes may change.
         content = b"".join(self.arrays[name].tobytes() for name in sorted(self.arrays))
         self.sha256 = hashlib.sha256(content).hexdigest()
@@ -167,7 +168,7 @@ class EarNetwork:
 
     @functools.cached_property
     def _session(self) -> Any:
-        return open_session(self.graph(), self._threads)
+        return open_session(self.graph.content(), self._threads)
 
     def _other(self) -> ModelFileError:
         return ModelFileError(f"{self._path} does not hold the weights of tapword_ear")
@@ -196,22 +197,13 @@ class EarNetwork:
 
     def initial_state(self, count: int) -> list[np.ndarray]:
         """State at the beginning of `count` streams."""
-        return [np.zeros((count, *shape), dtype=np.float32) for shape in self._graph.states]
-
-    def graph(self) -> bytes:
-        """Write the network as an ONNX file: `mel` and the state give `frames` and the new state.
-
-        The state's arrays are named `before_0`, `before_1`, ... and `after_0`, `after_1`, ...
-        """
-        return self._graph.content()
-
-    def graph_with_inputs(self) -> tuple[bytes, list[str]]:
-        """Write it with the convolutions' inputs as further outputs; give their names, too."""
-        return self._graph.content(self._graph.convolved), self._graph.convolved
+        return [np.zeros((count, *shape), dtype=np.float32) for shape in self.graph.states]
 
 
-class _EarGraph(OnnxWriter):
-    """The network as a graph: log-mel frames and the state give frames and the new state.
+class EarGraph(OnnxWriter):
+    """The network as an ONNX graph: `mel` and the state give `frames` and the new state.
+
+    The state's arrays are named `before_0`, `before_1`, ... and `after_0`, `after_1`, ...
 
     Parameters
     ----------

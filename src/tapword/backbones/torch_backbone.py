@@ -49,9 +49,9 @@ class TorchBackbone(Backbone):
     extra
         tapword's extra that installs its packages.
     max_samples, max_samples_half
-        Most samples that pass the network together, in single and in half precision. More gains
-        little and does not fit a small GPU; in single precision cuDNN would choose convolutions
-        that are four times slower and take 36 GB (`benchmarks/torch_backbones.py`).
+        Largest number of samples that pass the network together, in single and half precision.
+        More gains little and does not fit a small GPU; in single precision cuDNN would choose
+        convolutions that are four times slower and take 36 GB (`benchmarks/torch_backbones.py`).
     """
 
     if TYPE_CHECKING:

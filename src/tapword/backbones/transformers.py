@@ -121,8 +121,8 @@ class Transformers(TorchBackbone):
                 f"of that name with {file}: {first_line(error)}"
             ) from error
         except Exception as error:
-            # Broken JSON, foreign tensors, unknown architectures: each its own type.
-            wanted = "is no speech encoder that can be read"
+            # Broken JSON, unexpected tensors, unknown architectures: each its own type.
+            wanted = "is not a speech encoder that can be read"
             raise ModelFileError(
                 f"transformers: {self.model} {wanted}: {first_line(error)}"
             ) from error

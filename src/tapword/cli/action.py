@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+import unicodedata
 from collections.abc import Callable
 from pathlib import PurePath
 from types import TracebackType
@@ -35,6 +36,14 @@ PLACE = re.compile(r"\{(\w+)\}")
 INTERPRETERS = {"sh", "ash", "bash", "dash", "fish", "ksh", "zsh", "env", "eval"}
 INTERPRETERS |= {"node", "osascript", "perl", "python", "ruby"}
 CODE = re.compile(r"-\w*[cerpS]\w*|--(eval|print|split-string)")
+SEPARATOR = re.compile("[ '\N{RIGHT SINGLE QUOTATION MARK}-]")
+# Stands in an argument for a word that is not a plain name. Not empty: `ssh host ''` would run what
+# it reads.
+INSTEAD = "TAPWORD_WORD"
+
+
+# Remember the last line, the process groups of running commands; end them when the input ends.
+GUARD = 'while read -r line; do groups=$line; done; [ -z "$groups" ] || kill -s TERM -- $groups'
 
 
 class Running(NamedTuple):
@@ -48,12 +57,14 @@ class Action:
     """Run a command for each event, in the background and without a shell.
 
     As a context manager, it waits at the end for commands that still run; Ctrl-C then ends them.
+    If tapword is killed meanwhile, they end with it.
 
     Parameters
     ----------
     text
         Command, split into arguments as a shell would; {word}, {score}, {start} and {end} are
-        replaced inside the arguments, so a word never becomes two arguments.
+        replaced inside the arguments, so a word never becomes two arguments. A word that is not a
+        plain name never becomes one at all: it comes on standard input.
     may_wait
         Whether to wait while `AT_ONCE` commands run; otherwise the event starts none.
     """
@@ -61,7 +72,10 @@ class Action:
     def __init__(self, text: str, may_wait: bool):
         self.arguments = _checked(text)
         self.may_wait = may_wait
+        self._names_word = any("{word}" in one for one in self.arguments)
         self._running: list[Running] = []
+        self._reported: set[str] = set()
+        self._guard = _Guard()
 
     def __call__(self, event: Event) -> None:
         """Start the command for an event."""
@@ -73,22 +87,45 @@ class Action:
             warn(f"no command was started for {event.word}: {AT_ONCE} are still running")
             return
         values = {name: value(event) for name, value in VALUES.items()}
-        arguments = [PLACE.sub(lambda place: values[place[1]], one) for one in self.arguments]
         told = {f"TAPWORD_{name.upper()}": value for name, value in values.items()}
+        by_input = self._names_word and not is_plain(event.word)
+        if by_input:
+            self._report(event.word)
+            values["word"] = INSTEAD
+        arguments = [PLACE.sub(lambda place: values[place[1]], one) for one in self.arguments]
         try:
             # The command gets no sound from the pipe, and no Ctrl-C: it has its own process group.
             process = subprocess.Popen(
-                arguments, stdin=subprocess.DEVNULL, env=os.environ | told, process_group=0
+                arguments,
+                stdin=subprocess.PIPE if by_input else subprocess.DEVNULL,
+                env=os.environ | told,
+                process_group=0,
             )
         except (OSError, ValueError) as error:
             warn(f"the command for {event.word} could not be started: {error}")
-        else:
-            self._running.append(Running(process, event.word))
+            return
+        self._running.append(Running(process, event.word))
+        self._tell_guard()
+        if process.stdin is not None:
+            # It fits into the pipe; the command may end without reading it.
+            with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+                pipe.write(f"{event.word}\n".encode())
+
+    def _report(self, word: str) -> None:
+        """Say once of a word that it is not passed as an argument."""
+        if word not in self._reported:
+            self._reported.add(word)
+            warn(
+                f"{word} is not a plain name, so it is not passed as an argument: the command "
+                f"gets it as ${INSTEAD} and on standard input"
+            )
 
     def look(self) -> None:
         """Report commands that have failed since the last call."""
         ended = [one for one in self._running if one.process.poll() is not None]
-        self._running = [one for one in self._running if one not in ended]
+        if ended:
+            self._running = [one for one in self._running if one not in ended]
+            self._tell_guard()
         for process, word in ended:
             status = process.returncode
             if status:
@@ -115,6 +152,11 @@ class Action:
             for one in self._running:
                 _end(one.process)
             self._wait()
+        finally:
+            self._guard.close()
+
+    def _tell_guard(self) -> None:
+        self._guard.update([one.process.pid for one in self._running])
 
     def _wait(self, at_most_s: float = math.inf) -> None:
         end = time.monotonic() + at_most_s
@@ -122,6 +164,42 @@ class Action:
         while self._running and time.monotonic() < end:
             time.sleep(LOOK_S)
             self.look()
+
+
+class _Guard:
+    """A shell that ends the commands when tapword is gone, whatever ended it."""
+
+    def __init__(self) -> None:
+        self._shell: subprocess.Popen[bytes] | None = None
+
+    def update(self, groups: list[int]) -> None:
+        """Tell it the process groups of the running commands."""
+        # Without a shell, as on Windows, commands outlive a tapword that is killed.
+        with contextlib.suppress(OSError):
+            if self._shell is None:
+                # In its own group, so Ctrl-C does not end it.
+                self._shell = subprocess.Popen(
+                    ["sh", "-c", GUARD], stdin=subprocess.PIPE, bufsize=0, process_group=0
+                )
+            assert self._shell.stdin is not None
+            self._shell.stdin.write(" ".join(f"-{group}" for group in groups).encode() + b"\n")
+
+    def close(self) -> None:
+        """End it, and with it the commands that still run."""
+        if self._shell is not None:
+            self._shell.communicate()
+
+
+def is_plain(word: str) -> bool:
+    """Whether a word is letters, digits and marks, with single separators between them.
+
+    Examples
+    --------
+    >>> [is_plain(word) for word in ("o'clock", "T-shirt 2", "-rf", "a -c", "$(id)")]
+    [True, True, False, False, False]
+    """
+    kinds = [[unicodedata.category(one) for one in part] for part in SEPARATOR.split(word)]
+    return all(part and all(kind[0] in "LM" or kind == "Nd" for kind in part) for part in kinds)
 
 
 def _checked(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
@@ -46,6 +47,24 @@ def cell(value: object) -> Text:
 def warn(message: object) -> None:
     """Print a warning on standard error, on one line."""
     err.print(f"warning: {printable(message)}", style="yellow", soft_wrap=True)
+
+
+class _Warnings(logging.Handler):
+    """Print warnings of the library as those of a command."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one."""
+        warn(record.getMessage())
+
+
+_warnings = _Warnings(logging.WARNING)
+
+
+def show_warnings() -> None:
+    """Print what the library says about sound files as warnings of the command."""
+    logger = logging.getLogger("tapword.audio")
+    logger.addHandler(_warnings)
+    logger.propagate = False
 
 
 def progress_bar(quiet: bool = False) -> Progress:

@@ -14,8 +14,8 @@ from tapword.cli.teach import report_model
 from tapword.errors import InputError
 from tapword.spotter import store
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, SENSITIVITY, check_rate
-from tapword.spotter.words import clean_word
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate
+from tapword.spotter.vocabulary import SENSITIVITY, clean_word
 from tapword.support.text import counted, printable
 
 Word = Annotated[str, argument("WORD", "A word of MODEL.")]

@@ -32,7 +32,7 @@ from tapword.research.datasets.base import word_folders
 from tapword.spotter import store
 from tapword.spotter.session import TeachSession, read_files
 from tapword.spotter.spotter import Prediction, Spotter, require_same_parts
-from tapword.spotter.words import clean_word
+from tapword.spotter.vocabulary import clean_word
 from tapword.support.issues import Issue, message
 from tapword.support.text import counted, listed, printable
 

@@ -8,7 +8,7 @@ from tapword.backbones import logmel, speech_embedding, tapword_ear
 from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError
-from tapword.spotter.lengths import CLIP_S, MAX_S
+from tapword.spotter.vocabulary import CLIP_S, MAX_S
 
 # In samples: a clip around a short sound; the margin on either side of a longer sound, and the
 # longest sound and clip.

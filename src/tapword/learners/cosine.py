@@ -72,7 +72,7 @@ class Cosine(CovarianceLearner):
         statistics = self.statistics
         means = statistics.means.astype(np.float64)
         strength = self.strength * statistics.dim
-        share = 1 / (statistics.n_scatter + strength)
+        scale = 1 / (statistics.n_scatter + strength)
         if self.prior == "shipped":
             variance, centre = np.ones(statistics.dim), np.zeros(statistics.dim)
         else:
@@ -81,7 +81,7 @@ class Cosine(CovarianceLearner):
             variance[variance <= 0] = 1.0
             centre = means.mean(axis=0) if len(means) > 1 else np.zeros(statistics.dim)
         directions = means - centre
-        weights = statistics.solve(share, share * strength * variance, directions)
+        weights = statistics.solve(scale, scale * strength * variance, directions)
         squares = np.einsum("kd,kd->k", weights, directions)
         # A sample is about sqrt(D) away from its word's true mean; a mean of n samples still has
         # 1 / n of that squared distance.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.errors import InputError
+from tapword.support.threads import one_blas_thread
 
 # Relative increases of a covariance's diagonal, tried in order until it can be factored: 0, then
 # from float32's rounding upwards by tens.
@@ -28,9 +29,8 @@ def packed_diagonal(dim: int) -> np.ndarray:
 
 def gram(rows: np.ndarray) -> np.ndarray:
     """Packed rows^T rows: (n, D) float32 -> (D (D + 1) / 2,)."""
-    from scipy.linalg import blas, lapack
-
-    return lapack.strttp(blas.ssyrk(1.0, rows.T, lower=1), uplo="L")[0]
+    linalg = one_blas_thread.scipy_linalg()
+    return linalg.lapack.strttp(linalg.blas.ssyrk(1.0, rows.T, lower=1), uplo="L")[0]
 
 
 def factor(packed: np.ndarray) -> np.ndarray:
@@ -40,8 +40,7 @@ def factor(packed: np.ndarray) -> np.ndarray:
     diagonal entry is raised by the smallest share in `RAISES` that helps. The factor is the lower
     triangle; the upper one is not cleared.
     """
-    from scipy.linalg import lapack
-
+    lapack = one_blas_thread.scipy_linalg().lapack
     dim = (int(np.sqrt(8 * len(packed) + 1)) - 1) // 2
     diagonal = packed[packed_diagonal(dim)]
     for share in RAISES:
@@ -55,15 +54,13 @@ def factor(packed: np.ndarray) -> np.ndarray:
 
 def solve(lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Solve with a result of `factor`: rhs (K, D) -> (K, D), float64."""
-    from scipy.linalg import lapack
-
+    lapack = one_blas_thread.scipy_linalg().lapack
     return lapack.dpotrs(lower, np.asfortranarray(rhs.T, dtype=np.float64), lower=1)[0].T
 
 
 def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve with the triangle alone: rows (n, D) -> (n, D), whose norms are Mahalanobis."""
-    from scipy.linalg import lapack
-
+    lapack = one_blas_thread.scipy_linalg().lapack
     return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T
 
 
@@ -78,7 +75,7 @@ class PackedBlocks(NamedTuple):
     size: int
 
     @property
-    def numbers(self) -> int:
+    def n_entries(self) -> int:
         """Number of stored entries."""
         whole, rest = divmod(self.dim, self.size)
         return whole * packed_size(self.size) + packed_size(rest)
@@ -101,7 +98,7 @@ class PackedBlocks(NamedTuple):
         return np.concatenate([at.start + packed_diagonal(r.stop - r.start) for r, at in parts])
 
     def gram(self, rows: np.ndarray) -> np.ndarray:
-        """PackedBlocks of rows^T rows: (n, dim) float32 -> (numbers,)."""
+        """PackedBlocks of rows^T rows: (n, dim) float32 -> (n_entries,)."""
         if self.size == 1:
             return np.einsum("nd,nd->d", rows, rows)
         if self.size >= self.dim:
@@ -114,8 +111,7 @@ class PackedBlocks(NamedTuple):
         if self.size == 1:
             packed += np.float32(weight) * e * e
             return
-        from scipy.linalg import blas
-
+        blas = one_blas_thread.scipy_linalg().blas
         for rows, kept in self.parts():
             part = e[rows]
             blas.sspr(len(part), weight, part, packed[kept], lower=1, overwrite_ap=1)
@@ -134,7 +130,7 @@ class PackedBlocks(NamedTuple):
         return bool((weight * np.asarray(blocks) <= 1).all())
 
     def solve(self, packed: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        """Solve with the matrix (numbers,) float64: rhs (K, dim) -> (K, dim), float64."""
+        """Solve with the matrix (n_entries,) float64: rhs (K, dim) -> (K, dim), float64."""
         if self.size == 1:
             return rhs / packed
         result = np.empty(rhs.shape)

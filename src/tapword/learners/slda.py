@@ -77,12 +77,12 @@ class Slda(CovarianceLearner):
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
         statistics = self.statistics
         strength = 0.0 if self.prior == "none" else self.strength * statistics.dim
-        share = (1 - self.eps) / max(statistics.n_scatter + strength, 1)
+        scale = (1 - self.eps) / max(statistics.n_scatter + strength, 1)
         extra = np.full(statistics.dim, self.eps)
         if self.prior == "diagonal":
-            extra += share * strength * statistics.variances()
+            extra += scale * strength * statistics.variances()
         elif self.prior == "shipped":
-            extra += share * strength
+            extra += scale * strength
         means = statistics.means.astype(np.float64)
-        weights = statistics.solve(share, extra, means)
+        weights = statistics.solve(scale, extra, means)
         return weights, -0.5 * np.einsum("kd,kd->k", weights, means)

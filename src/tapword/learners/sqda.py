@@ -77,9 +77,9 @@ class Sqda(StatisticsLearner):
         self._factors.clear()
         super()._unlearn_one(x, k, scattered)
 
-    def _take_rows(self, other: StatisticsLearner, indices: list[int]) -> None:
+    def _keep_rows(self, indices: list[int]) -> None:
         self._factors = {}
-        super()._take_rows(other, indices)
+        super()._keep_rows(indices)
 
     def _forget(self, k: int) -> None:
         self._factors.clear()
@@ -113,8 +113,8 @@ class Sqda(StatisticsLearner):
         if held is not None and held[0] == source:
             return held[1:]
         weight = 0.0 if alone else 1 - (n - 1) / max(enough, 1)
-        share = np.float64((1 - self.eps) * (1 - weight) / n)
-        covariance = statistics.scatter_of(k) * share
+        scale = np.float64((1 - self.eps) * (1 - weight) / n)
+        covariance = statistics.scatter_of(k) * scale
         covariance[packed_diagonal(dim)] += (1 - self.eps) * weight * variances + self.eps
         lower = factor(covariance)
         log_determinant = 2 * float(np.log(np.diagonal(lower)).sum())

@@ -66,15 +66,15 @@ class StatisticsLearner(Learner):
         self.statistics.update_many(X, indices)
 
     @property
-    def spare(self) -> int:
+    def forgotten(self) -> int:
         """Samples of forgotten words in the shared scatter; the next samples replace them."""
         return 0 if self.dim is None else self.statistics.forgotten
 
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         self.statistics.unlearn(x, k, scattered)
 
-    def _take_rows(self, other: "StatisticsLearner", indices: list[int]) -> None:
-        self.statistics = other.statistics.extract(indices)
+    def _keep_rows(self, indices: list[int]) -> None:
+        self.statistics = self.statistics.extract(indices)
 
     def _merge(self, other: "StatisticsLearner", indices: np.ndarray) -> None:
         self.statistics.merge(other.statistics, indices)
@@ -137,8 +137,8 @@ class CovarianceLearner(LinearLearner):
     block, rank
         See `covariance`.
     max_kb
-        Most kilobytes of the state. If 30 words do not fit with `covariance`, the next smaller of
-        full, block and diagonal is used; a word that no longer fits is refused.
+        Largest size of the state in kilobytes. If 30 words do not fit with `covariance`, the next
+        smaller of full, block and diagonal is used; a word that no longer fits is refused.
     """
 
     if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class CovarianceLearner(LinearLearner):
         if form == "lowrank":
             # Rows and the diagonal, and the number of used rows.
             return self._size_with(dim, 4 * (2 * self.rank * dim + dim) + 8)
-        return self._size_with(dim, 4 * PackedBlocks(dim, self.block_size(form, dim)).numbers)
+        return self._size_with(dim, 4 * PackedBlocks(dim, self.block_size(form, dim)).n_entries)
 
     def _size(self, dim: int) -> tuple[int, int]:
         return self._size_of(self.form(dim), dim)

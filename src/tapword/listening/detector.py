@@ -5,15 +5,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tapword.audio.align import MARGIN_S
+from tapword.audio.align import HOP, MARGIN_S
 from tapword.audio.files import SAMPLE_RATE, as_float, check_peak
 from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
 from tapword.listening.phrases import Phrases
-from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window
-from tapword.spotter.lengths import CLIP_S
+from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window, check_gap
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, is_close
+from tapword.spotter.vocabulary import CLIP_S
+from tapword.support.checks import in_range
 
 # A score this close to its threshold may be a word off centre: windows at offsets are scored too
 # (docs/listening.md has the effect).
@@ -54,6 +55,8 @@ class Detector:
     scores
         Word -> score of the last window or segment scored for it; empty at first, in silence and in
         noise.
+    resets
+        How often `reset` was called; an observer learns by it that a new stream began.
 
     Examples
     --------
@@ -79,6 +82,9 @@ class Detector:
         self.observe = observe
         self.search = search
         self._given = dict(thresholds or {})
+        for name, score in self._given.items():
+            if not in_range(score, -math.inf, math.inf):
+                raise InputError(f"the threshold of {name} must be a number, got {score!r}")
         self._sensitivities = dict(sensitivities or {})
         for word in (*self._given, *self._sensitivities):
             if word is not None:
@@ -87,6 +93,7 @@ class Detector:
         _ = self.thresholds
         if self._sensitivities:
             spotter.scorer.require_thresholds("A sensitivity needs thresholds")
+        self.resets = -1
         self.reset()
 
     def __repr__(self) -> str:
@@ -106,14 +113,19 @@ class Detector:
 
     def reset(self) -> None:
         """Start a new stream."""
+        self.resets += 1
         self._segmenter = Segmenter(self.search)
+        self._gathered = np.zeros(0, dtype=np.float32)
         self._samples = 0
         self._begin()
 
     def gap(self, seconds: float = 0.0) -> None:
         """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
+        check_gap(seconds)
+        self._segmenter.push(self._gathered)
         self._segmenter.gap(seconds)
-        self._samples += round(seconds * SAMPLE_RATE)
+        self._samples += len(self._gathered) + round(seconds * SAMPLE_RATE)
+        self._gathered = np.zeros(0, dtype=np.float32)
         # Earlier events are still to be returned.
         waiting = self._finalized()
         self._begin()
@@ -130,11 +142,14 @@ class Detector:
 
         Returns the words whose last needed sample was in this chunk, in order.
         """
-        chunk = _check(chunk)
+        sound = np.concatenate([self._gathered, _check(chunk)])
+        # Nothing can be found before a step is complete, so tiny chunks wait for it.
+        whole = len(sound) // HOP * HOP
+        self._gathered, sound = sound[whole:].copy(), sound[:whole]
         events: list[Event] = []
-        while len(chunk):
-            piece = chunk[: self._next()]
-            chunk = chunk[len(piece) :]
+        while len(sound):
+            piece = sound[: self._next()]
+            sound = sound[len(piece) :]
             events += self._push(piece)
         return events
 

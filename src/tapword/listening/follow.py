@@ -92,13 +92,12 @@ class ModelFollower:
             return self.detector
         if not spotter.words:
             self.reset()
-        elif self.detector is None or self._names_new_word(self.detector.spotter, spotter):
+        elif self.detector is None or self.settings.words & (
+            spotter.words.keys() - self.detector.spotter.words.keys()
+        ):
             self.detector = self.settings.detector(spotter, self.kind)
             self.near = NearMisses(self.detector) if self.near_misses else None
             self.detector.gap(now_s)
         else:
             self.detector.spotter = spotter
         return self.detector
-
-    def _names_new_word(self, old: Spotter, new: Spotter) -> bool:
-        return not self.settings.words.isdisjoint(new.words.keys() - old.words.keys())

@@ -14,9 +14,9 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import FrameStream
-from tapword.spotter.lengths import LONGEST_S
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import Scores
+from tapword.spotter.vocabulary import LONGEST_S
 
 # Lengths of segments grow by about this factor: half of it is less than people's pace differs.
 GROWTH = 1.12
@@ -33,7 +33,7 @@ class Grid(NamedTuple):
     ----------
     step
         Hops between two searches.
-    apart
+    spacing
         Hops between two starts, and between two ends.
     lead
         Hops before the new audio that frames start at after silence.
@@ -42,19 +42,19 @@ class Grid(NamedTuple):
     """
 
     step: int
-    apart: int
+    spacing: int
     lead: int
     lengths: list[int]
 
     @classmethod
     def of(cls, hop: int) -> "Grid":
         """Grid of a backbone with this hop in samples."""
-        step, apart, lead = (round(s * SAMPLE_RATE / hop) for s in (STEP_S, GRID_S, LEAD_S))
+        step, spacing, lead = (round(s * SAMPLE_RATE / hop) for s in (STEP_S, GRID_S, LEAD_S))
         longest = math.floor(LONGEST_S * SAMPLE_RATE / hop)
         shortest = math.ceil(SAMPLE_RATE / hop)
         count = math.floor(math.log(longest / shortest, GROWTH)) + 1
         lengths = {round(shortest * GROWTH**n) for n in range(count)}
-        return cls(step, apart, lead, sorted(lengths | {longest}))
+        return cls(step, spacing, lead, sorted(lengths | {longest}))
 
 
 class Segment(NamedTuple):
@@ -105,7 +105,7 @@ class Phrases:
         hop = self._backbone.hop
         assert hop is not None
         self._hop = hop
-        self._step, self._apart, self._lead, self.lengths = Grid.of(hop)
+        self._step, self._spacing, self._lead, self.lengths = Grid.of(hop)
         self.step = self._step * hop
         self._buffer_hops = self.lengths[-1] + self._step + self._lead
         self._start = start
@@ -182,7 +182,7 @@ class Phrases:
         places = [
             (end - length, length)
             for length in lengths
-            for end in range(self._end - self._step + self._apart, self._end + 1, self._apart)
+            for end in range(self._end - self._step + self._spacing, self._end + 1, self._spacing)
             if end - length >= self._from
         ]
         cut = [self._cut(*place) for place in places]

@@ -15,12 +15,15 @@ import numpy as np
 from tapword.audio.align import HALF_WINDOW, HOP, centring, cut, decibels, energies
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.spotter.lengths import CLIP_S
+from tapword.spotter.vocabulary import CLIP_S
+from tapword.support.checks import in_range
 
 WINDOW = round(CLIP_S * SAMPLE_RATE)
 STEPS_PER_S = SAMPLE_RATE // HOP
 # Half a window, in steps.
 HALF = WINDOW // 2 // HOP
+# A year. Beyond 17,000 of them, positions in samples would not be exact in float64.
+MAX_GAP_S = 366 * 24 * 3600
 # Steps on either side of a point that its level for the noise floor is the mean of.
 FLOOR = 5
 
@@ -78,7 +81,7 @@ class Window(NamedTuple):
     loud
         Whether its middle is louder than the noise.
     is_offset
-        Whether `request_offsets` asked for it.
+        Whether `request_offsets` requested it.
     """
 
     clip: np.ndarray
@@ -132,13 +135,12 @@ class Segmenter:
         self._energy = np.zeros(0)
         self._settled = 0
         self._centre = -HALF * HOP
-        self._unclear: list[int] = []
+        self._requested: list[int] = []
         self._floor_db = math.inf
 
     def gap(self, seconds: float = 0.0) -> None:
         """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
-        if not 0 <= seconds < math.inf:
-            raise InputError(f"a gap lasts 0 seconds or more, got {seconds!r}")
+        check_gap(seconds)
         samples = len(self._energy) * HOP + len(self._pending)
         self._first += samples + round(seconds * SAMPLE_RATE)
         self._pending = np.zeros(0, dtype=np.float32)
@@ -177,8 +179,8 @@ class Segmenter:
                 if apart > self._apart or squeezed:
                     yield self._window(earlier)
             complete = self._first + (point - self._farthest) * HOP
-            while self._unclear and self._unclear[0] <= complete:
-                centre = (self._unclear.pop(0) - self._first) // HOP
+            while self._requested and self._requested[0] <= complete:
+                centre = (self._requested.pop(0) - self._first) // HOP
                 if self._has_neighbours(centre):
                     yield from [self._window(centre, offset) for offset in self._offsets]
 
@@ -189,7 +191,7 @@ class Segmenter:
 
     def request_offsets(self, window: Window) -> None:
         """Return windows at offsets too, once they are complete, if this one has neighbours."""
-        self._unclear.append(window.centre)
+        self._requested.append(window.centre)
 
     def _window(self, centre: int, offset: int = 0) -> Window:
         """Cut out the window around a step, moved by an offset in steps."""
@@ -218,7 +220,7 @@ class Segmenter:
 
     def _follow_floor(self, point: int) -> None:
         around = self._energy[max(0, point - FLOOR) : point + FLOOR]
-        # No lower than matters: from digital silence it would take half a minute to a room's noise.
+        # Bounded: from digital silence it would take half a minute to rise to background noise.
         quietest = self.search.silence_db - self.search.gate_db
         level = max(_level_db(around), quietest) if len(around) else quietest
         self._floor_db = min(level, self._floor_db + self.search.floor_rise_db_per_s / STEPS_PER_S)
@@ -232,6 +234,12 @@ class Segmenter:
         after = self._energy[last : last + self._farthest]
         level_db = _level_db(self._energy[first:last])
         return _level_db(np.concatenate([before, after])) >= level_db + self.search.neighbour_db
+
+
+def check_gap(seconds: float) -> None:
+    """Refuse the length of a gap that is out of range."""
+    if not in_range(seconds, 0, MAX_GAP_S):
+        raise InputError(f"a gap lasts 0 to {MAX_GAP_S:,} seconds, got {seconds!r}")
 
 
 def steps(ms: int) -> int:

@@ -1,7 +1,6 @@
 """ATTENTIVE: attentive statistics pooling, by position in a word and by learned attention."""
 
-import dataclasses
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,12 +68,6 @@ class Attentive(Pooling):
         fits = len(self.widths) == len(self.centers) and all(0 < one < 1e3 for one in self.widths)
         self._require("widths", fits, "as many numbers above 0 as there are centers")
         self._require_whole("frame_rate", 1, MAX_FRAMES, none=True)
-
-    def with_frame_rate(self, frame_rate: int) -> Self:
-        """Return this pooling for clips of any length, with this many frames per second."""
-        if self.frame_rate is not None:
-            return self
-        return dataclasses.replace(self, frame_rate=frame_rate)
 
     def dim(self, d: int) -> int:
         """Length of the vector: (2 + k) * (d - k)."""

@@ -1,8 +1,8 @@
 """Base class of poolings: the frames of a clip in, one vector out, no state."""
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from tapword.errors import InputError
 from tapword.registry import Part
 
-# Most frames in an argument: over 15 minutes at the highest frame rate of the backbones.
+# Largest number of frames in an argument: over 15 minutes at the backbones' highest frame rate.
 MAX_FRAMES = 100_000
 
 
@@ -44,7 +44,7 @@ class Pooling(Part, ABC):
     ) -> np.ndarray:
         frames = np.asarray(frames)
         if frames.ndim not in (2, 3) or 0 in frames.shape:
-            wanted = f"{self.name} wants frames of shape (t, d) or (b, t, d), all at least 1"
+            wanted = f"{self.name} needs frames of shape (t, d) or (b, t, d), all at least 1"
             raise InputError(f"{wanted}; got shape {frames.shape}")
         frames = frames.astype(np.float32, copy=False)
         # A sum is NaN or infinite if a number is; a huge sum may also overflow, so look again.
@@ -71,14 +71,18 @@ class Pooling(Part, ABC):
 
     def with_length(self, n_frames: int) -> Self:
         """Return this pooling for clips of `n_frames`; a new one only if it `needs_length`."""
-        return self
+        return self._filled("n_frames", n_frames)
 
     def with_frame_rate(self, frame_rate: int) -> Self:
         """Return this pooling for clips of any length, with this many frames per second.
 
         A new one only if it picks frames by their position.
         """
-        return self
+        return self._filled("frame_rate", frame_rate)
+
+    def _filled(self, key: str, value: int) -> Self:
+        """Return this pooling with `value` for an argument that it has and that is None."""
+        return self if getattr(self, key, value) is not None else replace(self, **{key: value})
 
     def reduce_tensor(self, frames: Any) -> Any:
         """Pool torch frames (b, t, d) float32 on their device, if `on_device`.
@@ -107,10 +111,6 @@ class FixedLength(Pooling):
 
     def __post_init__(self) -> None:
         self._require_whole("n_frames", 1, MAX_FRAMES, none=True)
-
-    def with_length(self, n_frames: int) -> Self:
-        """Return this pooling with `n_frames`, unless it has its own."""
-        return dataclasses.replace(self, n_frames=n_frames) if self.n_frames is None else self
 
     def dim(self, d: int) -> int:
         """Length D of the vector, if `n_frames` is given."""

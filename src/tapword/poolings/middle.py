@@ -1,7 +1,6 @@
 """MIDDLE: frames around the middle of a clip, or spread over a long one, in order."""
 
-import dataclasses
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,12 +38,6 @@ class Middle(Pooling):
     def __post_init__(self) -> None:
         self._require_whole("n", 1, MAX_FRAMES)
         self._require_whole("frame_rate", 1, MAX_FRAMES, none=True)
-
-    def with_frame_rate(self, frame_rate: int) -> Self:
-        """Return this pooling for clips of any length, with this many frames per second."""
-        if self.frame_rate is not None:
-            return self
-        return dataclasses.replace(self, frame_rate=frame_rate)
 
     def dim(self, d: int) -> int:
         """Length of the vector: n * d."""

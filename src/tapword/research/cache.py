@@ -33,7 +33,7 @@ from tapword.spotter.encoder import (
     encode_each,
     prepare,
 )
-from tapword.spotter.lengths import CLIP_S, MAX_S
+from tapword.spotter.vocabulary import CLIP_S, MAX_S
 from tapword.support.atomic_files import PathLike, atomic_write
 
 # Clips in one file: an interrupted run loses at most their work.

@@ -11,7 +11,7 @@ import functools
 import numpy as np
 
 from tapword.learners.base import Learner
-from tapword.spotter.lengths import CLIP_S
+from tapword.spotter.vocabulary import CLIP_S
 
 # Windows that count as the nearest: a choice, so no single one decides.
 NEAREST = 3

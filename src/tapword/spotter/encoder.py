@@ -16,9 +16,10 @@ from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.spotter import whitening as whitening_module
 from tapword.spotter.cohort import Cohort
-from tapword.spotter.lengths import CLIP_S, MAX_S
+from tapword.spotter.vocabulary import CLIP_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
 from tapword.support.atomic_files import PathLike
+from tapword.support.threads import one_blas_thread
 
 Audio = PathLike | np.ndarray
 
@@ -150,6 +151,7 @@ class Encoder:
         except InputError as error:
             raise error if path is None else InputError(f"{path}: {error}") from error
 
+    @one_blas_thread
     def encode(self, clips: Sequence[np.ndarray], learning: bool = False) -> Encoded:
         """Encode prepared clips (n,) float32; `learning` augments them."""
         if not len(clips) and not any(pooling.needs_length for pooling in self.poolings):
@@ -170,6 +172,7 @@ class Encoder:
         """Return the first backbone's part of the vector (D_1,) of a prepared clip (n,)."""
         return self.pool_first([self.backbones[0].frames(clip)])[0]
 
+    @one_blas_thread
     def pool_first(self, clips: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
         """Return the first backbone's part of vectors (n, D_1) from its frames of clips."""
         vectors = pool_clips(self._block_poolings[0], clips, learning=False)
@@ -178,6 +181,7 @@ class Encoder:
         factor = whitening_module.weights(self.whitenings)[0]
         return self.whitenings[0](vectors) * np.float32(factor)
 
+    @one_blas_thread
     def is_noise(self, vectors: np.ndarray) -> np.ndarray:
         """Whether vectors (n, D) are noise alone, (n,) bool; False without whitening.
 
@@ -292,14 +296,15 @@ def block_poolings(pooling: Pooling, backbone: Backbone, align: bool = False) ->
     Those that depend on the number of frames get that of a 1 s clip.
     """
     poolings = list(pooling.per_block(len(backbone.dims)))
-    asked = align and any(part.with_frame_rate(1) is not part for part in poolings)
-    if not asked and not any(part.needs_length for part in poolings):
+    needs_rate = align and any(part.with_frame_rate(1) is not part for part in poolings)
+    if not needs_rate and not any(part.needs_length for part in poolings):
         return poolings
-    second = backbone.frames(np.zeros(backbone.sample_rate, dtype=np.float32))
-    poolings = [part.with_length(len(block)) for part, block in zip(poolings, second, strict=True)]
-    if not align:
-        return poolings
-    return [part.with_frame_rate(len(block)) for part, block in zip(poolings, second, strict=True)]
+    one_second = backbone.frames(np.zeros(backbone.sample_rate, dtype=np.float32))
+    counts = [len(block) for block in one_second]
+    poolings = [part.with_length(n) for part, n in zip(poolings, counts, strict=True)]
+    if align:
+        poolings = [part.with_frame_rate(n) for part, n in zip(poolings, counts, strict=True)]
+    return poolings
 
 
 def group_lengths(backbone: Backbone, pooling: Pooling) -> list[int]:
@@ -317,9 +322,27 @@ def encode_each(
 ) -> list[Encoded]:
     """Encode prepared clips (n,) by one backbone and each of several poolings, not whitened.
 
-    Arguments are as for `pool_audio`; clips to learn from are augmented where prepared so.
+    Parameters
+    ----------
+    backbone, clips
+        Frames of these clips.
+    poolings
+        Each a list with one pooling for each block.
+    preparation, learning
+        Whether `clips` are aligned. To learn from them, they may be augmented: the vector is then
+        the mean of those of a clip and of its copies.
     """
-    vectors = pool_audio(backbone, poolings, clips, learning, learning and preparation.augment)
+    if learning and preparation.augment and len(clips):
+        parts = []
+        # Frames of all copies of many long clips would take too much memory.
+        for start in range(0, len(clips), AUGMENTED_AT_ONCE):
+            some = clips[start : start + AUGMENTED_AT_ONCE]
+            every = [copy for clip in some for copy in (clip, *augmented(clip))]
+            made = pool_audio(backbone, poolings, every, learning)
+            parts.append([X.reshape(len(some), 1 + N_COPIES, -1).mean(axis=1) for X in made])
+        vectors = [np.concatenate(same) for same in zip(*parts, strict=True)]
+    else:
+        vectors = pool_audio(backbone, poolings, clips, learning)
     if not preparation.align:
         return [Encoded.one_second(X) for X in vectors]
     seconds = np.array([len(clip) for clip in clips], dtype=np.float32) / SAMPLE_RATE
@@ -331,30 +354,8 @@ def pool_audio(
     poolings: Sequence[Sequence[Pooling]],
     clips: Sequence[np.ndarray],
     learning: bool,
-    augment: bool = False,
 ) -> list[np.ndarray]:
-    """Pass prepared clips (n,) through a backbone once and pool them in several ways.
-
-    Parameters
-    ----------
-    backbone, clips
-        Frames of these clips.
-    poolings
-        Each a list with one pooling for each block; each returns vectors (n, D) float32.
-    learning
-        Whether the vectors will be learned from.
-    augment
-        Return the mean of each clip's vector and those of its augmented copies.
-    """
-    if augment and len(clips):
-        parts = []
-        # Frames of all copies of many long clips would take too much memory.
-        for start in range(0, len(clips), AUGMENTED_AT_ONCE):
-            some = clips[start : start + AUGMENTED_AT_ONCE]
-            every = [copy for clip in some for copy in (clip, *augmented(clip))]
-            made = pool_audio(backbone, poolings, every, learning)
-            parts.append([X.reshape(len(some), 1 + N_COPIES, -1).mean(axis=1) for X in made])
-        return [np.concatenate(same) for same in zip(*parts, strict=True)]
+    """Pass clips through a backbone once, and pool them in several ways: vectors (n, D) of each."""
     on_device = _pool_on_device(backbone, poolings, clips)
     if on_device is not None:
         return on_device

@@ -7,7 +7,7 @@
 | words, negatives | word -> samples taught as it, and as not it |
 | rows | [word, whether negative] of each row of the arrays, if there are negatives |
 | sensitivity, sensitivities | from 0 to 1, of all words; word -> its own |
-| lengths | word -> its `lengths.Length`; samples of other words are 1 s |
+| lengths | word -> its `vocabulary.Length`; samples of other words are 1 s |
 | backbones, poolings, learner | parts with their arguments, backbones with their weights' hash |
 | align, augment, whitening | how clips are prepared, and hashes of the whitenings |
 | dim | numbers per vector |
@@ -27,9 +27,7 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner, Row
 from tapword.registry import MAX_WHOLE
-from tapword.spotter.lengths import LONGEST_S
-from tapword.spotter.thresholds import SENSITIVITY
-from tapword.spotter.words import clean_word
+from tapword.spotter.vocabulary import LONGEST_S, SENSITIVITY, clean_word
 from tapword.support.atomic_files import PathLike
 
 FORMAT = 2

@@ -10,9 +10,9 @@ from tapword.errors import InputError
 from tapword.learners.base import Learner
 from tapword.spotter.cohort import Cohort, normalize, unit
 from tapword.spotter.encoder import Encoded, Encoder
-from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.thresholds import Scores, Tail, check_rate, is_close, rate_factor
-from tapword.spotter.vocabulary import Vocabulary
+from tapword.spotter.vocabulary import CLIP_S, Vocabulary
+from tapword.support.threads import one_blas_thread
 
 # How much higher a word may score by all backbones than by the first alone: a sound that stays
 # farther below every threshold is not passed through the others. By training/constants.py they add
@@ -40,6 +40,7 @@ class Scorer:
         self.cohort: Cohort | None = encoder.cohort if learner.supports_thresholds else None
         self._tails: tuple[np.ndarray, dict[str, Tail]] | None = None
 
+    @one_blas_thread
     def score(self, encoded: Encoded) -> list[Scores]:
         """Score each row of `encoded`."""
         words, negatives = self.learner.all_scores(encoded.vectors)
@@ -50,6 +51,7 @@ class Scorer:
             )
         return self._by_name(words, negatives)
 
+    @one_blas_thread
     def score_window(
         self, clip: np.ndarray, thresholds: Mapping[str, float] | None = None
     ) -> Scores | None:
@@ -68,6 +70,7 @@ class Scorer:
         encoded = self.encoder.encode([clip])
         return None if self.encoder.is_noise(encoded.vectors)[0] else self.score(encoded)[0]
 
+    @one_blas_thread
     def propose(self, first: np.ndarray, seconds: float) -> Scores | None:
         """Score a clip by the first backbone's part of its vector (D_1,) and its length.
 
@@ -78,6 +81,7 @@ class Scorer:
             return None
         return self.first_scores(first[None], cohort.score(first[None], np.array([seconds])))[0]
 
+    @one_blas_thread
     def first_scores(self, first: np.ndarray, cohort_score: np.ndarray | float) -> list[Scores]:
         """Score by the first backbone's part of vectors (n, D_1), less a cohort score (n,)."""
         directions = unit(self.learner.directions()[:, : first.shape[1]])
@@ -105,6 +109,7 @@ class Scorer:
                 f"speech_embedding have them. {advice}"
             )
 
+    @one_blas_thread
     def tails(self) -> dict[str, Tail]:
         """Word -> how high its scores are in running speech."""
         if not self.vocabulary.words:

@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import math
 import os
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +19,9 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
-from tapword.spotter.lengths import CLIP_S
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import decide
-from tapword.spotter.words import case_variant
+from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 
@@ -44,6 +43,9 @@ CONFUSED_FRACTION = 0.2
 MAX_CLIPS = 10
 # A review is a cross-validation of this many folds.
 FOLDS = 3
+# Most clips times words of a review, as 500 words with 10 clips each have. It takes about 100 bytes
+# each, and more words would take gigabytes.
+MAX_SCORES = 2_500_000
 # Clips that a review covers where a word is taught take by take.
 LATEST = 5
 
@@ -58,27 +60,6 @@ Ask = Callable[[Issue], bool]
 Label = TypeVar("Label")
 
 
-class Clip(NamedTuple):
-    """A clip that is being checked.
-
-    Attributes
-    ----------
-    audio
-        Shape (n,), float32 at 16 kHz.
-    word
-        What is said in it.
-    encoded
-        As it would be learned, one row.
-    issue
-        What the end-pointer found wrong with it, if anything.
-    """
-
-    audio: np.ndarray
-    word: str
-    encoded: Encoded
-    issue: Issue | None = None
-
-
 class Checked(NamedTuple):
     """A clip that was checked.
 
@@ -89,7 +70,7 @@ class Checked(NamedTuple):
     encoded
         As it would be learned, one row; no row where there is no speech.
     issues
-        What may be wrong with it, in the order of the checks.
+        What may be wrong with it, in the order of `CHECKS`.
     digest
         Hash of its samples.
     """
@@ -111,59 +92,46 @@ class Checked(NamedTuple):
         return any(issue.code == code for issue in self.issues)
 
 
-def take_issues(_: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say what is wrong with a recording: no speech, cut off, too quiet and so on."""
-    if clip.issue is not None:
-        yield clip.issue
-
-
-def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say what else a clip contains that is taught as one word or phrase."""
-    if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
+def sound_issues(spotter: Spotter, audio: np.ndarray, _: Checked) -> Iterator[Issue]:
+    """Find other sound than one word or phrase in a clip (n,)."""
+    if not spotter.encoder.preparation.align or len(audio) <= CLIP_S * SAMPLE_RATE:
         return
-    other_s, pause_s = other_sound(clip.audio)
+    other_s, pause_s = other_sound(audio)
     if other_s >= OTHER_S:
         yield Issue("more_than_one_word", "note")
     if pause_s >= PAUSE_S:
         yield Issue("long_pause", "note")
 
 
-def noise_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a clip is noise alone."""
+def noise_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a clip is noise alone."""
     if spotter.encoder.is_noise(clip.encoded.vectors)[0]:
         yield Issue("noise", "doubt")
 
 
-def other_word_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a clip counts as another word, where thresholds are known."""
+def other_word_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a clip counts as another word, if there are thresholds."""
     if spotter.words and spotter.has_thresholds:
-        [heard] = spotter.predict_encoded(clip.encoded)
-        if heard.word not in (None, clip.word):
-            yield Issue("other_word", "doubt", {"word": clip.word, "other": heard.word})
+        [found] = spotter.predict_encoded(clip.encoded)
+        if found.word not in (None, clip.word):
+            yield Issue("other_word", "doubt", {"word": clip.word, "other": found.word})
 
 
-def unlike_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a take is unlike the word's other takes, where thresholds are known."""
+def unlike_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a take is unlike the word's other takes, if there are thresholds."""
     if clip.word in spotter.words and spotter.has_thresholds:
         [scores] = spotter.score_encoded(clip.encoded)
         if spotter.thresholds()[clip.word] - scores.words[clip.word] > UNLIKE_SCORE:
             yield Issue("unlike", "doubt", {"word": clip.word})
 
 
-class Check(NamedTuple):
-    """A check, and the kinds of clips it applies to."""
-
-    find: Callable[[Spotter, Clip], Iterator[Issue]]
-    kinds: tuple[Kind, ...]
-
-
-# The checks, in this order.
-CHECKS = (
-    Check(take_issues, ("take",)),
-    Check(clip_issues, ("file", "lesson")),
-    Check(noise_issues, ("take", "file", "lesson")),
-    Check(other_word_issues, ("take", "file")),
-    Check(unlike_issues, ("take",)),
+# The checks, in this order, and the kinds of clips they apply to. A take's own issue comes first.
+Check = Callable[[Spotter, np.ndarray, Checked], Iterator[Issue]]
+CHECKS: tuple[tuple[Check, tuple[Kind, ...]], ...] = (
+    (sound_issues, ("file", "lesson")),
+    (noise_issues, ("take", "file", "lesson")),
+    (other_word_issues, ("take", "file")),
+    (unlike_issues, ("take",)),
 )
 # After one of these, nothing more is checked.
 FINAL = {"noise", "other_word"}
@@ -238,12 +206,16 @@ class TeachSession:
 
     def check_words(self, words: Iterable[str]) -> list[Issue]:
         """Doubt new words that differ from others in capital letters only."""
-        known, found = list(self.spotter.words), []
+        known, found = set(self.spotter.words), []
+        # First known word of each spelling; a search for each word would take quadratic time.
+        first: dict[str, str] = {}
+        for word in self.spotter.words:
+            first.setdefault(word.casefold(), word)
         for word in words:
-            other = None if word in known else case_variant(word, known)
-            known.append(word)
-            if other is not None:
+            other = first.setdefault(word.casefold(), word)
+            if word not in known and other != word:
                 found.append(Issue("case_variant", "doubt", {"word": word, "other": other}))
+            known.add(word)
         return found
 
     def check(
@@ -269,12 +241,6 @@ class TeachSession:
         nothing = self.spotter.encoder.encode([], learning=True)
         return Checked(word, name, nothing, [clip.issue] if clip.issue else [], b"")
 
-    def check_many(
-        self, clips: Sequence[np.ndarray], words: Sequence[str], names: Sequence[str]
-    ) -> list[Checked]:
-        """Check files of a lesson; `review` says which of them sound like another word."""
-        return self._check("lesson", clips, words, names)
-
     def _check(
         self,
         kind: Kind,
@@ -291,13 +257,13 @@ class TeachSession:
         spotter = self.spotter if kind == "lesson" else self.current
         result = []
         for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
-            clip = Clip(audio, word, encoded, issue)
-            issues: list[Issue] = []
-            for check in CHECKS:
-                if kind in check.kinds and not FINAL & {found.code for found in issues}:
-                    issues += check.find(spotter, clip)
+            issues = [issue] if issue is not None and kind == "take" else []
             digest = hashlib.sha256(audio.tobytes()).digest()
-            result.append(Checked(word, name, encoded, issues, digest))
+            checked = Checked(word, name, encoded, issues, digest)
+            for find, kinds in CHECKS:
+                if kind in kinds and not any(map(checked.has, FINAL)):
+                    issues += find(spotter, audio, checked)
+            result.append(checked)
         return result
 
     def accept(self, checked: Checked) -> None:
@@ -324,6 +290,7 @@ class TeachSession:
         another if nearly all its clips sound like the other without it, and some still do with it;
         or if nearly all would count as the other. Of words that are not close, the clips are named
         that would count as another word. A recording that is taught as two words is named, too.
+        Words are not compared where clips times words exceed `MAX_SCORES`.
         """
         clips = list(self.accepted)
         return [*_same_recordings(clips), *_Review(self.spotter, clips).issues()]
@@ -471,69 +438,61 @@ class _Review:
         ]
         return _taught(self.spotter, clips)
 
-    def likenesses(self) -> dict[tuple[str, str], "_Likeness"]:
-        """Count clips by their word and the best other word."""
-        found: dict[tuple[str, str], _Likeness] = {}
+    def compare(self) -> dict[tuple[str, str], list[tuple[Checked, bool, bool]]]:
+        """List clips by their word and the best other word.
+
+        With each: whether it would count as the other if there were no such word, and whether it
+        is nearer to the other.
+        """
+        found: dict[tuple[str, str], list[tuple[Checked, bool, bool]]] = {}
         for fold in range(FOLDS):
-            asked = [clip for own in self.clips_of.values() for clip in own[fold::FOLDS]]
-            if not asked:
+            clips = [clip for own in self.clips_of.values() for clip in own[fold::FOLDS]]
+            if not clips:
                 break
             spotter = self.taught(fold)
             thresholds = spotter.thresholds() if spotter.has_thresholds else {}
-            for clip, scores in zip(asked, spotter.score_encoded(_joined(asked)), strict=True):
+            for clip, scores in zip(clips, spotter.score_encoded(_joined(clips)), strict=True):
                 others = dict(scores.words)
                 own_score = others.pop(clip.word, -math.inf)
                 if others:
                     other = max(others, key=lambda word: others[word])
                     counts = decide(scores._replace(words=others), thresholds) == other
-                    pair = found.setdefault((clip.word, other), _Likeness())
-                    pair.add(clip, counts, nearer=others[other] > own_score)
+                    pair = found.setdefault((clip.word, other), [])
+                    pair.append((clip, counts, others[other] > own_score))
         return found
 
     def issues(self) -> list[Issue]:
         """Name words that are close to each other, and single clips that count as another word."""
-        if len(self.spotter.words.keys() | self.clips_of.keys()) < 2:
+        n_words = len(self.spotter.words.keys() | self.clips_of.keys())
+        if n_words < 2 or n_words * sum(map(len, self.clips_of.values())) > MAX_SCORES:
             return []
         close: dict[str, str] = {}
         single = []
-        for (word, other), pair in self.likenesses().items():
-            if self._are_close(word, other, pair):
+        for (word, other), pair in self.compare().items():
+            _, counts, nearer = zip(*pair, strict=True)
+            if self._are_close(word, other, sum(counts), sum(nearer)):
                 if close.get(other) != word:
                     close[word] = other
-            elif pair.taken:
+                continue
+            # Somebody has decided about a clip that has this issue already.
+            names = [c.name for c, *both in pair if all(both) and not c.has("other_word")]
+            if names:
                 params = {"word": word, "other": other}
-                single.append(Issue("other_word", "note", params, tuple(pair.taken)))
+                single.append(Issue("other_word", "note", params, tuple(names)))
         pairs = ({"word": word, "other": other} for word, other in close.items())
         return [*(Issue("close_word", "note", params) for params in pairs), *single]
 
-    def _are_close(self, word: str, other: str, pair: "_Likeness") -> bool:
+    def _are_close(self, word: str, other: str, counting: int, nearer: int) -> bool:
         clips = self.clips_of[word]
         if len(clips) < MIN_CLIPS:
             return False
-        if pair.counting >= CLOSE_FRACTION * len(clips):
+        if counting >= CLOSE_FRACTION * len(clips):
             return True
-        if pair.nearer < CONFUSED_FRACTION * len(clips):
+        if nearer < CONFUSED_FRACTION * len(clips):
             return False
-        return other == _mostly_nearest(self.taught(without=word), clips[:MAX_CLIPS])
-
-
-@dataclass
-class _Likeness:
-    """Clips of a word for which another word is the next best."""
-
-    # How many would count as the other if there were no such word, and are nearer to it.
-    counting: int = 0
-    nearer: int = 0
-    # Names of those for which both are true.
-    taken: list[str] = field(default_factory=list)
-
-    def add(self, clip: Checked, counts: bool, nearer: bool) -> None:
-        """Count a clip."""
-        self.counting += counts
-        self.nearer += nearer
-        # Somebody was asked about a clip that has this issue already.
-        if counts and nearer and not clip.has("other_word"):
-            self.taken.append(clip.name)
+        some = clips[:MAX_CLIPS]
+        answers = self.taught(without=word).predict_encoded(_joined(some), closed=True)
+        return sum(one.word == other for one in answers) >= CLOSE_FRACTION * len(some)
 
 
 def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
@@ -544,13 +503,6 @@ def _same_recordings(clips: Iterable[Checked]) -> Iterator[Issue]:
         if same.word != clip.word:
             words = {"first": same.word, "second": clip.word}
             yield Issue("same_recording", "note", words, (same.name, clip.name))
-
-
-def _mostly_nearest(spotter: Spotter, clips: Sequence[Checked]) -> str | None:
-    """Word that nearly all clips are nearest to, or None."""
-    answers = spotter.predict_encoded(_joined(clips), closed=True)
-    word, votes = Counter(answer.word for answer in answers).most_common(1)[0]
-    return word if votes >= CLOSE_FRACTION * len(clips) else None
 
 
 def _taught(spotter: Spotter, clips: Sequence[Checked]) -> Spotter:

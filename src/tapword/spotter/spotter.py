@@ -21,11 +21,11 @@ from tapword.spotter import model_header, presets, store
 from tapword.spotter.encoder import Audio, Encoded, Encoder, Preparation
 from tapword.spotter.scorer import Scorer
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, check_sensitivity, decide
-from tapword.spotter.vocabulary import Vocabulary
+from tapword.spotter.vocabulary import Vocabulary, clean_new_word, clean_word
 from tapword.spotter.whitening import Whitening
-from tapword.spotter.words import clean_new_word, clean_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
+from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
 
 
@@ -179,6 +179,7 @@ class Spotter:
         if len(audios):
             self.learn_encoded(self.encode(audios, sample_rate, learning=True), words)
 
+    @one_blas_thread
     def learn_encoded(self, encoded: Encoded, words: Sequence[str]) -> None:
         """Learn what `encode` returned, one row for each of `words`."""
         words = [clean_new_word(word, self.words) for word in words]
@@ -188,6 +189,7 @@ class Spotter:
             self.learner.learn_many(encoded.vectors, words)
         self.vocabulary = self.vocabulary.added(Vocabulary.of_samples(words, encoded.seconds))
 
+    @one_blas_thread
     def unlearn_encoded(
         self,
         encoded: Encoded,
@@ -223,6 +225,7 @@ class Spotter:
         clip = files.load(audio, sample_rate)
         return self.reject_encoded(self.encode([clip]), self.encode([clip], learning=True))
 
+    @one_blas_thread
     def reject_encoded(self, encoded: Encoded, taught: Encoded) -> str:
         """Learn a negative from one clip, encoded plainly and for learning."""
         [scores] = self.score_encoded(encoded)
@@ -247,6 +250,7 @@ class Spotter:
         self.vocabulary = self.vocabulary.renamed(old, new)
         self._forgot = True
 
+    @one_blas_thread
     def merge(self, other: "Spotter") -> None:
         """Add what another spotter of the same parts was taught.
 
@@ -312,6 +316,7 @@ class Spotter:
         encoded = self.encode(audios, sample_rate)
         return self.predict_encoded(encoded, closed=closed, thresholds=thresholds)
 
+    @one_blas_thread
     def predict_encoded(
         self,
         encoded: Encoded,
@@ -451,8 +456,7 @@ class Spotter:
             {word: float(x) for word, x in header["sensitivities"].items()},
             float(header["sensitivity"]),
         )
-        parts = spotter._parts()
-        if parts["whitening"] != (header.get("whitening") or []):
+        if [one.sha256 for one in spotter.encoder.whitenings] != (header.get("whitening") or []):
             raise ModelFileError(
                 f"{path} was taught with another whitening, from an earlier tapword; teach it "
                 "again, or give that whitening with Spotter.load(path, whitening=[...])"

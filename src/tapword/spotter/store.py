@@ -218,6 +218,8 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, dict[str, Entry], dict[str, 
     try:
         with open(path, "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
+            if not size:
+                raise ModelFileError(_damaged(path, "is empty (0 bytes)"))
             start = file.read(8)
             header_size = int.from_bytes(start, "little")
             _check_sizes(path, size, header_size)

@@ -1,13 +1,15 @@
 """Which word counts as said: thresholds, and the false alarms they allow."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.spotter.words import clean_word
+from tapword.spotter.vocabulary import SENSITIVITY, clean_word
+from tapword.support.checks import in_range
 
 # Acceptable in speech that contains none of the words, by default.
 FALSE_ALARMS_PER_HOUR = 0.5
@@ -21,8 +23,6 @@ OFFSET_SLOPE = (0.191, 0.0282)
 # Bounds the rate that belongs to a low score.
 MAX_LOG_RATE = 20.0
 
-# The default: the middle of a scale from 0 to 1, as Picovoice's.
-SENSITIVITY = 0.5
 # Sensitivity 1 allows this many times the false alarms of the middle, sensitivity 0 the inverse.
 MAX_RATE_RATIO = 100.0
 
@@ -74,14 +74,14 @@ def is_close(scores: Scores, thresholds: Mapping[str, float], margin: float) -> 
 
 def check_rate(false_alarms_per_hour: float) -> float:
     """Refuse a rate that is not above 0."""
-    if not 0 < false_alarms_per_hour < math.inf:
+    if not in_range(false_alarms_per_hour, 0, sys.float_info.max) or not false_alarms_per_hour:
         raise InputError(f"false_alarms_per_hour must be above 0, got {false_alarms_per_hour!r}")
     return false_alarms_per_hour
 
 
 def check_sensitivity(sensitivity: float) -> float:
     """Refuse a sensitivity that is not from 0 to 1."""
-    if not 0 <= sensitivity <= 1:
+    if not in_range(sensitivity, 0, 1):
         raise InputError(
             f"a sensitivity is a number from 0 to 1, {SENSITIVITY} unless changed; "
             f"got {sensitivity!r}"

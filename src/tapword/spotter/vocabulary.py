@@ -1,12 +1,151 @@
-"""The words of a model: one immutable record each, and the sensitivity of all."""
+"""The words of a model: how they are spelled, how long they last, and one record each."""
 
-from collections.abc import Mapping, Sequence
+import math
+import unicodedata
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from tapword.spotter.lengths import ONE_SECOND, Length
-from tapword.spotter.thresholds import SENSITIVITY
+from tapword.audio.align import MARGIN_S
+from tapword.errors import InputError
+
+# Longest new word in UTF-8, which the C core has space for. Model files may contain longer ones.
+MAX_WORD_BYTES = 64
+# The default: the middle of a scale from 0 to 1, as Picovoice's.
+SENSITIVITY = 0.5
+
+# Shorter sound is encoded as the second around its middle; longer sound as a whole, with a margin
+# on either side (docs/phrases.md has the trials).
+CLIP_S = 1.0
+# The longest word or phrase, and the clip that is cut around it.
+MAX_S = 3.0
+LONGEST_S = MAX_S + 2 * MARGIN_S
+
+# A word is a phrase if its samples are longer than this on average (mean logarithm): phrases last
+# 1.2 s and more, and noise may lengthen one or two samples of a short word.
+PHRASE = math.log(1.15)
+# Prior of the standard deviation of log lengths, and the number of samples it counts for: a choice,
+# about what 12 phrases said by 60 people have between people.
+LENGTH_SIGMA, LENGTH_PRIOR = 0.2, 3
+# Smaller values are rounding errors.
+_ROUNDING = 1e-9
+# A phrase is searched this many standard deviations around its mean length.
+N_SIGMAS = 2.0
+# At least by this factor: lengths of segments are up to 15% apart.
+MIN_RATIO = 1.08
+
+
+def spelling(text: str) -> str:
+    """One spelling for names that look the same: keyboards, disks and lists differ in Unicode form.
+
+    Examples
+    --------
+    >>> spelling("cafe" + chr(0x301)) == "caf" + chr(0xE9)
+    True
+    """
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def clean_word(word: str) -> str:
+    """Give a word its one spelling; refuse what cannot be shown.
+
+    Examples
+    --------
+    >>> clean_word(" lamp ")
+    'lamp'
+    """
+    if not isinstance(word, str):
+        raise InputError(f"a word must be a string, got {word!r}")
+    cleaned = spelling(word)
+    if not cleaned or not cleaned.isprintable():
+        raise InputError(
+            f"a word must be printable characters, got {word[:MAX_WORD_BYTES]!r}", code="bad_word"
+        )
+    return cleaned
+
+
+def clean_new_word(word: str, known: Container[str] = ()) -> str:
+    """Clean a word, and refuse it if it is too long, unless it is known already.
+
+    Examples
+    --------
+    >>> clean_new_word("x" * 65)
+    Traceback (most recent call last):
+    tapword.errors.InputError: a word must be at most 64 bytes of UTF-8, got 65 bytes
+    """
+    cleaned = clean_word(word)
+    size = len(cleaned.encode())
+    if size > MAX_WORD_BYTES and cleaned not in known:
+        raise InputError(
+            f"a word must be at most {MAX_WORD_BYTES} bytes of UTF-8, got {size} bytes",
+            code="word_too_long",
+            params={"max_bytes": MAX_WORD_BYTES},
+        )
+    return cleaned
+
+
+class Length(NamedTuple):
+    """How long the samples of a word are: a statistic that does not depend on their order.
+
+    Attributes
+    ----------
+    mean
+        Of the logarithms of their lengths in seconds.
+    squares
+        Sum of squared deviations from the mean.
+
+    Examples
+    --------
+    >>> length = Length.of(np.array([1.5, 2.0]))
+    >>> length.is_phrase, round(length.seconds, 3)
+    (True, 1.732)
+    """
+
+    mean: float = 0.0
+    squares: float = 0.0
+
+    @classmethod
+    def of(cls, seconds: np.ndarray) -> "Length":
+        """Statistic of lengths (n,), n at least 1."""
+        logs = np.log(seconds.astype(np.float64))
+        return cls(float(logs.mean()), float(np.square(logs - logs.mean()).sum()))
+
+    def joined(self, n: int, other: "Length", m: int) -> "Length":
+        """Statistic of these n samples and another's m, m at least 1."""
+        difference, weight = other.mean - self.mean, m / (n + m)
+        squares = self.squares + other.squares + n * weight * difference**2
+        return Length(self.mean + difference * weight, squares)
+
+    def parted(self, n: int, other: "Length", m: int) -> "Length":
+        """Statistic of these n samples without m of them: the inverse of `joined`."""
+        if m >= n:
+            return Length()
+        mean = (n * self.mean - m * other.mean) / (n - m)
+        squares = self.squares - other.squares - (n - m) * m / n * (other.mean - mean) ** 2
+        left = Length(max(mean, 0.0), max(squares, 0.0))
+        return left if max(left) > _ROUNDING else Length()
+
+    @property
+    def seconds(self) -> float:
+        """Typical length of a sample (geometric mean)."""
+        return math.exp(self.mean)
+
+    @property
+    def is_phrase(self) -> bool:
+        """Whether the word is longer than a second on average."""
+        return self.mean > PHRASE
+
+    def span(self, n: int) -> tuple[float, float]:
+        """Shortest and longest window that a phrase of n samples is searched in, in seconds."""
+        sigma = math.sqrt((self.squares + LENGTH_PRIOR * LENGTH_SIGMA**2) / (n + LENGTH_PRIOR))
+        ratio = max(math.exp(N_SIGMAS * sigma), MIN_RATIO)
+        return max(self.seconds / ratio, CLIP_S), min(self.seconds * ratio, LONGEST_S)
+
+
+# All samples of one second.
+ONE_SECOND = Length()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ DIAGONAL = 2.0
 MIN_WINDOWS = 100
 
 
+@dataclass(eq=False, repr=False)
 class Whitening:
     """Whitens a vector by how words of other people vary.
 
@@ -59,24 +61,16 @@ class Whitening:
         Directions (r, D), int8, of any scale. The windows are then (n, r): see `project`.
     """
 
-    def __init__(
-        self,
-        about: dict[str, Any],
-        mean: np.ndarray,
-        maps: np.ndarray,
-        within: np.ndarray,
-        cohort: np.ndarray | None = None,
-        phrases: np.ndarray | None = None,
-        projection: np.ndarray | None = None,
-    ):
-        self.about = about
-        self.mean = mean
-        self.maps = maps
-        self.within = within
-        self.cohort = cohort
-        self.phrases = phrases
-        self.projection = projection
-        groups, block = about["groups"], about["block"]
+    about: dict[str, Any]
+    mean: np.ndarray
+    maps: np.ndarray
+    within: np.ndarray
+    cohort: np.ndarray | None = None
+    phrases: np.ndarray | None = None
+    projection: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        groups, block = self.about["groups"], self.about["block"]
         offset, slope = self.offset_slope
         if not (-100 < offset < 100 and 0 < slope < 100):
             raise InputError("a whitening's offset and slope must be numbers, slope above 0")
@@ -84,16 +78,18 @@ class Whitening:
             raise InputError("a whitening's cohort weight must be a number from 0 to 1")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
-        if not groups or (len(mean), len(maps), len(within)) != wanted:
+        if not groups or (len(self.mean), len(self.maps), len(self.within)) != wanted:
             raise InputError("a whitening's arrays do not fit its groups")
-        if projection is not None and projection.shape[1:] != mean.shape:
-            raise InputError("a whitening's projection does not fit its groups")
-        width = mean.shape if projection is None else projection.shape[:1]
-        for windows in (cohort, phrases):
+        width = self.mean.shape
+        if self.projection is not None:
+            if self.projection.shape[1:] != width:
+                raise InputError("a whitening's projection does not fit its groups")
+            width = self.projection.shape[:1]
+        for windows in (self.cohort, self.phrases):
             if windows is not None and (windows.shape[1:] != width or len(windows) < MIN_WINDOWS):
                 raise InputError("a whitening's windows do not fit its groups, or are too few")
         self._spans = [slice(group[0].start, group[-1].stop) for group in _groups(groups, block)]
-        self._scale = maps.astype(np.float32) if block == 1 else None
+        self._scale = self.maps.astype(np.float32) if block == 1 else None
 
     @functools.cached_property
     def blocks(self) -> list[list[tuple[slice, np.ndarray]]]:
@@ -176,20 +172,20 @@ class Whitening:
             Factor of the covariance's diagonal.
         """
         X, index = _words(X, words)
-        lost = len(X) - index.max() - 1
+        degrees_of_freedom = len(X) - index.max() - 1
         residuals = X - _means(X, index)[index]
         spread = X.std(axis=0) + 1e-6
         maps = []
         for group in _groups(groups, BLOCK):
             for rows in group:
                 part = residuals[:, rows] / spread[rows]
-                covariance = part.T @ part / lost
+                covariance = part.T @ part / degrees_of_freedom
                 covariance[np.diag_indices_from(covariance)] *= diagonal
                 # What never varies within these words says nothing about others.
-                still = np.diag(covariance) < 1e-12
-                covariance[still, still] = 1.0
+                constant = np.diag(covariance) < 1e-12
+                covariance[constant, constant] = 1.0
                 inverse = np.linalg.inv(np.linalg.cholesky(covariance)).T / spread[rows, None]
-                inverse[still] = 0.0
+                inverse[constant] = 0.0
                 maps.append(inverse[np.triu_indices(len(inverse))])
         return cls._made(X, index, groups, about | {"block": BLOCK}, np.concatenate(maps))
 
@@ -225,9 +221,9 @@ class Whitening:
         made = cls(about, mean, packed, np.ones(len(groups), dtype=np.float32))
         Z = made(X.astype(np.float32))
         squares = np.square(Z - _means(Z, index)[index])
-        lost = len(X) / (len(X) - index.max() - 1)
+        correction = len(X) / (len(X) - index.max() - 1)
         starts = np.cumsum([0, *groups[:-1]])
-        made.within = np.add.reduceat(squares.mean(axis=0) * lost, starts).astype(np.float32)
+        made.within = np.add.reduceat(squares.mean(axis=0) * correction, starts).astype(np.float32)
         return made
 
     def set_cohort(self, X: np.ndarray, phrases: np.ndarray | None = None) -> None:
@@ -250,7 +246,7 @@ class Whitening:
         windows = [_packed(one @ projection.T) for one in units]
         phrases = None if self.phrases is None else windows[-1]
         about = self.about | {OFFSET_SLOPE_KEY: list(offset_slope)}
-        return Whitening(about, self.mean, self.maps, self.within, windows[0], phrases, projection)
+        return replace(self, about=about, cohort=windows[0], phrases=phrases, projection=projection)
 
     def save(self, path: PathLike) -> None:
         """Write the whitening; `load` reads it."""

@@ -1,1 +1,1 @@
-"""Shared by several packages: files, downloads, issues, intervals, text, threads."""
+"""Shared by several packages: checks, files, downloads, issues, intervals, text, threads."""

@@ -63,7 +63,7 @@ def atomic_write(
         target.write_bytes(content)
         return
     temporary = _beside(target)
-    mode = _mode(target)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     try:
         # The system applies the umask. The new file is never more readable than the old one.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -102,10 +102,6 @@ def backup(path: Path, kept: Path) -> None:
 def _beside(path: Path) -> Path:
     """Name of a temporary file in the same folder."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
-
-
-def _mode(path: Path) -> int | None:
-    return stat.S_IMODE(path.stat().st_mode) if path.exists() else None
 
 
 def write(path: PathLike, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Augmented copies in C: what `audio.augment` does to a clip, as tables."""
+"""Tables for augmented copies in C, as `audio.augment` makes them."""
 
 import math
 from fractions import Fraction
@@ -11,14 +11,14 @@ from tapword.audio.augment import LENGTHS, LOUDEST, N_COPIES, NOISE_DB, NOISE_SE
 from tapword.audio.files import SAMPLE_RATE
 from tapword.export.c.tables import Tables
 
-# Beyond its last number of this size a kernel is 0: float32's rounding.
+# A kernel ends after its last number of this size: float32's rounding.
 SMALLEST = 1e-7
-# Where the normal distribution's tail begins in numpy's ziggurat of 256 strips for float32.
+# Start of the normal distribution's tail in numpy's ziggurat of 256 strips for float32.
 TAIL_START = 3.6541528853610087963519472518
 
 
 def add_augment(tables: Tables) -> dict[str, Any]:
-    """Add what copies are made with; give their macros."""
+    """Add the tables of augmented copies; return their macros."""
     speeds, kernels, start = [], [], 0
     for length in LENGTHS:
         ratio = Fraction(length).limit_denominator(100)
@@ -50,28 +50,30 @@ def _kernel(length: float, ratio: Fraction) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     tuple of np.ndarray
-        The kernel from its middle on, (reach * ratio.numerator,): what comes of a single sample,
-        wherever that lies. And what comes first, where soxr has not heard enough to do as the
-        kernel says: of each of the clip's first samples, (n, reach).
+        The kernel from its middle on, (half_width * ratio.numerator,): the response to a single
+        sample. And the first samples of the response to each of the clip's first samples,
+        (n, half_width), where soxr does not have enough samples for the kernel yet.
     """
     up, down = ratio.numerator, ratio.denominator
     n = 400 * down
     found = np.zeros(n * up)
     for place in range(n // 2, n // 2 + down):
-        heard = _heard(n, place, length)
-        np.add.at(found, np.abs(np.arange(len(heard)) * down - place * up), heard)
-    found[1:] /= 2  # both sides, which are alike
-    reach = int(np.flatnonzero(np.abs(found) > SMALLEST)[-1] // up + 1)
-    first = np.stack([_heard(n, place, length)[:reach] for place in range(reach)], axis=1)
-    apart = np.abs(np.subtract.outer(np.arange(reach) * down, np.arange(reach) * up))
-    other = np.abs(first - found[apart]).max(axis=1) > 10 * SMALLEST
-    # The beginning of a slower copy lies outside of the clip.
+        response = _response(n, place, length)
+        np.add.at(found, np.abs(np.arange(len(response)) * down - place * up), response)
+    found[1:] /= 2  # both sides, which are the same
+    half_width = int(np.flatnonzero(np.abs(found) > SMALLEST)[-1] // up + 1)
+    first = np.stack(
+        [_response(n, place, length)[:half_width] for place in range(half_width)], axis=1
+    )
+    distance = np.abs(np.subtract.outer(np.arange(half_width) * down, np.arange(half_width) * up))
+    other = np.abs(first - found[distance]).max(axis=1) > 10 * SMALLEST
+    # The beginning of a slower copy is outside of the clip.
     edge = first[: np.flatnonzero(other)[-1] + 1] if length < 1 and other.any() else first[:0]
-    return found[: reach * up], edge
+    return found[: half_width * up], edge
 
 
-def _heard(n: int, place: int, length: float) -> np.ndarray:
-    """Give what becomes of n samples of which one is 1."""
+def _response(n: int, place: int, length: float) -> np.ndarray:
+    """Resample n samples of which one is 1."""
     clip = np.zeros(n, dtype=np.float32)
     clip[place] = 1.0
     return soxr.resample(clip, SAMPLE_RATE, SAMPLE_RATE * length)

@@ -31,7 +31,6 @@ from tapword.poolings.tap import CONSTANT
 from tapword.spotter import session
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
-from tapword.spotter.lengths import PHRASE, Length
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
@@ -39,12 +38,12 @@ from tapword.spotter.thresholds import (
     MAX_RATE_RATIO,
     tail_band,
 )
+from tapword.spotter.vocabulary import MAX_WORD_BYTES, PHRASE, Length
 from tapword.spotter.whitening import weights
-from tapword.spotter.words import MAX_WORD_BYTES
 from tapword.support.issues import MESSAGES
 from tapword.version import __version__
 
-# Kinds of poolings in the C code.
+# Kinds of poolings, as in internal.h.
 MOMENT, DEVIATION, LARGEST, MIDDLE, ATTENTION = range(5)
 # The comment at the top of a header.
 ABOUT = """A model of tapword {version} that keeps learning: C99, no allocation, libm alone.
@@ -64,8 +63,8 @@ OUTSIDE = """The backbone's network is not in here. It runs on the device's ONNX
    (blocks of {widths} numbers per frame). `tapword export MODEL OUT.h --frames FRAMES.onnx` writes
    that network."""
 
-# Pooling -> its kind; its number, of moments, frames or heads; and of how many frames a second is
-# where longer clips are pooled in another way, 0 where they are not.
+# Pooling -> its kind; its number of moments, frames or heads; and its frames per second if it pools
+# longer clips in another way, otherwise 0.
 POOLINGS: dict[str, Callable[[Any], tuple[int, int, int]]] = {
     "avg": lambda pooling: (MOMENT, 1, 0),
     "attentive": lambda pooling: (ATTENTION, len(pooling.centers), pooling.frame_rate or 0),
@@ -112,19 +111,19 @@ def build(
     eight_bits: bool = False,
     separate_weights: bool = False,
 ) -> Header:
-    """Write a spotter as it is taught now.
+    """Write a spotter as it is now.
 
     Parameters
     ----------
     spotter
-        With words or without; one backbone (tapword_ear, speech_embedding or logmel), and a learner
+        With or without words; one backbone (tapword_ear, speech_embedding or logmel), and a learner
         whose state is the shared statistic: cosine, slda, ridge or ncm.
     max_words
-        Words that the device has room for; negatives of a word count as one more.
+        Room for words on the device; negatives of a word count as another.
     eight_bits
-        The ear in weights and activations of 8 bits, instead of 16 and floats.
+        Write the ear with weights and activations in 8 bits, instead of 16 bits and floats.
     separate_weights
-        With these weights, and the cohort, in a file of their own.
+        Put these weights and the cohort into a separate file.
     """
     settings, tables = describe(spotter, max_words, eight_bits, separate_weights)
     outside = "Samples in, words out: nothing else is needed."
@@ -277,11 +276,6 @@ def _add_poolings(tables: Tables, poolings: Sequence[Pooling]) -> dict[str, Any]
     rows = [(*numbers, start) for numbers, start in zip(written, starts, strict=True)]
     tables.add("tapword_poolings", rows, np.uint16)
     settings: dict[str, Any] = {
-        "MOMENT": MOMENT,
-        "DEVIATION": DEVIATION,
-        "LARGEST": LARGEST,
-        "MIDDLE": MIDDLE,
-        "ATTENTION": ATTENTION,
         "MOMENTS": max([2, *(n for kind, n, _ in written if kind in (MOMENT, DEVIATION))]),
         "HAS_ATTENTION": int(bool(heads)),
     }
@@ -393,7 +387,7 @@ def _teaching() -> dict[str, Any]:
         for end, number in zip(ends, np.atleast_1d(value).tolist(), strict=True):
             settings[f"ENDPOINT_{name.upper()}{end}"] = number
     # A second more, for the chunk in which a recording ends.
-    frames = (endpoint.SETTINGS.most_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
+    frames = (endpoint.SETTINGS.max_s + 1) * 1000 / endpoint.SETTINGS.hop_ms
     settings["ENDPOINT_FRAMES"] = round(frames)
     settings |= {f"ISSUE_{code.upper()}": number for number, code in enumerate(MESSAGES, 1)}
     return settings | {

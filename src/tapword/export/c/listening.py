@@ -10,9 +10,9 @@ from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE, SHARED
 from tapword.listening.detector import CLOSE_SCORE, LATE_S, SEGMENT_SCORE, SILENCE_S
 from tapword.listening.phrases import STEP_S, Grid
 from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
-from tapword.spotter import lengths
-from tapword.spotter.lengths import CLIP_S, LONGEST_S
+from tapword.spotter import vocabulary
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import CLIP_S, LONGEST_S
 
 # Words that wait for a phrase that may hold them: they come this often at most, and a window begins
 # half a second before its centre.
@@ -51,10 +51,10 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "RISE_SCORE": f"{RISE_SCORE}f",
         "CLOSE_SCORE": f"{CLOSE_SCORE}f",
         "WAITING": WAITING,
-        "PHRASE_PRIOR": lengths.PRIOR,
-        "PHRASE_SPREAD": lengths.SIGMA,
-        "PHRASE_SIGMAS": lengths.N_SIGMAS,
-        "PHRASE_MIN_RATIO": lengths.MIN_RATIO,
+        "PHRASE_PRIOR": vocabulary.LENGTH_PRIOR,
+        "PHRASE_SPREAD": vocabulary.LENGTH_SIGMA,
+        "PHRASE_SIGMAS": vocabulary.N_SIGMAS,
+        "PHRASE_MIN_RATIO": vocabulary.MIN_RATIO,
         "PHRASE_LONGEST_S": LONGEST_S,
         "PHRASE_MARGIN_S": MARGIN_S,
         "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S),
@@ -63,7 +63,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "PHRASE_SHARED_S": SHARED_S,
         "SEGMENTS": len(grid.lengths),
         "SEGMENT_STEP": grid.step,
-        "SEGMENT_APART": grid.apart,
+        "SEGMENT_APART": grid.spacing,
         "SEGMENT_LEAD": grid.lead,
         "SEGMENT_SCORE": f"{SEGMENT_SCORE}f",
         "SEGMENT_LONGEST": grid.lengths[-1],

@@ -1,4 +1,4 @@
-"""The network of `tapword_ear` as tables that the C code walks through."""
+"""The network of `tapword_ear` as tables for C."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from tapword.backbones import tapword_ear
 from tapword.backbones.logmel import STEP
-from tapword.backbones.sessions import open_session
+from tapword.backbones.onnx_files import open_session
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.export.c.tables import Tables
 from tapword.export.sample_clips import demo_clips, in_rooms
@@ -29,25 +29,25 @@ class Block(NamedTuple):
 
     @property
     def bands_after(self) -> int:
-        """Bands that go out."""
+        """Bands of its output."""
         return self.bands // self.band_step
 
     @property
     def state(self) -> int:
-        """Numbers that are kept of earlier steps where it is wide."""
+        """Numbers of earlier steps that its filter needs."""
         return (self.steps - 1) * self.bands * self.wide
 
     @property
     def waiting(self) -> int:
-        """Numbers of the input that wait until they are added."""
+        """Numbers of its input that wait until they are added to its output."""
         return self.bands * self.inputs if self.ahead else 0
 
 
 class Layer(NamedTuple):
     """A layer: biases (out,), and weights (inputs, out), float32.
 
-    Inputs of a layer that looks around are steps of bands; those of one that takes all bands as
-    channels are bands of channels.
+    Inputs of a filter are steps of bands; those of a layer that takes all bands as channels are
+    bands of channels.
     """
 
     bias: np.ndarray
@@ -55,7 +55,7 @@ class Layer(NamedTuple):
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray], name: str, bands: int = 1) -> "Layer":
-        """Take a layer, of which `bands` are channels."""
+        """Take a layer that takes `bands` as channels."""
         weight, bias = (arrays[f"{name}.{part}"].astype(np.float32) for part in ("weight", "bias"))
         out, channels, high, wide = weight.shape
         # (out, channels, bands, high, wide) -> wide, high, bands, channels, out
@@ -69,7 +69,7 @@ class Layer(NamedTuple):
 
 
 def add_ear(tables: Tables, ear: TapwordEar, eight_bits: bool = False) -> dict[str, Any]:
-    """Add weights and shapes of the ear; give its macros."""
+    """Add weights and shapes of the ear; return its macros."""
     arrays = ear.network.arrays
     first, bands = arrays["first.weight"], tapword_ear.BANDS // 2
     band_blocks = _blocks(arrays, "bands", tapword_ear.BAND_BLOCKS, bands)
@@ -119,9 +119,9 @@ def in_bytes(ear: TapwordEar, layers: Mapping[str, Layer]) -> tuple[np.ndarray, 
     Returns
     -------
     tuple
-        For each layer that hears floats, a factor and an addend that make bytes of them; for each
-        output of every layer, a factor and an addend for its sum: float16. And the weights: a row
-        for each output of a layer that mixes channels, one for each input of one that looks around.
+        For each layer with float input, a factor and an addend that quantise it; for each output
+        of every layer, a factor and an addend for its sum: float16. And the weights: a row for each
+        output of a layer that mixes channels, one for each input of a filter.
     """
     names = list(layers)[1:]
     heard = dict(zip(names, ranges(ear), strict=True))
@@ -129,7 +129,7 @@ def in_bytes(ear: TapwordEar, layers: Mapping[str, Layer]) -> tuple[np.ndarray, 
     content = b""
     for name in names:
         if not name.endswith(("look", "narrow")):
-            # What a layer multiplies floats by is what its bytes are then taken for.
+            # The scale of the bytes is the factor that the layer multiplies its input by.
             step, zero = heard[name]
             heard[name] = 1 / float(np.float16(1 / step)), zero
     for name, behind in zip(names, [*names[1:], ""], strict=True):
@@ -144,7 +144,7 @@ def in_bytes(ear: TapwordEar, layers: Mapping[str, Layer]) -> tuple[np.ndarray, 
         weights = np.rint(layer.rows / (factor * out / step)).astype(np.int8)
         addend = layer.bias / out + out_zero
         if not looks:
-            # These sums are of bytes as they are; a look takes their zero, -128, off itself.
+            # These sums are of bytes as they are; a filter subtracts their zero, -128, itself.
             addend = addend - factor * zero * weights.sum(axis=0, dtype=np.int64)
         factors.append(np.stack([factor, addend], axis=1).ravel())
         content += (weights if looks else weights.T).tobytes()
@@ -152,7 +152,7 @@ def in_bytes(ear: TapwordEar, layers: Mapping[str, Layer]) -> tuple[np.ndarray, 
 
 
 def _raised(numbers: np.ndarray) -> np.ndarray:
-    """Give numbers that are no less and that float16 has."""
+    """Round up to float16."""
     nearest = numbers.astype(np.float16)
     return np.where(nearest < numbers, np.nextafter(nearest, np.float16(np.inf)), nearest).astype(
         np.float64
@@ -160,14 +160,14 @@ def _raised(numbers: np.ndarray) -> np.ndarray:
 
 
 def ranges(ear: TapwordEar) -> list[tuple[float, int]]:
-    """Give scale and zero of the bytes that each layer but the first hears, in their order.
+    """Scale and zero of the input of each layer but the first, in their order.
 
-    A byte b stands for (b - zero) * scale; all that the layer heard of demo clips at several levels
-    and in noise is between the lowest and the highest byte.
+    A byte b stands for (b - zero) * scale. The range covers the layer's input on demo clips at
+    several levels and in noise.
     """
     network = ear.network
-    graph, [_, *names] = network.graph_with_inputs()
-    session = open_session(graph)
+    _, *names = network.graph.convolved
+    session = open_session(network.graph.content(network.graph.convolved))
     state = {f"before_{index}": one for index, one in enumerate(network.initial_state(1))}
     low, high = np.zeros(len(names)), np.zeros(len(names))
     for clip in in_rooms(demo_clips()):
@@ -190,7 +190,7 @@ def _names(kind: str, blocks: Sequence[Block]) -> list[str]:
 def _blocks(
     arrays: Mapping[str, np.ndarray], kind: str, described: Sequence[tuple], bands: int
 ) -> list[Block]:
-    """Blocks of one kind, as `tapword_ear` describes them, the first of which has so many bands."""
+    """Blocks of one kind, as `tapword_ear` describes them; the first has this many bands."""
     blocks = []
     for index, ((band_step, time_step), ahead) in enumerate(described):
         wide, inputs = arrays[f"{kind}.{index}.widen.weight"].shape[:2]

@@ -15,11 +15,9 @@ from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import LARGEST, Learner, Row
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
-from tapword.spotter.lengths import Length
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.vocabulary import Vocabulary
-from tapword.spotter.words import clean_word
+from tapword.spotter.vocabulary import Length, Vocabulary, clean_word
 from tapword.support import atomic_files
 from tapword.support.atomic_files import PathLike
 
@@ -30,7 +28,7 @@ HEAD = struct.Struct("<4sIQIIIIf")
 # Count, sensitivity, length (mean and squares), bytes of the name, which follows, and the means.
 ROW = struct.Struct("<IfffI")
 SEAL = struct.Struct("<I")
-# Stands before a word's name where its negatives are meant: TAPWORD_NOT.
+# Begins the name of a word's negatives: TAPWORD_NEGATIVE.
 NOT = "¬"
 # Samples are counted in 32 bits.
 MOST_SAMPLES = 2**32 - 1

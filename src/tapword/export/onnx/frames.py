@@ -202,7 +202,7 @@ def _ear_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
     inputs = {"mel": scaled}
     for index, kept in enumerate(backbone.network.initial_state(1)):
         inputs[f"before_{index}"] = graph.floats(kept)
-    model = onnx.load_model_from_string(backbone.network.graph())
+    model = onnx.load_model_from_string(backbone.network.graph.content())
     [frames] = graph.include(model, inputs, ["frames"])
     # (1, 101, 1, t) -> (t, 101), without the first frames, which are of the initial state.
     frames = graph.add("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])

@@ -16,7 +16,7 @@ from tapword import registry
 from tapword.audio import files as audio
 from tapword.audio.align import fill
 from tapword.errors import InputError
-from tapword.spotter.words import spelling
+from tapword.spotter.vocabulary import spelling
 from tapword.support.atomic_files import PathLike, why_not_file
 
 SPLITS = ("train", "validation", "test")

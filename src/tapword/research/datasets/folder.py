@@ -5,7 +5,7 @@ from pathlib import Path
 from tapword.audio import files as audio
 from tapword.errors import InputError
 from tapword.research.datasets.base import SPLITS, Clip, Dataset, Listing, random_rank, word_folders
-from tapword.spotter.words import spelling
+from tapword.spotter.vocabulary import spelling
 
 
 class Folder(Dataset):

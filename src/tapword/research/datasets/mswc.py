@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tapword.errors import InputError
 from tapword.research.datasets.base import Clip, Dataset, Listing, random_rank, word_folders
-from tapword.spotter.words import spelling
+from tapword.spotter.vocabulary import spelling
 
 COLUMNS = ("SET", "LINK", "WORD", "VALID", "SPEAKER")
 _SPLITS = {"TRAIN": "train", "DEV": "validation", "TEST": "test"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tapword.errors import InputError
 from tapword.research.datasets.base import Clip, Dataset, Listing, word_folders
-from tapword.spotter.words import spelling
+from tapword.spotter.vocabulary import spelling
 
 LISTS = {"validation": "validation_list.txt", "test": "testing_list.txt"}
 _FIRST = (

@@ -16,7 +16,7 @@ from tapword.research.paper import published as paper
 from tapword.research.paper.compare import Cell, Comparison, Group, Inputs, PaperTable, Reproduced
 from tapword.research.paper.results import PaperResults
 from tapword.spotter.encoder import block_poolings, pool_clips
-from tapword.spotter.lengths import CLIP_S
+from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.threads import one_thread
 
 # Every step except learning, which changes the learner, is timed this often; the best time counts.

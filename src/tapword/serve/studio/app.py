@@ -125,7 +125,7 @@ class _Requests:
         return Response(self.files[name], media_type=TYPES[Path(name).suffix])
 
     async def state(self, _: Request) -> Response:
-        await to_thread.run_sync(self.model.look)
+        await to_thread.run_sync(self.model.refresh)
         return _Json(self.model.state())
 
     async def map(self, _: Request) -> Response:

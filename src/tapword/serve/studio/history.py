@@ -59,7 +59,7 @@ class Take:
 
     def learn(self, spotter: Spotter) -> None:
         """Learn it, for the first time or again."""
-        self.scattered = not spotter.learner.spare
+        self.scattered = not spotter.learner.forgotten
         if self.scored is None:
             spotter.learn_encoded(self.taught, [self.word])
         else:

@@ -177,7 +177,7 @@ class Listener:
         """Start a take with this number; drop the one before."""
         self.cancel()
         self._number = number
-        self._endpointer = Endpointer(most_s=self.limits.clip_s)
+        self._endpointer = Endpointer(max_s=self.limits.clip_s)
 
     def push_take(self, samples: np.ndarray) -> list[Message]:
         """Add samples (n,) int16 to the take; report its state, or the take once complete."""

@@ -33,8 +33,8 @@ from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.session import LATEST, Kind, TeachSession
 from tapword.spotter.spotter import Spotter, require_same_parts
+from tapword.spotter.vocabulary import MAX_WORD_BYTES, clean_new_word, clean_word
 from tapword.spotter.watched import WatchedModel
-from tapword.spotter.words import MAX_WORD_BYTES, clean_new_word, clean_word
 from tapword.support.issues import Issue
 
 
@@ -230,9 +230,9 @@ class StudioModel(WatchedModel):
             self._snapshot = before or self._snapshot
             raise
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Read the file if it changed; say whether it did."""
-        changed = super().look()
+        changed = super().refresh()
         if changed:
             self._note_changes(self.spotter)
         return changed

@@ -224,12 +224,17 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
             self._pass_on(data)
 
     def _pass_on(self, data: bytes) -> None:
-        # uvicorn fails if data comes before its WebSocket is open. It limits the size of a message
-        # but not the number of its empty frames.
+        # uvicorn fails if data comes after what it refused, or before its WebSocket is open. It
+        # limits the size of a message but not the number of its empty frames.
+        if self.is_closing():
+            return
         if not getattr(self._protocol, "handshake_complete", True):
             self.abort()
             return
         self._protocol.data_received(data)
+        if self.is_closing() and isinstance(self._protocol, H11Protocol):
+            # It has refused the rest of a request, so the request's handler must not answer.
+            self._protocol.connection_lost(None)
         if len(getattr(self._protocol, "frames", ())) > self._server.limits.frames:
             self.abort()
 
@@ -256,7 +261,7 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
                 app_state=server.lifespan.state | {"connection": self},
             )
             self._protocol.connection_made(self)
-            self._protocol.data_received(head)
+            self._pass_on(head)
             # Separately, because by now this may be a WebSocket.
             if len(self._head) > len(head):
                 self._pass_on(bytes(self._head[len(head) :]))

@@ -8,6 +8,7 @@ from tapword.learners.base import Row
 from tapword.learners.statistics import Statistics
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.spotter.spotter import Spotter
+from tapword.support.threads import one_blas_thread
 
 # Distances in units of the typical distance between two takes of one word: below the first, words
 # are easily confused, below the second they are close. Both were set by hand.
@@ -29,6 +30,7 @@ class Point(NamedTuple):
     verdict: str
 
 
+@one_blas_thread
 def word_map(spotter: Spotter) -> list[Point]:
     """Place the words, in their order, so that words close on the map sound alike.
 

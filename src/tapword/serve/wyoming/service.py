@@ -24,7 +24,7 @@ from tapword.serve.polling import polling
 from tapword.serve.wyoming.announce import announced
 from tapword.serve.wyoming.client import LIMITS, Client, ClientLimits, log
 from tapword.serve.wyoming.served_model import ServedModel
-from tapword.support.threads import one_thread
+from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
 
 T = TypeVar("T")
@@ -266,7 +266,7 @@ def serve(
             await stop.wait()
 
     # The threads use all cores already; BLAS's own threads would compete for them.
-    with one_thread("blas"), _short_switch_interval():
+    with one_blas_thread, _short_switch_interval():
         asyncio.run(main())
 
 

@@ -19,6 +19,13 @@ typedef struct {
     uint16_t in, wide, out, bands, taps, steps, band_step, time_step, adds, ahead;
 } tapword_block;
 
+/* Kinds of poolings. */
+#define TAPWORD_MOMENT 0
+#define TAPWORD_DEVIATION 1
+#define TAPWORD_LARGEST 2
+#define TAPWORD_MIDDLE 3
+#define TAPWORD_ATTENTION 4
+
 #include "tapword_tables.h"
 
 /* Tables of bytes that are packed into one. */
