@@ -18,7 +18,7 @@ from tapword.audio import files
 from tapword.audio.align import align, cut, fill
 from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.sessions import open_session
+from tapword.backbones.onnx_files import open_session
 from tapword.errors import InputError, MissingExtra
 from tapword.export.c import header as c_header
 from tapword.export.c import state as states

@@ -1,5 +1,7 @@
 """What is said of clips before they are taught."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import tapword
 from tapword.assets import CLIPS
 from tapword.audio import files
 from tapword.audio.endpoint import examine
+from tapword.spotter import session as session_module
 from tapword.spotter.session import LATEST, MIN_CLIPS, TeachSession
 from tapword.support.issues import MESSAGES, Issue, message
 
@@ -143,7 +146,24 @@ def test_words_that_differ_in_capital_letters_are_doubted(small):
     ]
 
 
+def test_many_words_are_checked_in_linear_time(small):
+    start = time.process_time()
+    # Compared in pairs they would take minutes.
+    assert TeachSession(small).check_words(f"word{i}" for i in range(50_000)) == []
+    assert time.process_time() - start < 5
+
+
 # A lesson.
+
+
+def test_a_lesson_of_too_many_words_is_not_compared(taught, monkeypatch):
+    sounds, words = clips("lamp", 4, 9), ["light"] * 5
+    assert codes(review(taught, sounds, words)) == ["close_word"]
+    # "light", and the three words that are taught.
+    monkeypatch.setattr(session_module, "MAX_SCORES", 5 * 4 - 1)
+    assert review(taught, sounds, words) == []
+    twice = review(taught, [sounds[0]] * 6, ["lamp", "light"] * 3)
+    assert set(codes(twice)) == {"same_recording"}, "which needs no scores"
 
 
 def test_the_same_word_by_another_name_is_close(taught):

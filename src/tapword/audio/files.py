@@ -34,7 +34,10 @@ _BLOCK = 1 << 20
 # Accepted formats, by libsndfile's names and by their first bytes. It reads two dozen more, some
 # without a header; they are refused, because rarely used code has more bugs.
 _FORMATS = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "AIFF")
-_BEGINNINGS = re.compile(rb"RIFF....WAVE|fLaC|OggS|ID3|\xff[\xe0-\xff]|FORM....AIF[FC]", re.DOTALL)
+# Four of the beginnings of MP3 belong to AAC.
+_BEGINNINGS = re.compile(
+    rb"RIFF....WAVE|fLaC|OggS|ID3|\xff(?![\xf0\xf1\xf8\xf9])[\xe0-\xff]|FORM....AIF[FC]", re.DOTALL
+)
 
 log = logging.getLogger("tapword.audio")
 
@@ -204,14 +207,14 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
     try:
         with path.open("rb") as raw:
             start = raw.read(12)
-        foreign = ffmpeg.recognise(start)
-        if foreign is not None:
-            with ffmpeg.Decoder(path, foreign) as decoder:
+        if not _BEGINNINGS.match(start):
+            kind = ffmpeg.recognise(start)
+            if kind is None:
+                raise InputError(f"{refusal}: it does not begin like one")
+            with ffmpeg.Decoder(path, kind) as decoder:
                 check_rate(decoder.samplerate, f"{path}: its sample rate")
                 yield decoder
             return
-        if not _BEGINNINGS.match(start):
-            raise InputError(f"{refusal}: it does not begin like one")
         # The absolute path, because libsndfile takes "-" for standard input. As bytes, because
         # soundfile refuses a name that is not UTF-8; on Windows names are text.
         whole = os.path.abspath(path)

@@ -153,7 +153,7 @@ def _detect(
         since_s += len(chunk.samples) / SAMPLE_RATE
         if live is not None and since_s >= POLL_S:
             since_s = 0.0
-            if live.look():
+            if live.refresh():
                 follower.take_up(live.spotter, now_s)
                 known = counted(len(live.spotter.words), "word")
                 note = live.problem or f"{live.path} has changed: {known}"

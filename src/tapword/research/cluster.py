@@ -30,7 +30,15 @@ from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, EncodedShard, Stored, encode_shard
 from tapword.research.datasets.base import Clip, Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoded, Preparation
-from tapword.spotter.session import MAX_CLIPS, Ask, Checked, ModelFile, TeachSession, joined
+from tapword.spotter.session import (
+    MAX_CLIPS,
+    MAX_SCORES,
+    Ask,
+    Checked,
+    ModelFile,
+    TeachSession,
+    joined,
+)
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
@@ -391,7 +399,7 @@ def _require_reachable(address: str) -> None:
 class ClusterSession(TeachSession):
     """A session whose files are checked and encoded by the workers of a cluster.
 
-    A review covers the first clips of each word.
+    A review covers the first clips of each word, if they are few enough to review.
     """
 
     def __init__(
@@ -422,7 +430,10 @@ class ClusterSession(TeachSession):
             for clip in outcome.first:
                 reviewed[clip.word] += 1
                 if reviewed[clip.word] <= MAX_CLIPS:
-                    self.accept(clip)
+                    self.accepted.append(clip)
+            if len(self.accepted) * len(reviewed) > MAX_SCORES:
+                # Too many to review: keep none of them, nor of those to come.
+                self.accepted = deque(maxlen=0)
 
         self.learned = self.cluster.learn(
             self.spotter, files, keep_noise, skipped, progress, checked
@@ -582,7 +593,12 @@ def encode(
             require_readable(parcel, [path for path, _ in clips])
     used = list(session.accepted)
     words = [clip.word for clip in used]
-    first = [clip for row, clip in enumerate(used) if words[:row].count(clip.word) < MAX_CLIPS]
+    seen: Counter[str] = Counter()
+    first = []
+    for clip in used:
+        seen[clip.word] += 1
+        if seen[clip.word] <= MAX_CLIPS:
+            first.append(clip)
     empty = Encoded.one_second(np.empty((0, 0), dtype=np.float32))
     encoded = Encoded.concatenate([clip.encoded for clip in used] or [empty])
     return Outcome(

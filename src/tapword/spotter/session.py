@@ -21,7 +21,7 @@ from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.thresholds import decide
-from tapword.spotter.vocabulary import CLIP_S, case_variant
+from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 
@@ -43,6 +43,9 @@ CONFUSED_FRACTION = 0.2
 MAX_CLIPS = 10
 # A review is a cross-validation of this many folds.
 FOLDS = 3
+# Most clips times words of a review, as 500 words with 10 clips each have. It takes about 100 bytes
+# each, and more words would take gigabytes.
+MAX_SCORES = 2_500_000
 # Clips that a review covers where a word is taught take by take.
 LATEST = 5
 
@@ -57,27 +60,6 @@ Ask = Callable[[Issue], bool]
 Label = TypeVar("Label")
 
 
-class Clip(NamedTuple):
-    """A clip that is being checked.
-
-    Attributes
-    ----------
-    audio
-        Shape (n,), float32 at 16 kHz.
-    word
-        What is said in it.
-    encoded
-        As it would be learned, one row.
-    issue
-        What the end-pointer found wrong with it, if anything.
-    """
-
-    audio: np.ndarray
-    word: str
-    encoded: Encoded
-    issue: Issue | None = None
-
-
 class Checked(NamedTuple):
     """A clip that was checked.
 
@@ -88,7 +70,7 @@ class Checked(NamedTuple):
     encoded
         As it would be learned, one row; no row where there is no speech.
     issues
-        What may be wrong with it, in the order of the checks.
+        What may be wrong with it, in the order of `CHECKS`.
     digest
         Hash of its samples.
     """
@@ -110,49 +92,43 @@ class Checked(NamedTuple):
         return any(issue.code == code for issue in self.issues)
 
 
-def take_issues(_: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say what is wrong with a recording: no speech, cut off, too quiet and so on."""
-    if clip.issue is not None:
-        yield clip.issue
-
-
-def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say what else a clip contains that is taught as one word or phrase."""
-    if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
+def sound_issues(spotter: Spotter, audio: np.ndarray, _: Checked) -> Iterator[Issue]:
+    """Find other sound than one word or phrase in a clip (n,)."""
+    if not spotter.encoder.preparation.align or len(audio) <= CLIP_S * SAMPLE_RATE:
         return
-    other_s, pause_s = other_sound(clip.audio)
+    other_s, pause_s = other_sound(audio)
     if other_s >= OTHER_S:
         yield Issue("more_than_one_word", "note")
     if pause_s >= PAUSE_S:
         yield Issue("long_pause", "note")
 
 
-def noise_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a clip is noise alone."""
+def noise_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a clip is noise alone."""
     if spotter.encoder.is_noise(clip.encoded.vectors)[0]:
         yield Issue("noise", "doubt")
 
 
-def other_word_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a clip counts as another word, where thresholds are known."""
+def other_word_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a clip counts as another word, if there are thresholds."""
     if spotter.words and spotter.has_thresholds:
         [found] = spotter.predict_encoded(clip.encoded)
         if found.word not in (None, clip.word):
             yield Issue("other_word", "doubt", {"word": clip.word, "other": found.word})
 
 
-def unlike_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a take is unlike the word's other takes, where thresholds are known."""
+def unlike_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a take is unlike the word's other takes, if there are thresholds."""
     if clip.word in spotter.words and spotter.has_thresholds:
         [scores] = spotter.score_encoded(clip.encoded)
         if spotter.thresholds()[clip.word] - scores.words[clip.word] > UNLIKE_SCORE:
             yield Issue("unlike", "doubt", {"word": clip.word})
 
 
-# The checks, in this order, and the kinds of clips they apply to.
-CHECKS: tuple[tuple[Callable[[Spotter, Clip], Iterator[Issue]], tuple[Kind, ...]], ...] = (
-    (take_issues, ("take",)),
-    (clip_issues, ("file", "lesson")),
+# The checks, in this order, and the kinds of clips they apply to. A take's own issue comes first.
+Check = Callable[[Spotter, np.ndarray, Checked], Iterator[Issue]]
+CHECKS: tuple[tuple[Check, tuple[Kind, ...]], ...] = (
+    (sound_issues, ("file", "lesson")),
     (noise_issues, ("take", "file", "lesson")),
     (other_word_issues, ("take", "file")),
     (unlike_issues, ("take",)),
@@ -230,12 +206,16 @@ class TeachSession:
 
     def check_words(self, words: Iterable[str]) -> list[Issue]:
         """Doubt new words that differ from others in capital letters only."""
-        known, found = list(self.spotter.words), []
+        known, found = set(self.spotter.words), []
+        # First known word of each spelling; a search for each word would take quadratic time.
+        first: dict[str, str] = {}
+        for word in self.spotter.words:
+            first.setdefault(word.casefold(), word)
         for word in words:
-            other = None if word in known else case_variant(word, known)
-            known.append(word)
-            if other is not None:
+            other = first.setdefault(word.casefold(), word)
+            if word not in known and other != word:
                 found.append(Issue("case_variant", "doubt", {"word": word, "other": other}))
+            known.add(word)
         return found
 
     def check(
@@ -277,13 +257,13 @@ class TeachSession:
         spotter = self.spotter if kind == "lesson" else self.current
         result = []
         for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
-            clip = Clip(audio, word, encoded, issue)
-            issues: list[Issue] = []
-            for find, kinds in CHECKS:
-                if kind in kinds and not FINAL & {found.code for found in issues}:
-                    issues += find(spotter, clip)
+            issues = [issue] if issue is not None and kind == "take" else []
             digest = hashlib.sha256(audio.tobytes()).digest()
-            result.append(Checked(word, name, encoded, issues, digest))
+            checked = Checked(word, name, encoded, issues, digest)
+            for find, kinds in CHECKS:
+                if kind in kinds and not any(map(checked.has, FINAL)):
+                    issues += find(spotter, audio, checked)
+            result.append(checked)
         return result
 
     def accept(self, checked: Checked) -> None:
@@ -310,6 +290,7 @@ class TeachSession:
         another if nearly all its clips sound like the other without it, and some still do with it;
         or if nearly all would count as the other. Of words that are not close, the clips are named
         that would count as another word. A recording that is taught as two words is named, too.
+        Words are not compared where clips times words exceed `MAX_SCORES`.
         """
         clips = list(self.accepted)
         return [*_same_recordings(clips), *_Review(self.spotter, clips).issues()]
@@ -482,7 +463,8 @@ class _Review:
 
     def issues(self) -> list[Issue]:
         """Name words that are close to each other, and single clips that count as another word."""
-        if len(self.spotter.words.keys() | self.clips_of.keys()) < 2:
+        n_words = len(self.spotter.words.keys() | self.clips_of.keys())
+        if n_words < 2 or n_words * sum(map(len, self.clips_of.values())) > MAX_SCORES:
             return []
         close: dict[str, str] = {}
         single = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapword.backbones.sessions import onnx_package
+from tapword.backbones.onnx_files import onnx_package
 
 # The versions of the speech embedding's file, which every recent runtime supports.
 OPSET, IR_VERSION = 13, 7
