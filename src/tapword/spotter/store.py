@@ -25,6 +25,7 @@ from tapword.learners.base import Learner
 from tapword.spotter import model_header, undo
 from tapword.support import atomic_files
 from tapword.support.atomic_files import PathLike
+from tapword.support.text import counted
 
 LOCK_TIMEOUT_S = 30.0
 # No learner has a larger state by default, and no list of words needs a larger header: 2 MB hold
@@ -177,7 +178,9 @@ def take_back(path: PathLike, n: int = 1) -> list[undo.Step]:
                 "lose that change; nothing was undone"
             )
         if n > len(steps):
-            raise InputError(f"only the last {len(steps)} changes to {path} can be undone, got {n}")
+            raise InputError(
+                f"only {counted(len(steps), 'change')} to {path} can be undone, got {n}"
+            )
         state = steps[-n].state.tobytes()
         # It may contain what was undone.
         kept = backup(path)

@@ -49,6 +49,11 @@ def path_of(model: Path) -> Path:
 
 def read(model: Path) -> list[Step]:
     """Read the steps that are recent enough, oldest first."""
+    age_s = MAX_DAYS * 24 * 3600
+    return [step for step in _read_all(model) if abs(time.time() - step.time) <= age_s]
+
+
+def _read_all(model: Path) -> list[Step]:
     path = path_of(model)
     why_not = atomic_files.why_not_file(path)
     if why_not == "does not exist":
@@ -59,7 +64,7 @@ def read(model: Path) -> list[Step]:
         content = path.read_bytes()
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         states = safetensors.numpy.load(content)
-        steps = [
+        return [
             Step(str(what), float(when), str(after), states[str(number)])
             for number, (what, when, after) in enumerate(
                 json.loads(header["__metadata__"]["steps"])
@@ -76,8 +81,6 @@ def read(model: Path) -> list[Step]:
         raise ModelFileError(
             f"{path} cannot be read, so nothing can be undone: delete it"
         ) from error
-    age_s = MAX_DAYS * 24 * 3600
-    return [step for step in steps if abs(time.time() - step.time) <= age_s]
 
 
 def write(model: Path, steps: Sequence[Step]) -> None:
@@ -117,6 +120,7 @@ def record(model: Path, what: str, before: str | None, after: str) -> None:
 def expire(model: Path) -> None:
     """Drop steps that are too old."""
     try:
-        write(model, read(model))
+        if len(recent := read(model)) < len(_read_all(model)):
+            write(model, recent)
     except ModelFileError:
         path_of(model).unlink()
