@@ -129,9 +129,9 @@ def import_state(
     content = states.read(state)
     if not target.exists():
         spotter = states.load(state, content)
-        spotter.save(target)
+        spotter.save(target, step=f"import {state}")
     else:
-        with Spotter.edit(target, backbone) as spotter:
+        with Spotter.edit(target, backbone, f"import {state}") as spotter:
             found = states.load(state, content, [spotter])
             _fit(state, target, spotter, found, reduce)
             if replace or not spotter.words:

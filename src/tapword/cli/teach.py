@@ -158,7 +158,8 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
     clips = [audio_files.read(path) for path in paths]
     asked, taught = listener.encode(clips), listener.encode(clips, learning=True)
     # The file is locked only for the moment of learning.
-    with Spotter.edit(model, listener.encoder.backbones) as spotter:
+    step = f"reject {counted(len(clips), 'clip')}"
+    with Spotter.edit(model, listener.encoder.backbones, step) as spotter:
         require_same_parts(spotter, listener)
         before = spotter.predict_encoded(asked)
         taken = [spotter.reject_encoded(*pair) for pair in zip(asked, taught, strict=True)]

@@ -25,6 +25,7 @@ from tapword.spotter.thresholds import decide
 from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
+from tapword.support.text import counted, listed
 
 # A clip contains more than one word if this much other sound is as loud, in seconds. A pause is
 # long from the second on. Set by hand: none of the demo's clips has either, of 177 read phrases 3
@@ -376,7 +377,9 @@ class TeachSession:
         for issue in self.review():
             say(issue)
         # The file is locked only for the moment of learning.
-        with Spotter.edit(self.model.path, self.model.backbones, **self.model.parts) as spotter:
+        model, words = self.model, dict.fromkeys(clip.word for clip in self.accepted)
+        step = f"learn {listed(list(words))}: {counted(self.clips, 'clip')}"
+        with Spotter.edit(model.path, model.backbones, step, **model.parts) as spotter:
             # Somebody may have replaced it meanwhile.
             require_same_parts(spotter, self.spotter)
             self.teach(spotter)
