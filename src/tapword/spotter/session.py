@@ -120,11 +120,15 @@ def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
     """Say what else a clip contains that is taught as one word or phrase."""
     if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
         return
-    other_s, pause_s = other_sound(clip.audio)
-    if other_s >= OTHER_S:
+    if has_several_words(clip.audio):
         yield Issue("more_than_one_word", "note")
-    if pause_s >= PAUSE_S:
+    if other_sound(clip.audio)[1] >= PAUSE_S:
         yield Issue("long_pause", "note")
+
+
+def has_several_words(audio: np.ndarray) -> bool:
+    """Whether a clip (n,) contains other sound, about as loud as its loudest."""
+    return len(audio) > CLIP_S * SAMPLE_RATE and other_sound(audio)[0] >= OTHER_S
 
 
 def noise_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
