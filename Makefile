@@ -7,7 +7,7 @@ C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c
     examples/c/*.c examples/esp32/main/*.c examples/esp32/components/tapword/*.[ch]))
 C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_TEACHING
 
-.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak fuzz bench mutants clean
+.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak fuzz fuzz_input fuzz_c bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -47,12 +47,19 @@ model_header: $(VENV)/.dev
 	$(BIN)/python -c 'from tapword.export.c import header; print(header.default_model(), end="")' > build/model.h
 	mv build/model.h $(CORE)/tapword_model.h
 
-# Fuzz the exported C code under both sanitizers.
-fuzz: $(VENV)/.dev
-	$(BIN)/python tests/export/fuzz_c.py --seconds 600
+# Fuzz everything that reads foreign input, and the exported C code under both sanitizers, each for
+# FUZZ_S seconds. A finding stays in tests/corpus.
+FUZZ_S ?= 600
+fuzz: fuzz_input fuzz_c
+
+fuzz_input: $(VENV)/.dev
+	$(BIN)/python tests/fuzz.py --seconds $(FUZZ_S)
+
+fuzz_c: $(VENV)/.dev
+	$(BIN)/python tests/export/fuzz_c.py --seconds $(FUZZ_S)
 
 soak: $(VENV)/.dev
-	$(BIN)/pytest -q -m soak
+	$(BIN)/pytest -q -m soak --durations=0
 
 # Run everything in benchmarks/ and write docs/speed.md; peers are installed in build/peers once.
 bench: $(VENV)/.dev

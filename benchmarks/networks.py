@@ -15,8 +15,8 @@ import onnxruntime
 from tapword.assets import CLIPS
 from tapword.backbones import tapword_ear
 from tapword.backbones.base import Backbone
+from tapword.backbones.onnx_files import open_session, package_file
 from tapword.backbones.pip_encoders import PipEncoder
-from tapword.backbones.sessions import open_session, package_file
 from tapword.spotter.encoder import Encoder
 
 MEASURE_MEMORY = """

@@ -205,3 +205,40 @@ def test_names_that_are_not_text_are_read(tmp_path):
 def test_real_recordings_read(speech_commands):
     clip = files.read(next((speech_commands / "yes").glob("*.wav")))
     assert clip.dtype == np.float32 and 1_600 <= len(clip) <= 16_000
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What the log is told."""
+    told = []
+    monkeypatch.setattr(files.log, "warning", lambda text, *values: told.append(text % values))
+    return told
+
+
+def write_channels(path, *channels, rate=16_000):
+    soundfile.write(path, np.stack(channels, axis=1), rate, subtype="FLOAT")
+    return path
+
+
+@pytest.mark.parametrize("rate", [16_000, 48_000])
+@pytest.mark.parametrize("gain", [1.0, 0.9])
+def test_channels_that_cancel_are_heard_and_it_is_said(tmp_path, said, rate, gain):
+    sound = tone(440, 1.0, rate=rate)
+    stereo = write_channels(tmp_path / "stereo.wav", sound, -gain * sound, rate=rate)
+    mono = write_channels(tmp_path / "mono.wav", sound, rate=rate)
+    np.testing.assert_array_equal(files.read(stereo), files.read(mono))
+    assert said == [f"{stereo}: its channels cancel each other; using the louder"]
+    np.testing.assert_array_equal(np.concatenate(list(files.blocks(stereo, 0.2))), files.read(mono))
+    # Once for the file, not for its blocks.
+    assert len(said) == 2
+
+
+def test_other_channels_are_mixed(tmp_path, said):
+    rng = np.random.default_rng(0)
+    sound, other = rng.normal(0, 0.1, (2, 16_000)).astype(np.float32)
+    quiet = np.zeros_like(sound)
+    for channels in ([sound, sound], [sound, other], [sound, quiet], [sound] + [quiet] * 7):
+        wanted = np.mean(channels, axis=0, dtype=np.float32)
+        read = files.read(write_channels(tmp_path / "clip.wav", *channels))
+        np.testing.assert_allclose(read, wanted, atol=1e-6)
+    assert said == []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tapword import registry
-from tapword.backbones import pip_encoders, sessions
+from tapword.backbones import onnx_files, pip_encoders
 from tapword.backbones.base import Unavailable
 from tapword.errors import InputError, MissingExtra, ModelFileError, how_to_install
 from tests.conftest import tone
@@ -55,7 +55,7 @@ def test_louder_neighbours_change_nothing(name):
 @pytest.mark.parametrize("name", KNOWN)
 def test_only_the_file_meant_is_taken(name, tmp_path):
     backbone = ready(name)
-    source = sessions.package_file(
+    source = onnx_files.package_file(
         name, backbone.package, backbone.version, backbone.file, backbone.extra
     )
     copy = tmp_path / source.name
@@ -90,7 +90,7 @@ def test_moonshine_parameters_are_those_of_its_architecture(name, width, layers)
 def test_the_package_s_own_words_on_wakehubert():
     backbone = ready("wakehubert_tiny")
     file = backbone.file.replace("wakehubert.onnx", "config.json")
-    path = sessions.package_file("x", backbone.package, backbone.version, file, "wakehubert")
+    path = onnx_files.package_file("x", backbone.package, backbone.version, file, "wakehubert")
     text = path.read_text()
     assert f'"params": {backbone.params},' in text
     assert f'"feature_dim": {backbone.dims[0]},' in text

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tapword.backbones import speech_embedding
-from tapword.backbones.sessions import open_session
+from tapword.backbones.onnx_files import open_session
 from tapword.backbones.speech_embedding import SpeechEmbedding, weights_path
 from tapword.errors import InputError, MissingExtra, ModelFileError
 from tests.conftest import tone

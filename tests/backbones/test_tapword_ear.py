@@ -6,8 +6,7 @@ import safetensors.numpy
 
 from tapword.backbones import tapword_ear
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.onnx_writer import OnnxWriter
-from tapword.backbones.sessions import open_session
+from tapword.backbones.onnx_files import OnnxWriter, open_session
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError, ModelFileError
 from tests.conftest import ROOT, tone

@@ -345,3 +345,10 @@ def test_parts_without_known_thresholds_say_so(run, tmp_path, monkeypatch):
         assert code == 2 and "Thresholds are unavailable" in error
     given = ["--threshold", "low=-1e9", "--json"]
     assert words(run("listen", "plain.tap", "low.wav", *given)[1]) == ["low"]
+
+
+def test_a_file_whose_channels_cancel_is_heard_and_it_is_said(model, sound, run):
+    soundfile.write("room.wav", np.stack([sound, -sound], axis=1), RATE)
+    code, output, error = run("listen", model, "room.wav")
+    assert code == 0 and output.count("lamp") == output.count("music") == 1
+    assert "warning: room.wav: its channels cancel each other; using the louder\n" in error

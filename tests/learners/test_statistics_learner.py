@@ -61,7 +61,7 @@ def test_blocks_hold_what_a_dense_matrix_has_there(rng, size):
     rows = rng.normal(size=(20, DIM)).astype(np.float32)
     blocks = PackedBlocks(DIM, min(size, DIM))
     packed = blocks.gram(rows)
-    assert packed.shape == (blocks.numbers,) and packed.dtype == np.float32
+    assert packed.shape == (blocks.n_entries,) and packed.dtype == np.float32
     dense = masked(rows.astype(float).T @ rows, size)
     np.testing.assert_allclose(unpacked(blocks, packed), dense, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(packed[blocks.diagonal()], np.diag(unpacked(blocks, packed)))
@@ -90,9 +90,11 @@ def test_blocks_solve(rng, size):
 @pytest.mark.parametrize("size", [1, 2, 96])
 def test_blocks_count_their_numbers(dim, size):
     blocks = PackedBlocks(dim, min(size, dim))
-    assert blocks.parts()[-1][1].stop == blocks.numbers
-    assert sum(packed_size(rows.stop - rows.start) for rows, _ in blocks.parts()) == blocks.numbers
-    assert len(set(blocks.diagonal())) == dim and blocks.diagonal().max() < blocks.numbers
+    assert blocks.parts()[-1][1].stop == blocks.n_entries
+    assert (
+        sum(packed_size(rows.stop - rows.start) for rows, _ in blocks.parts()) == blocks.n_entries
+    )
+    assert len(set(blocks.diagonal())) == dim and blocks.diagonal().max() < blocks.n_entries
 
 
 # The sketch.
@@ -199,7 +201,7 @@ def test_the_stated_bytes_are_those_held(rng, spec, covariance):
 
 
 def kilobytes(dim, words, block):
-    return (4 * PackedBlocks(dim, min(block, dim)).numbers + 8 + words * (4 * dim + 8)) / 1000
+    return (4 * PackedBlocks(dim, min(block, dim)).n_entries + 8 + words * (4 * dim + 8)) / 1000
 
 
 @pytest.mark.parametrize("spec", ["slda:covariance=full", "cosine:covariance=full"])

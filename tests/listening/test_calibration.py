@@ -7,6 +7,7 @@ from tapword import Spotter
 from tapword.errors import InputError
 from tapword.listening import calibration
 from tapword.listening.calibration import calibrate
+from tapword.listening.decider import Candidate, replay
 from tapword.listening.detector import Detector
 from tapword.spotter.thresholds import Scores, Tail
 from tests.conftest import tone
@@ -173,3 +174,40 @@ def test_what_is_kept_holds_at_the_default_rate(spotter, rng):
         spotter.tell(**scores)
         after.append(calibrate(spotter, [[bursts(200)]], rate).after["lamp"])
     assert after[0] < after[1] < after[2]
+
+
+def scored(rng, n, phrases):
+    """Candidates with random scores, some close together."""
+    centre, found = 0, []
+    for _ in range(n):
+        centre += int(rng.choice([800, 3000, 20_000, 60_000]))
+        length = int(rng.integers(2000, 12_000))
+        scores = {word: float(rng.normal(0.4, 0.15)) for word in WORDS}
+        phrase = phrases and bool(rng.integers(2))
+        words = WORDS[1:] if phrase else WORDS[:1] if phrases else WORDS
+        start_s, end_s = (centre - length / 2) / RATE, (centre + length / 2) / RATE
+        wanted = Scores({word: scores[word] for word in words}, {})
+        found.append(Candidate(centre, start_s, end_s, wanted, phrase))
+    return found
+
+
+@pytest.mark.parametrize("phrases", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_thresholds_are_raised_as_if_all_was_replayed_after_each_alarm(seed, phrases, monkeypatch):
+    rng = np.random.default_rng(seed)
+    candidates, start = scored(rng, 300, phrases), {"lamp": 0.35, "music": 0.3}
+    most, pause_s = float(rng.integers(10)), float(rng.choice([0.0, 0.4, 2.0]))
+    wanted = dict(start)
+    n_alarms = len(replay(candidates, wanted, pause_s))
+    while len(alarms := replay(candidates, wanted, pause_s)) > most:
+        least = min(alarms, key=lambda alarm: alarm.score - start[alarm.word])
+        wanted[least.word] = least.score + calibration.ABOVE
+    replayed = []
+    monkeypatch.setattr(
+        calibration,
+        "replay",
+        lambda group, *rest: (replayed.append(len(group)), replay(group, *rest))[1],
+    )
+    assert calibration._raised(candidates, start, most, pause_s) == wanted
+    # Not all of them once an alarm.
+    assert n_alarms > 50 and (pause_s > 1 or sum(replayed) < 10 * len(candidates))

@@ -3,7 +3,7 @@
 import pytest
 
 from tapword.listening.decider import Candidate
-from tapword.listening.detector import CLOSE_SCORE
+from tapword.listening.detector import CLOSE_SCORE, Detector
 from tapword.listening.near import NearMisses
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import Scores
@@ -18,6 +18,7 @@ class Listening:
 
     thresholds = THRESHOLDS
     observe = None
+    resets = 0
     spotter = Spotter()
 
 
@@ -66,6 +67,23 @@ def test_what_is_beside_a_word_is_no_near_miss(misses):
     assert misses.since(9.0) == []
     misses(candidate(3.0, CLOSE))
     assert len(misses.since(9.0)) == 1
+
+
+def test_near_misses_survive_a_reset(misses):
+    misses(candidate(8.0, CLOSE))
+    misses(candidate(9.5, 0.5))
+    misses(candidate(11.0, CLOSE))
+    misses._detector.resets += 1
+    # One that was not final yet is found, and words of the stream before hide none of this one.
+    misses(candidate(0.6, CLOSE))
+    assert [near.start_s for near in misses.since(9.0)] == pytest.approx([7.8, 10.8, 0.4])
+
+
+def test_a_detector_says_when_it_was_reset():
+    detector = Detector(Spotter())
+    assert detector.resets == 0
+    detector.reset()
+    assert detector.resets == 1
 
 
 def test_a_rejected_sound_is_told_as_such(misses):

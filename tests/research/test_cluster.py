@@ -22,6 +22,7 @@ from tapword import registry
 from tapword.assets import CLIPS
 from tapword.audio import files
 from tapword.errors import InputError, MissingExtra, TapwordError
+from tapword.research import cluster as cluster_module
 from tapword.research.cache import Cache
 from tapword.research.cluster import (
     CLIPS_AT_ONCE,
@@ -44,6 +45,7 @@ from tapword.spotter import store
 from tapword.spotter.encoder import Encoded, group_lengths
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, vector_kind
+from tests.conftest import ROOT
 
 # Ray leaves sockets and processes of its own to the system when it stops.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -234,6 +236,58 @@ def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(cluster, taught,
     taught_there(cluster, spotter, clips, progress=kill)
     assert killed
     assert_same(teach(learner), spotter)
+
+
+@pytest.fixture
+def at_scale(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    yield __import__("mswc_at_scale")
+    sys.modules.pop("mswc_at_scale", None)
+
+
+def test_the_synthetic_corpus_has_the_published_totals(at_scale):
+    planned = at_scale.plan(at_scale.CLIPS)
+    n_words = sum(len(counts) for counts in planned.values())
+    n_clips = sum(int(counts.sum()) for counts in planned.values())
+    assert len(planned) == 50
+    assert n_words == pytest.approx(at_scale.WORDS, rel=1e-4)
+    assert n_clips == pytest.approx(at_scale.CLIPS, rel=1e-4)
+    small = at_scale.plan(50_000)
+    assert all((counts >= 1).all() for counts in small.values())
+    assert small["en"][0] > 100 * small["en"][-1], "few words are common"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_a_cluster_with_killed_workers_equals_one_process_bit_for_bit(cluster, at_scale, tmp_path):
+    folder = tmp_path / "corpus"
+    at_scale.make(folder, {"en": at_scale.power_law(60, 600), "de": at_scale.power_law(40, 200)})
+    killed = []
+
+    def kill(done):
+        if len(killed) < 2:
+            killed.extend(kill_workers("learn"))
+
+    there = at_scale.teach(folder, cluster.open_session, kill)
+    here = at_scale.teach(folder, at_scale.OneProcess(SMALL).open_session, lambda done: None)
+    assert killed
+    assert sum(there["en"].words.values()) == 600
+    assert here.keys() == there.keys() == {"de", "en"}
+    assert all(at_scale.equal(here[language], there[language]) for language in here)
+    assert not at_scale.equal(here["en"], here["de"])
+
+
+def test_a_lesson_too_large_to_review_keeps_no_clips(cluster, monkeypatch):
+    clips = demo_clips()[:100]
+    spotter = Spotter("logmel", "avg", "ncm")
+    session = ClusterSession(spotter, cluster=cluster)
+    session.check_files(clips)
+    assert session.accepted and session.clips == 100
+    n_words = len({word for _, word in clips})
+    monkeypatch.setattr(cluster_module, "MAX_SCORES", len(session.accepted) * n_words - 1)
+    session = ClusterSession(spotter, cluster=cluster)
+    session.check_files(clips)
+    assert not session.accepted and session.clips == 100
+    assert session.review() == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")

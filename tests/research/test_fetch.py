@@ -273,7 +273,7 @@ def test_weights_are_fetched_whole_within_bounds_or_not_at_all(site, tmp_path, m
     site.elsewhere = site.url
     with pytest.raises(OSError, match="not an https address"):
         checkpoints.download(site.url, path)
-    with pytest.raises(OSError, match="must begin with http"):
+    with pytest.raises(InputError, match="must begin with http"):
         checkpoints.download("ftp://127.0.0.1/weights.pt", path)
     assert list(path.parent.iterdir()) == []
 

@@ -429,7 +429,7 @@ def test_watching_goes_on_and_says_once_what_is_wrong(model, monkeypatch, caplog
         return True
 
     looks, told = [], []
-    monkeypatch.setattr(model, "look", look)
+    monkeypatch.setattr(model, "refresh", look)
 
     async def watch():
         async with polling(model, 0.01, lambda: told.append(1)):

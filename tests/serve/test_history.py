@@ -166,7 +166,7 @@ def test_what_others_took_away_is_said_and_left_alone(taught, history, path, by_
     with tapword.Spotter.edit(path) as other:
         by_others(other)
     if seen:
-        taught.look()
+        taught.refresh()
     after = path.read_bytes()
     for attempt in (lambda: taught.remove(number, history), lambda: taught.undo(history)):
         with pytest.raises(InputError) as refused:

@@ -3,9 +3,12 @@
 import contextlib
 import hashlib
 import os
+import shutil
 import socket
 import ssl
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 
 from tapword.errors import InputError
 from tests.conftest import tone
-from tests.serve.conftest import running
+from tests.serve.conftest import SMALL, running
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
 pytest.importorskip("uvicorn", reason="needs the extra web: pip install 'tapword[web]'")
@@ -22,8 +25,11 @@ pytest.importorskip("httpx2", reason="needs httpx2, which the test client is mad
 
 import httpx2 as httpx
 
+from tapword.cli.export import header_of
 from tapword.serve.studio import certificate, launch
 from tapword.serve.studio.limits import ServerLimits
+from tapword.serve.studio.model import StudioModel
+from tapword.spotter.spotter import Spotter
 
 # Strangers, and those who have the token and take their time.
 
@@ -152,6 +158,103 @@ def test_unread_downloads_are_not_held_and_end(model, path, lines):
         assert len(studio.server.authenticated) == 1
 
 
+# More than the kernel buffers of one connection, and more than `unsent_bytes`.
+EXPORT = bytes(range(256)) * 12_000
+
+
+@pytest.fixture
+def exporting(path):
+    model = StudioModel(path, SMALL, exports={"h": lambda _: EXPORT})
+    model.learn(tone(300), "lamp")
+    return model
+
+
+def slow_line(studio, more=""):
+    """Ask for an export on a connection that buffers little."""
+    line = socket.socket()
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    line.settimeout(10)
+    line.connect(("127.0.0.1", studio.port))
+    if studio.origin.startswith("https"):
+        line = ssl._create_unverified_context().wrap_socket(line)
+    line.sendall(head_of(studio, "GET /api/export/h", more))
+    return line
+
+
+def read_slowly(line, seconds: float) -> bytes:
+    """Read an export in about this time."""
+    content, length = bytearray(), len(EXPORT)
+    begun = time.monotonic()
+    while (body := len(content.partition(b"\r\n\r\n")[2])) < length:
+        time.sleep(max(0.0, begun + seconds * body / length - time.monotonic()))
+        if not (part := line.recv(1 << 16)):
+            break
+        content += part
+    return bytes(content.partition(b"\r\n\r\n")[2])
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"], ids=["kept", "closed"])
+def test_a_slow_reader_gets_the_whole_export(exporting, caplog, more, tls):
+    if tls:
+        pytest.importorskip("cryptography", reason="needs the extra web")
+    # Every block arrives in time, all of them together do not.
+    limits = ServerLimits(send_s=1.0, close_s=0.1, head_s=0.5)
+    with running(exporting, tls=tls, limits=limits) as studio, slow_line(studio, more) as line:
+        assert read_slowly(line, 3.0) == EXPORT
+    assert not caplog.records
+
+
+def test_an_answer_that_is_cut_off_is_logged(exporting, caplog):
+    with running(exporting, limits=ServerLimits(send_s=0.3)) as studio, slow_line(studio) as line:
+        while not studio.server.authenticated:
+            time.sleep(0.01)
+        while studio.server.authenticated:
+            time.sleep(0.01)
+        assert len(read_all(line)) < len(EXPORT)
+    [record] = caplog.records
+    message = "the answer to /api/export/h was cut off: it was not read within 0.3 s"
+    assert (record.levelname, record.getMessage()) == ("WARNING", message)
+
+
+def test_answers_about_thousands_of_words_arrive_whole(path):
+    words = [f"word number {number}" for number in range(4_000)]
+    spotter = Spotter(backbone="logmel", pooling="tap:R=6", learner="ncm")
+    encoded = spotter.encode([tone(300 + number, 0.3) for number in range(4)])
+    spotter.learn_encoded(encoded[[number % 4 for number in range(len(words))]], words)
+    spotter.save(path)
+    header = header_of(spotter)
+    assert len(header) > 10_000_000
+    model = StudioModel(path, exports={"h": lambda _: header})
+    with running(model) as studio, page_id(studio) as page:
+        assert [entry["word"] for entry in page.get("/api/state").json()["words"]] == words
+        assert page.get("/api/model").content == path.read_bytes()
+        assert page.get("/api/export/h").content == header
+
+
+IN_A_NAMESPACE = ["unshare", "--net", "--map-root-user", "sh", "-c"]
+SET_MTU = "ip link set lo mtu 1500 up"
+
+
+def test_an_export_arrives_whole_in_packets_of_a_real_network(tmp_path):
+    """Loopback takes 64 kB at a time, a real network 1500 bytes."""
+    if not shutil.which("unshare") or subprocess.run([*IN_A_NAMESPACE, SET_MTU]).returncode:
+        pytest.skip("this system allows no network namespaces")
+    command = [*IN_A_NAMESPACE, f'{SET_MTU} && exec "$@"', "sh", sys.executable, "-m"]
+    command += ["tests.serve.test_server", str(tmp_path / "home.tap")]
+    subprocess.run(command, cwd=Path(__file__).parents[2], check=True)
+
+
+def export_over_a_network(path: Path) -> None:
+    """Download the exports of a model, of this network's packets; an error where one is cut off."""
+    exports = {"h": lambda _: EXPORT, "onnx": lambda _: EXPORT[::-1]}
+    model = StudioModel(path, SMALL, exports=exports)
+    model.learn(tone(300), "lamp")
+    with running(model) as studio, page_id(studio) as page:
+        for kind, export in exports.items():
+            assert page.get(f"/api/export/{kind}").content == export(None)
+
+
 def memory_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
@@ -260,3 +363,7 @@ def test_a_certificate_for_the_phone(tmp_path, monkeypatch):
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", look)
     assert isinstance(certificate.context(public, key), ssl.SSLContext)
     assert modes == {"key.pem": 0o600} and not list(scratch.iterdir())
+
+
+if __name__ == "__main__":
+    export_over_a_network(Path(sys.argv[1]))

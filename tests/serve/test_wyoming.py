@@ -376,8 +376,8 @@ def test_words_taught_in_the_middle_of_a_stream_keep_its_time(tmp_path, taught, 
     half = 3 * 16_000
     assert hear(samples[:half]) == []
     shutil.copy(taught, path)
-    followed.look()
-    followed.look()
+    followed.refresh()
+    followed.refresh()
     heard = hear(samples[half:]) + stream.flush()
     late = [one for one in direct(model, samples) if one[1] > 4000]
     assert [(one.word, one.ended_ms) for one in heard] == late != []
@@ -443,7 +443,7 @@ def test_sensitivities_for_all_and_for_one_client(taught, caplog):
     before = DetectorSettings().detector(followed.served).thresholds
     with Spotter.edit(taught) as spotter:
         spotter.set_sensitivity(0.9)
-    assert followed.look()
+    assert followed.refresh()
     after = DetectorSettings().detector(followed.served).thresholds
     assert after == pytest.approx(spotter.thresholds())
     assert all(after[word] < before[word] for word in before)

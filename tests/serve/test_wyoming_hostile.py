@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 
 pytest.importorskip("wyoming", reason="needs the extra wyoming: pip install 'tapword[wyoming]'")
 
+from wyoming.audio import AudioChunk
 from wyoming.client import AsyncTcpClient
 from wyoming.ping import Ping, Pong
 
@@ -116,6 +118,27 @@ def test_many_hostile_senders(home, tmp_path):
     assert np.median(beside) - np.median(alone) < DELAY_S
     assert grown_mb < MEMORY_MB
     assert len(log) < 2 * LOG_BYTES and "\x1b" not in log and "Traceback" not in log
+
+
+def test_idle_connections_do_not_slow_fast_senders(model):
+    """Clients ahead of real time share a rate of events; whoever sends nothing has no share."""
+
+    async def conversation(port):
+        idle = [await asyncio.open_connection(HOST, port) for _ in range(64)]
+        async with AsyncTcpClient(HOST, port) as line:
+            begun = time.monotonic()
+            await line.write_event(Ping().event())
+            await line.read_event()
+            for _ in range(20):
+                await line.write_event(AudioChunk(16_000, 2, 1, bytes(32_000)).event())
+            await line.write_event(Ping().event())
+            await line.read_event()
+        for _, writer in idle:
+            writer.close()
+        return time.monotonic() - begun
+
+    # At 100 events a second 20 take 0.2 s. With a share for each that is connected it was 12 s.
+    assert serve(model, conversation, limits=ClientLimits(fast_events_hz=100)) < 5
 
 
 def test_connections_that_say_nothing_make_room_and_end(model):

@@ -5,7 +5,7 @@ from tapword import Spotter
 from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.ncm import Ncm
-from tapword.spotter import presets, words
+from tapword.spotter import presets, vocabulary
 from tests.conftest import tone
 
 PARTS = {"backbone": "logmel", "pooling": "tap:R=2", "learner": "slda"}
@@ -97,7 +97,7 @@ def test_new_words_are_at_most_64_bytes(tmp_path, monkeypatch):
             refuse()
         assert refused.value.code == "word_too_long"
     with monkeypatch.context() as before:
-        before.setattr(words, "MAX_WORD_BYTES", 200)
+        before.setattr(vocabulary, "MAX_WORD_BYTES", 200)
         spotter.learn(tone(900), long)
     spotter.save(path)
     loaded = Spotter.load(path)

@@ -191,6 +191,9 @@ def test_foreign_files_are_refused(tmp_path):
     other.write_bytes(len(huge).to_bytes(8, "little") + huge)
     with pytest.raises(ModelFileError, match="cut short or damaged"):
         Spotter.load(other)
+    other.write_bytes(b"")
+    with pytest.raises(ModelFileError, match=r"is empty \(0 bytes\); use a backup"):
+        Spotter.load(other)
     with pytest.raises(ModelFileError, match="does not exist"):
         Spotter.load(tmp_path / "gone.tap")
     with pytest.raises(ModelFileError, match="is a folder"):

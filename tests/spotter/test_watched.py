@@ -30,13 +30,13 @@ def teach(path, word, **parts):
 def test_a_file_that_appears_and_changes(path):
     watched = WatchedModel(path, PARTS)
     assert watched.spotter.words == {} and watched.revision is watched.problem is None
-    assert not watched.look()
+    assert not watched.refresh()
     for count in (1, 2):
         before = watched.spotter
         teach(path, "lamp", **PARTS)
-        assert watched.look() and watched.spotter.words == {"lamp": count}
+        assert watched.refresh() and watched.spotter.words == {"lamp": count}
         assert watched.spotter is not before
-        assert not watched.look()
+        assert not watched.refresh()
 
 
 def test_a_file_that_vanishes_leaves_its_words(path):
@@ -44,10 +44,10 @@ def test_a_file_that_vanishes_leaves_its_words(path):
     watched = WatchedModel(path)
     content = path.read_bytes()
     path.unlink()
-    assert watched.look() and "is gone; its words stay" in watched.problem
-    assert watched.spotter.words == {"lamp": 1} and not watched.look()
+    assert watched.refresh() and "is gone; its words stay" in watched.problem
+    assert watched.spotter.words == {"lamp": 1} and not watched.refresh()
     path.write_bytes(content)
-    assert watched.look() and watched.problem is None and watched.spotter.words == {"lamp": 1}
+    assert watched.refresh() and watched.problem is None and watched.spotter.words == {"lamp": 1}
 
 
 def test_an_edit_after_the_file_vanished_keeps_the_words(path):
@@ -79,10 +79,10 @@ def test_a_half_copied_file_is_waited_for(path, tmp_path):
         for part in (content[:10], content[10:500], content[500:-1]):
             file.write(part)
             file.flush()
-            assert not watched.look() and watched.problem is None
+            assert not watched.refresh() and watched.problem is None
             assert watched.spotter.words == {"lamp": 1}
         file.write(content[-1:])
-    assert watched.look() and watched.spotter.words == {"lamp": 1, "music": 1}
+    assert watched.refresh() and watched.spotter.words == {"lamp": 1, "music": 1}
 
 
 def test_a_file_that_stays_broken_is_told_of(path):
@@ -90,13 +90,13 @@ def test_a_file_that_stays_broken_is_told_of(path):
     watched = WatchedModel(path)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    assert not watched.look()
-    assert watched.look() and "the words from before stay in use" in watched.problem
-    assert watched.spotter.words == {"lamp": 1} and not watched.look()
+    assert not watched.refresh()
+    assert watched.refresh() and "the words from before stay in use" in watched.problem
+    assert watched.spotter.words == {"lamp": 1} and not watched.refresh()
     with pytest.raises(ModelFileError), watched.edit():
         pass
     path.write_bytes(content)
-    assert watched.look() and watched.problem is None
+    assert watched.refresh() and watched.problem is None
 
 
 def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
@@ -104,10 +104,10 @@ def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
     watched = WatchedModel(path)
     good, model = path.read_bytes(), store.read(path)
     path.write_bytes(hostile.forged(model, sensitivities={"lamp": 10**400}))
-    assert not watched.look() and watched.look()
+    assert not watched.refresh() and watched.refresh()
     assert "must be from 0 to 1" in watched.problem and watched.spotter.words == {"lamp": 1}
     path.write_bytes(good)
-    assert watched.look() and watched.problem is None
+    assert watched.refresh() and watched.problem is None
 
     def fail(*arguments):
         raise OverflowError("int too large to convert to float")
@@ -115,10 +115,10 @@ def test_whatever_a_bad_file_raises_the_watching_goes_on(path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(store, "revision", fail)
         teach(path, "music")
-        assert not watched.look() and watched.look()
+        assert not watched.refresh() and watched.refresh()
         assert "OverflowError('int too large" in watched.problem
     path.touch()
-    assert watched.look() and watched.problem is None and "music" in watched.spotter.words
+    assert watched.refresh() and watched.problem is None and "music" in watched.spotter.words
 
 
 def test_backbones_that_were_given_are_used_for_every_file(path, tmp_path):
@@ -128,7 +128,7 @@ def test_backbones_that_were_given_are_used_for_every_file(path, tmp_path):
     watched = WatchedModel(path, backbones=given)
     assert watched.spotter.encoder.backbones[0].weights == str(weights)
     teach(path, "music")
-    assert watched.look() and watched.spotter.encoder.backbones[0].weights == str(weights)
+    assert watched.refresh() and watched.spotter.encoder.backbones[0].weights == str(weights)
 
 
 def test_a_file_nobody_may_read_any_more_and_again(path):
@@ -137,10 +137,10 @@ def test_a_file_nobody_may_read_any_more_and_again(path):
     if os.name == "nt" or os.geteuid() == 0:
         pytest.skip("this user may read every file")
     path.chmod(0)
-    assert not watched.look() and watched.look() and "ermission" in watched.problem
+    assert not watched.refresh() and watched.refresh() and "ermission" in watched.problem
     assert watched.spotter.words == {"lamp": 1}
     path.chmod(0o600)
-    assert watched.look() and watched.problem is None
+    assert watched.refresh() and watched.problem is None
 
 
 def test_size_and_time_alone_do_not_tell_a_file_from_another(path):
@@ -152,7 +152,7 @@ def test_size_and_time_alone_do_not_tell_a_file_from_another(path):
         path.write_bytes(written)
         os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
         path.chmod(0o600 if broken else 0o644)
-        assert watched.look() or watched.look()
+        assert watched.refresh() or watched.refresh()
         assert (watched.problem is not None) == broken
     assert watched.spotter.words == {"lamp": 1}
 
@@ -174,7 +174,7 @@ def test_two_who_watch_see_what_each_of_them_changes(path):
     for watched, word in ((one, "lamp"), (two, "music"), (one, "radio")):
         with watched.edit() as spotter:
             spotter.learn(tone(300), word)
-    assert two.look() and one.spotter.words == two.spotter.words
+    assert two.refresh() and one.spotter.words == two.spotter.words
     assert list(one.spotter.words) == ["lamp", "music", "radio"] and one.revision == two.revision
 
 

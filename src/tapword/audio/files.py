@@ -1,6 +1,7 @@
 """Read files and arrays as 16 kHz mono float32; only this module knows formats and rates."""
 
 import contextlib
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -25,16 +26,26 @@ _NONE = np.zeros(0, dtype=np.float32)
 # Resampling may overshoot 1 a little; samples far above it are unscaled integers.
 PEAK_LIMIT = 8.0
 _RATES_HZ = 1_000, 768_000
+# Channels cancel each other if their mean has less than this share of the power it would have if
+# they were unrelated. A choice: 10 dB less is far from any two microphones in a room.
+CANCELLED = 0.1
 # Samples of all channels decoded at a time.
 _BLOCK = 1 << 20
 # Accepted formats, by libsndfile's names and by their first bytes. It reads two dozen more, some
 # without a header; they are refused, because rarely used code has more bugs.
 _FORMATS = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "AIFF")
-_BEGINNINGS = re.compile(rb"RIFF....WAVE|fLaC|OggS|ID3|\xff[\xe0-\xff]|FORM....AIF[FC]", re.DOTALL)
+# Four of the beginnings of MP3 belong to AAC.
+_BEGINNINGS = re.compile(
+    rb"RIFF....WAVE|fLaC|OggS|ID3|\xff(?![\xf0\xf1\xf8\xf9])[\xe0-\xff]|FORM....AIF[FC]", re.DOTALL
+)
+
+log = logging.getLogger("tapword.audio")
 
 
 def read(path: PathLike, max_s: float = MAX_S) -> np.ndarray:
-    """Read a sound file as 16 kHz mono.
+    """Read a sound file as 16 kHz mono: the mean of its channels.
+
+    If the channels cancel each other, the louder one is used, and the log says so.
 
     Parameters
     ----------
@@ -77,9 +88,11 @@ def blocks(path: PathLike, seconds: float = 10.0) -> Iterator[np.ndarray]:
 def length_s(path: PathLike) -> float:
     """Length of a sound file by its header; a file that needs ffmpeg is decoded for it."""
     with _opened(path) as file:
-        if isinstance(file, ffmpeg.Decoder):
-            return sum(map(len, _parts(file, path, _BLOCK))) / SAMPLE_RATE
-        return len(file) / float(file.samplerate)
+        if not isinstance(file, ffmpeg.Decoder):
+            return len(file) / float(file.samplerate)
+        size = max(1, _BLOCK // file.channels)
+        frames = sum(iter(lambda: len(file.read(size)), 0))
+        return frames / float(file.samplerate)
 
 
 def load(audio: PathLike | np.ndarray, sample_rate: int = SAMPLE_RATE) -> np.ndarray:
@@ -194,14 +207,14 @@ def _opened(path: PathLike) -> Iterator[soundfile.SoundFile | ffmpeg.Decoder]:
     try:
         with path.open("rb") as raw:
             start = raw.read(12)
-        foreign = ffmpeg.recognise(start)
-        if foreign is not None:
-            with ffmpeg.Decoder(path, foreign) as decoder:
+        if not _BEGINNINGS.match(start):
+            kind = ffmpeg.recognise(start)
+            if kind is None:
+                raise InputError(f"{refusal}: it does not begin like one")
+            with ffmpeg.Decoder(path, kind) as decoder:
                 check_rate(decoder.samplerate, f"{path}: its sample rate")
                 yield decoder
             return
-        if not _BEGINNINGS.match(start):
-            raise InputError(f"{refusal}: it does not begin like one")
         # The absolute path, because libsndfile takes "-" for standard input. As bytes, because
         # soundfile refuses a name that is not UTF-8; on Windows names are text.
         whole = os.path.abspath(path)
@@ -229,9 +242,10 @@ def _parts(
     """Read a file in blocks of `size` frames at 16 kHz; refuse more than `max_s`."""
     rate = file.samplerate
     resampler = soxr.ResampleStream(rate, SAMPLE_RATE, 1) if rate != SAMPLE_RATE else None
+    mixer = _Mixer(path, round(MIN_S * rate))
     frames, last = 0, False
     while not last:
-        block = _mono(file, size)
+        block = _mono(file, size, mixer)
         last = len(block) < size
         # A header may state a wrong length, so frames are counted.
         frames += len(block)
@@ -244,8 +258,8 @@ def _parts(
             yield block
 
 
-def _mono(file: soundfile.SoundFile | ffmpeg.Decoder, most: int) -> np.ndarray:
-    """Mean of the channels of at most `most` frames, (n,) float32, decoded in blocks.
+def _mono(file: soundfile.SoundFile | ffmpeg.Decoder, most: int, mixer: "_Mixer") -> np.ndarray:
+    """Mix at most `most` frames to one channel, (n,) float32, decoded in blocks.
 
     A single read would allocate memory for all samples that a header claims.
     """
@@ -254,9 +268,31 @@ def _mono(file: soundfile.SoundFile | ffmpeg.Decoder, most: int) -> np.ndarray:
     while most:
         wanted = min(size, most)
         block = file.read(wanted, dtype="float32", always_2d=True)
-        with np.errstate(over="ignore", invalid="ignore"):
-            blocks.append(block.mean(axis=1))
+        blocks.append(mixer(block))
         most -= wanted
         if len(block) < wanted:
             break
     return np.concatenate(blocks)
+
+
+class _Mixer:
+    """Mean of a file's channels; once they cancel each other, the louder one to the end.
+
+    Blocks of fewer than `least` frames say nothing.
+    """
+
+    def __init__(self, path: PathLike, least: int):
+        self._path, self._least = path, least
+        self._channel: int | None = None
+
+    def __call__(self, block: np.ndarray) -> np.ndarray:
+        """Mix frames (n, channels) to (n,) float32."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mixed = block.mean(axis=1)
+            if self._channel is None and block.shape[1] > 1 and len(block) >= self._least:
+                powers = np.square(block, dtype=np.float64).mean(axis=0)
+                unrelated = powers.sum() / len(powers) ** 2
+                if np.square(mixed, dtype=np.float64).mean() < CANCELLED * unrelated:
+                    self._channel = int(powers.argmax())
+                    log.warning("%s: its channels cancel each other; using the louder", self._path)
+        return mixed if self._channel is None else block[:, self._channel].copy()

@@ -12,7 +12,7 @@ import numpy as np
 
 from tapword.backbones.base import Backbone, Unavailable, first_line
 from tapword.backbones.logmel import HIGH_HZ, LOW_HZ, log_mel
-from tapword.backbones.sessions import count_parameters, onnx_package, open_session
+from tapword.backbones.onnx_files import count_parameters, onnx_package, open_session
 from tapword.errors import InputError, ModelFileError
 
 # Types of ONNX inputs -> types of numpy.

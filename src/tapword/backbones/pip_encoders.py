@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tapword.backbones.base import Backbone
-from tapword.backbones.sessions import open_session, package_file
+from tapword.backbones.onnx_files import open_session, package_file
 from tapword.errors import InputError, ModelFileError
 
 

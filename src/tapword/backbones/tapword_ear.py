@@ -13,8 +13,7 @@ import safetensors.numpy
 
 from tapword.backbones.base import Backbone, FrameStream
 from tapword.backbones.logmel import STEP, WINDOW, log_mel
-from tapword.backbones.onnx_writer import OnnxWriter
-from tapword.backbones.sessions import open_session
+from tapword.backbones.onnx_files import OnnxWriter, open_session
 from tapword.errors import InputError, ModelFileError
 
 # Its input: log-mel bands of this range, shifted and scaled.

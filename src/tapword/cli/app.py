@@ -17,7 +17,7 @@ import typer.core
 import tapword
 from tapword import registry
 from tapword.cli import complete
-from tapword.cli.console import err
+from tapword.cli.console import err, show_warnings
 from tapword.errors import TapwordError
 from tapword.support.text import printable, use_a_dot
 
@@ -183,6 +183,7 @@ def main() -> None:
         # The name of a file may hold bytes that are not text; printing it must not fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    show_warnings()
     try:
         code = app(prog_name="tapword", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
@@ -48,6 +49,24 @@ def warn(message: object) -> None:
     err.print(f"warning: {printable(message)}", style="yellow", soft_wrap=True)
 
 
+class _Warnings(logging.Handler):
+    """Print warnings of the library as those of a command."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one."""
+        warn(record.getMessage())
+
+
+_warnings = _Warnings(logging.WARNING)
+
+
+def show_warnings() -> None:
+    """Print what the library says about sound files as warnings of the command."""
+    logger = logging.getLogger("tapword.audio")
+    logger.addHandler(_warnings)
+    logger.propagate = False
+
+
 def progress_bar(quiet: bool = False) -> Progress:
     """Make a progress bar on standard error, removed when done; none if that is no terminal."""
     return Progress(
@@ -59,6 +78,14 @@ def progress_bar(quiet: bool = False) -> Progress:
         transient=True,
         disable=quiet or not err.is_terminal,
     )
+
+
+@contextlib.contextmanager
+def activity(what: str, quiet: bool = False) -> Iterator[None]:
+    """Show a bar for a task of unknown length; print nothing else within this context."""
+    with progress_bar(quiet) as bar:
+        bar.add_task(what, total=None)
+        yield
 
 
 @contextlib.contextmanager

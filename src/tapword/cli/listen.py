@@ -153,7 +153,7 @@ def _detect(
         since_s += len(chunk.samples) / SAMPLE_RATE
         if live is not None and since_s >= POLL_S:
             since_s = 0.0
-            if live.look():
+            if live.refresh():
                 follower.take_up(live.spotter, now_s)
                 known = counted(len(live.spotter.words), "word")
                 note = live.problem or f"{live.path} has changed: {known}"
@@ -250,7 +250,7 @@ def calibrate(
     with progress_steps() as step:
         recordings = _recordings(expand(negatives), step)
         found = calibration.calibrate(spotter, recordings, false_alarms_per_hour, refractory)
-    with Spotter.edit(model, spotter.encoder.backbones) as edited:
+    with Spotter.edit(model, spotter.encoder.backbones, "calibrate") as edited:
         require_same_parts(edited, spotter)
         for word, value in found.after.items():
             if word in edited.words:

@@ -79,14 +79,14 @@ class Learner(Part, ABC):
     def __post_init__(self) -> None:
         self.dim: int | None = None
         # Row -> its index in the state; samples of each row; which rows are negatives.
-        self._numbers: dict[Row, int] = {}
+        self._index: dict[Row, int] = {}
         self._counts: list[int] = []
         self._negative = np.zeros(0, dtype=bool)
 
     @property
     def rows(self) -> list[Row]:
         """What each row of the state describes, in order."""
-        return list(self._numbers)
+        return list(self._index)
 
     @property
     def words(self) -> dict[str, int]:
@@ -105,13 +105,13 @@ class Learner(Part, ABC):
         if negative and not self.supports_rejection:
             raise InputError(f"learner {self.name!r} cannot learn that a sound is not a word")
         row = Row(word, negative)
-        if row not in self._numbers:
+        if row not in self._index:
             if negative:
                 self.require_taught(word)
             self._make_rows([row], len(x))
-        number = self._numbers[row]
-        self._learn_one(x, number)
-        self._counts[number] += 1
+        index = self._index[row]
+        self._learn_one(x, index)
+        self._counts[index] += 1
         self._changed()
 
     def learn_many(self, X: np.ndarray, words: Sequence[str]) -> None:
@@ -125,10 +125,10 @@ class Learner(Part, ABC):
             return
         counts = Counter(words)
         self._make_rows(map(Row, counts), X.shape[1])
-        numbers = {word: self._numbers[Row(word)] for word in counts}
-        self._learn_many(X, np.array([numbers[word] for word in words]))
+        indices = {word: self._index[Row(word)] for word in counts}
+        self._learn_many(X, np.array([indices[word] for word in words]))
         for word, count in counts.items():
-            self._counts[numbers[word]] += count
+            self._counts[indices[word]] += count
         self._changed()
 
     @property
@@ -148,12 +148,12 @@ class Learner(Part, ABC):
         self.require_taught(word)
         self._require_additive("unlearn")
         row = Row(word, negative)
-        if row not in self._numbers:
+        if row not in self._index:
             raise InputError(f"no negative of {word!r} is taught")
-        number = self._numbers[row]
-        self._unlearn_one(x, number, scattered)
-        self._counts[number] -= 1
-        if not self._counts[number]:
+        index = self._index[row]
+        self._unlearn_one(x, index, scattered)
+        self._counts[index] -= 1
+        if not self._counts[index]:
             self._remove([row] if negative else [row, Row(word, negative=True)])
         self._changed()
 
@@ -166,11 +166,11 @@ class Learner(Part, ABC):
         self._require_additive("extract a word")
         assert self.dim is not None
         rows = [row for row in self.rows if row.word == word]
-        numbers = [self._numbers[row] for row in rows]
+        indices = [self._index[row] for row in rows]
         made = copy.copy(self)
-        made._keep_rows(numbers)
-        made._number(rows)
-        made._counts = [self._counts[number] for number in numbers]
+        made._keep_rows(indices)
+        made._index_rows(rows)
+        made._counts = [self._counts[index] for index in indices]
         made._changed()
         return made
 
@@ -182,7 +182,7 @@ class Learner(Part, ABC):
         """Scores for words and for negatives: (n, len(words)) and (n, len(negatives))."""
         X = self._check(np.asarray(X), ndim=2)
         none = np.empty((len(X), 0))
-        if not self._numbers:
+        if not self._index:
             return none, none
         scores = self._scores(X)
         if not self._negative.any():
@@ -203,7 +203,7 @@ class Learner(Part, ABC):
     def predict(self, X: np.ndarray) -> list[str | None]:
         """Best word for each row of `X` (n, D); None if nothing is taught."""
         scores = self.scores(X)
-        names = [row.word for row in self._numbers if not row.negative]
+        names = [row.word for row in self._index if not row.negative]
         return [names[best] for best in scores.argmax(axis=1)] if names else [None] * len(scores)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -222,11 +222,11 @@ class Learner(Part, ABC):
             return
         if self.dim not in (None, other.dim):
             raise InputError(f"cannot merge vectors of {other.dim} numbers into {self.dim}")
-        self._make_rows(other._numbers, other.dim)
-        numbers = [self._numbers[row] for row in other._numbers]
-        self._merge(other, np.array(numbers, dtype=int))
-        for number, count in zip(numbers, other._counts, strict=True):
-            self._counts[number] += count
+        self._make_rows(other._index, other.dim)
+        indices = [self._index[row] for row in other._index]
+        self._merge(other, np.array(indices, dtype=int))
+        for index, count in zip(indices, other._counts, strict=True):
+            self._counts[index] += count
         self._changed()
 
     def forget(self, word: str) -> None:
@@ -243,13 +243,15 @@ class Learner(Part, ABC):
         """Rename a word; nothing else changes."""
         self.require_taught(old)
         self._check_word(new)
-        if new != old and Row(new) in self._numbers:
+        if new != old and Row(new) in self._index:
             raise InputError(
                 f"cannot rename {old!r} to {new!r}: there is already a word {new!r}",
                 code="name_taken",
                 params={"word": old, "new": new},
             )
-        self._number(Row(new if row.word == old else row.word, row.negative) for row in self.rows)
+        self._index_rows(
+            Row(new if row.word == old else row.word, row.negative) for row in self.rows
+        )
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything learned except rows and counts, as arrays; {} before the first sample."""
@@ -274,7 +276,7 @@ class Learner(Part, ABC):
         if sorted(rows) != sorted(counts):
             raise ModelFileError("the rows of the state are not those of its words and negatives")
         self.dim, self._counts = None, []
-        self._number([])
+        self._index_rows([])
         if not state:
             if rows:
                 named = counted(len(words), "word")
@@ -291,7 +293,7 @@ class Learner(Part, ABC):
             )
         self._start_empty(dim)
         self._load(StateReader(state, self.name, take_over), len(rows))
-        self._number(rows)
+        self._index_rows(rows)
         self.dim, self._counts = dim, [counts[row] for row in rows]
         self._changed()
 
@@ -299,7 +301,7 @@ class Learner(Part, ABC):
     def state_bytes(self) -> StateBytes:
         """Bytes of the state now: in total, fixed, and for each word."""
         fixed, per_word = (0, 0) if self.dim is None else self._size(self.dim)
-        return StateBytes(fixed + per_word * len(self._numbers), fixed, per_word)
+        return StateBytes(fixed + per_word * len(self._index), fixed, per_word)
 
     def bytes_for(self, dim: int, n_rows: int) -> int:
         """Largest number of bytes of a state for vectors of `dim` numbers and `n_rows` rows."""
@@ -368,37 +370,37 @@ class Learner(Part, ABC):
     # Rows.
 
     def _table(self, negative: bool) -> dict[str, int]:
-        counted = zip(self._numbers, self._counts, strict=True)
+        counted = zip(self._index, self._counts, strict=True)
         return {row.word: count for row, count in counted if row.negative == negative}
 
-    def _number(self, rows: Iterable[Row]) -> None:
-        self._numbers = {row: number for number, row in enumerate(rows)}
-        self._negative = np.array([row.negative for row in self._numbers], dtype=bool)
+    def _index_rows(self, rows: Iterable[Row]) -> None:
+        self._index = {row: index for index, row in enumerate(rows)}
+        self._negative = np.array([row.negative for row in self._index], dtype=bool)
 
     def _remove(self, rows: Iterable[Row]) -> None:
         """Remove rows that exist; after the last row, start again."""
         for row in rows:
-            if row in self._numbers:
-                number = self._numbers.pop(row)
-                self._forget(number)
-                del self._counts[number]
-                self._number(self._numbers)
-        if not self._numbers and self.dim is not None:
+            if row in self._index:
+                index = self._index.pop(row)
+                self._forget(index)
+                del self._counts[index]
+                self._index_rows(self._index)
+        if not self._index and self.dim is not None:
             self._start(self.dim)
             self.dim = None
 
     def _make_rows(self, rows: Iterable[Row], dim: int) -> None:
         """Make rows that do not exist yet, or refuse before anything changes."""
-        new = [row for row in rows if row not in self._numbers]
+        new = [row for row in rows if row not in self._index]
         if new:
-            self._check_size(dim, len(self._numbers) + len(new))
+            self._check_size(dim, len(self._index) + len(new))
         if self.dim is None:
             self._start(dim)
             self.dim = dim
         for _ in new:
             self._grow()
         self._counts += [0] * len(new)
-        self._number([*self._numbers, *new])
+        self._index_rows([*self._index, *new])
 
     # Checks.
 
@@ -445,7 +447,7 @@ class Learner(Part, ABC):
 
     def require_taught(self, word: str) -> None:
         """Raise an error if a word is not taught."""
-        if Row(word) not in self._numbers:
+        if Row(word) not in self._index:
             known = ", ".join(self.words) or "none"
             raise InputError(
                 f"{word!r} is not in this model. It knows: {known}",

@@ -77,25 +77,21 @@ class Cbcl(Learner):
     def _start(self, dim: int) -> None:
         self._dim = dim
         self._centroids: list[Centroids] = []
-        self._total = 0
 
     def _grow(self) -> None:
         self._centroids.append(Centroids(self._dim))
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:
         centroids = self._centroids[k]
-        self._total -= centroids.size
         squares = centroids.squared_distances(x)
         if squares.size and math.sqrt(squares.min()) < self.distance_threshold:
             centroids.join(0 if self.variant == "reference" else int(squares.argmin()), x)
         else:
             centroids.add(x)
-        self._total += centroids.size
-        if self._total > self.max_centroids:
+        if sum(one.size for one in self._centroids) > self.max_centroids:
             closest = min(self._centroids, key=lambda one: one.closest)
             if closest.size > 1:
                 closest.merge_closest()
-                self._total -= 1
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         from scipy.spatial.distance import cdist
@@ -111,7 +107,7 @@ class Cbcl(Learner):
         return scores * n if self.variant == "reference" else scores / n
 
     def _forget(self, k: int) -> None:
-        self._total -= self._centroids.pop(k).size
+        del self._centroids[k]
 
     def _arrays(self) -> dict[str, np.ndarray]:
         # With an empty one, so that there is something to concatenate.
@@ -124,10 +120,10 @@ class Cbcl(Learner):
 
     def _load(self, state: StateReader, n_rows: int) -> None:
         sizes = state.take("sizes", (n_rows,), np.int64)
-        self._total = int(sizes.sum())
-        vectors = state.take("centroids", (self._total, self._dim))
-        counts = state.take("counts", (self._total,), np.int64)
-        if self._total > max(self.max_centroids, n_rows) or (sizes < 1).any() or (counts < 1).any():
+        total = int(sizes.sum())
+        vectors = state.take("centroids", (total, self._dim))
+        counts = state.take("counts", (total,), np.int64)
+        if total > max(self.max_centroids, n_rows) or (sizes < 1).any() or (counts < 1).any():
             raise ModelFileError("learner 'cbcl': 'sizes' or 'counts' cannot be right")
         ends = np.cumsum(sizes)[:-1]
         self._centroids = [

@@ -66,12 +66,6 @@ class Icarl(Finetune):
         self._vectors = np.zeros((0, dim), dtype=np.float32)
         self._labels = np.zeros(0, dtype=np.int64)
         self._filled = 0
-        # Items of each word in the buffer.
-        self._held = np.zeros(0, dtype=np.int64)
-
-    def _begin_word(self, k: int) -> None:
-        super()._begin_word(k)
-        self._held = np.append(self._held, 0)
 
     def linear(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Weights and biases as in finetune; None if vectors are scaled to unit length."""
@@ -104,19 +98,17 @@ class Icarl(Finetune):
                 self._labels = np.pad(self._labels, (0, more))
             self._filled += 1
         else:
-            largest = k if self._held[k] == self._held.max() else self._held.argmax()
+            held = np.bincount(self._labels, minlength=self._begun)
+            largest = k if held[k] == held.max() else held.argmax()
             items = np.flatnonzero(self._labels == largest)
             slot = items[int(self._generator.random() * len(items))]
-            self._held[largest] -= 1
         self._vectors[slot] = x
         self._labels[slot] = k
-        self._held[k] += 1
 
     def _forget(self, k: int) -> None:
         super()._forget(k)
         stay = np.flatnonzero(self._labels[: self._filled] != k)
         self._fill(self._vectors[stay], self._labels[stay] - (self._labels[stay] > k))
-        self._held = np.delete(self._held, k)
 
     def _fill(self, vectors: np.ndarray, labels: np.ndarray) -> None:
         self._filled, self._vectors, self._labels = len(vectors), vectors, labels
@@ -132,4 +124,3 @@ class Icarl(Finetune):
         if n > self.buffer or ((labels < 0) | (labels >= n_rows)).any():
             raise ModelFileError("learner 'icarl': 'buffer_words' does not fit its words")
         self._fill(state.take("buffer", (n, self._vectors.shape[1])), labels)
-        self._held = np.bincount(labels, minlength=n_rows)

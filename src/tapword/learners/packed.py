@@ -75,7 +75,7 @@ class PackedBlocks(NamedTuple):
     size: int
 
     @property
-    def numbers(self) -> int:
+    def n_entries(self) -> int:
         """Number of stored entries."""
         whole, rest = divmod(self.dim, self.size)
         return whole * packed_size(self.size) + packed_size(rest)
@@ -98,7 +98,7 @@ class PackedBlocks(NamedTuple):
         return np.concatenate([at.start + packed_diagonal(r.stop - r.start) for r, at in parts])
 
     def gram(self, rows: np.ndarray) -> np.ndarray:
-        """PackedBlocks of rows^T rows: (n, dim) float32 -> (numbers,)."""
+        """PackedBlocks of rows^T rows: (n, dim) float32 -> (n_entries,)."""
         if self.size == 1:
             return np.einsum("nd,nd->d", rows, rows)
         if self.size >= self.dim:
@@ -130,7 +130,7 @@ class PackedBlocks(NamedTuple):
         return bool((weight * np.asarray(blocks) <= 1).all())
 
     def solve(self, packed: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        """Solve with the matrix (numbers,) float64: rhs (K, dim) -> (K, dim), float64."""
+        """Solve with the matrix (n_entries,) float64: rhs (K, dim) -> (K, dim), float64."""
         if self.size == 1:
             return rhs / packed
         result = np.empty(rhs.shape)

@@ -40,28 +40,28 @@ class KahanSum:
     (Kahan's compensated summation, a batch at a time). Reading changes nothing.
     """
 
-    def __init__(self, numbers: np.ndarray, samples: int = 0):
-        self._numbers = numbers
+    def __init__(self, values: np.ndarray, samples: int = 0):
+        self._values = values
         self._samples = samples
         self._collected: np.ndarray | None = None
         self._waiting = 0
 
     @property
-    def numbers(self) -> np.ndarray:
+    def values(self) -> np.ndarray:
         """The sum as a state has it."""
-        return self._numbers if self._collected is None else self._numbers + self._collected
+        return self._values if self._collected is None else self._values + self._collected
 
     def target(self, new: int = 1) -> np.ndarray:
         """Array to add the squares of `new` samples to."""
         self._samples += new
         if self._samples <= CHUNK:
-            return self._numbers
+            return self._values
         if self._collected is None:
-            self._collected = np.zeros_like(self._numbers)
+            self._collected = np.zeros_like(self._values)
         if self._waiting + new > CHUNK:
-            total = self.numbers
-            self._collected -= total - self._numbers
-            self._numbers[:] = total
+            total = self.values
+            self._collected -= total - self._values
+            self._values[:] = total
             self._waiting = 0
         self._waiting += new
         return self._collected
@@ -69,9 +69,9 @@ class KahanSum:
     def rounded(self) -> np.ndarray:
         """Round the sum to float32 and return it."""
         if self._collected is not None:
-            self._numbers += self._collected
+            self._values += self._collected
             self._collected, self._waiting = None, 0
-        return self._numbers
+        return self._values
 
 
 class Statistics:
@@ -103,7 +103,7 @@ class Statistics:
         self.counts = np.zeros(0, dtype=np.int64)
         self.centres = np.zeros((0, dim))
         self._buffer = self.centres
-        self._sum = KahanSum(np.zeros(self.blocks.numbers if scatter else 0, dtype=np.float32))
+        self._sum = KahanSum(np.zeros(self.blocks.n_entries if scatter else 0, dtype=np.float32))
         self.n_scatter = 0
 
     @property
@@ -124,7 +124,7 @@ class Statistics:
     @property
     def scatter(self) -> np.ndarray:
         """The packed scatter that all words share."""
-        return self._sum.numbers
+        return self._sum.values
 
     def add_word(self) -> None:
         """Add a word without samples as the last row."""
@@ -291,7 +291,7 @@ class Statistics:
         if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or largest > MAX_SAMPLES:
             raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
         if self._shares_scatter:
-            self._sum = KahanSum(state.take("scatter", (self.blocks.numbers,)), self.n_scatter)
+            self._sum = KahanSum(state.take("scatter", (self.blocks.n_entries,)), self.n_scatter)
         else:
             self.n_scatter = int(self.counts.sum())
 
@@ -313,7 +313,7 @@ class Statistics:
 
     def scatter_of(self, k: int) -> np.ndarray:
         """Packed scatter that samples of word `k` are added to."""
-        return self._sum_of(k).numbers
+        return self._sum_of(k).values
 
     def _add_outer(self, k: int, e: np.ndarray, weight: float) -> None:
         self.blocks.add_outer(self._sum_of(k).target(), e, weight)
@@ -351,12 +351,12 @@ class WordStatistics(Statistics):
     @property
     def scatters(self) -> list[np.ndarray]:
         """Packed scatter of each word."""
-        return [one.numbers for one in self._sums]
+        return [one.values for one in self._sums]
 
     def add_word(self) -> None:
         """Add a word without samples as the last row."""
         super().add_word()
-        self._sums.append(KahanSum(np.zeros(self.blocks.numbers, dtype=np.float32)))
+        self._sums.append(KahanSum(np.zeros(self.blocks.n_entries, dtype=np.float32)))
 
     def remove(self, k: int) -> None:
         """Remove everything that word `k` added."""
@@ -366,12 +366,12 @@ class WordStatistics(Statistics):
     def extract(self, rows: list[int]) -> Self:
         """Copy with only these rows; `merge` restores them after they were removed."""
         made = super().extract(rows)
-        made._sums = [KahanSum(self._sums[k].numbers.copy(), int(self.counts[k])) for k in rows]
+        made._sums = [KahanSum(self._sums[k].values.copy(), int(self.counts[k])) for k in rows]
         return made
 
     def pooled(self) -> np.ndarray:
         """Scatter of all words together, packed."""
-        total = np.zeros(self.blocks.numbers)
+        total = np.zeros(self.blocks.n_entries)
         for scatter in self.scatters:
             total += scatter
         return total
@@ -384,7 +384,7 @@ class WordStatistics(Statistics):
     def load(self, state: StateReader, n_rows: int) -> None:
         """Load what `arrays` of `n_rows` words returned."""
         super().load(state, n_rows)
-        shape = (self.blocks.numbers,)
+        shape = (self.blocks.n_entries,)
         self._sums = [
             KahanSum(state.take(f"scatter_{k}", shape), int(n)) for k, n in enumerate(self.counts)
         ]

@@ -174,7 +174,7 @@ class CovarianceLearner(LinearLearner):
         if form == "lowrank":
             # Rows and the diagonal, and the number of used rows.
             return self._size_with(dim, 4 * (2 * self.rank * dim + dim) + 8)
-        return self._size_with(dim, 4 * PackedBlocks(dim, self.block_size(form, dim)).numbers)
+        return self._size_with(dim, 4 * PackedBlocks(dim, self.block_size(form, dim)).n_entries)
 
     def _size(self, dim: int) -> tuple[int, int]:
         return self._size_of(self.form(dim), dim)

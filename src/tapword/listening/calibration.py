@@ -1,13 +1,14 @@
 """Set sensitivities by long recordings of a place, without the words."""
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.listening.decider import REFRACTORY_S, Candidate, Event, replay
+from tapword.listening.decider import REFRACTORY_S, Candidate, Event, independent, replay
 from tapword.listening.detector import Detector
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Tail, sensitivity_for
@@ -91,10 +92,7 @@ def calibrate(
         if len(found) and not spotter.vocabulary.length_of(word).is_phrase:
             here = Tail.of(found, tails[word].offset, tails[word].slope)
             wanted[word] += weight * (here.threshold(each) - usual[word])
-    start = dict(wanted)
-    while len(alarms := replay(candidates, wanted, refractory_s)) > false_alarms_per_hour * hours:
-        least = min(alarms, key=lambda alarm: alarm.score - start[alarm.word])
-        wanted[least.word] = least.score + ABOVE
+    wanted = _raised(candidates, wanted, false_alarms_per_hour * hours, refractory_s)
     # The sensitivities are for listening at the default rate, whatever the rate here.
     default = FALSE_ALARMS_PER_HOUR / len(words)
     after = {
@@ -137,6 +135,52 @@ def _candidates(
     if not samples:
         raise InputError("the recordings are empty")
     return candidates, samples / SAMPLE_RATE / 3600
+
+
+def _raised(
+    candidates: Sequence[Candidate], start: dict[str, float], most: float, refractory_s: float
+) -> dict[str, float]:
+    """Raise thresholds above false alarms, the lowest excess first, until at most `most` remain.
+
+    After each, only the groups of candidates that it concerns are replayed.
+    """
+    wanted, groups = dict(start), independent(candidates, refractory_s)
+    alarms = [replay(group, wanted, refractory_s) for group in groups]
+    # Word -> scores that reach its threshold and their groups, the lowest score last.
+    reached: dict[str, list[tuple[float, int]]] = {word: [] for word in start}
+    for index, group in enumerate(groups):
+        for candidate in group:
+            for word, score in candidate.scores.words.items():
+                if score >= start[word]:
+                    reached[word].append((score, index))
+    for found in reached.values():
+        found.sort(reverse=True)
+
+    def queued(index: int) -> list[tuple[float, int, float, Event]]:
+        return [
+            (alarm.score - start[alarm.word], index, alarm.start_s, alarm)
+            for alarm in alarms[index]
+        ]
+
+    queue = [entry for index in range(len(groups)) for entry in queued(index)]
+    heapq.heapify(queue)
+    count = len(queue)
+    while count > most:
+        _, index, _, alarm = heapq.heappop(queue)
+        # It may be gone by now.
+        if alarm not in alarms[index]:
+            continue
+        wanted[alarm.word] = alarm.score + ABOVE
+        changed = set()
+        while reached[alarm.word] and reached[alarm.word][-1][0] < wanted[alarm.word]:
+            changed.add(reached[alarm.word].pop()[1])
+        for index in changed:
+            count -= len(alarms[index])
+            alarms[index] = replay(groups[index], wanted, refractory_s)
+            count += len(alarms[index])
+            for entry in queued(index):
+                heapq.heappush(queue, entry)
+    return wanted
 
 
 def _scores(candidates: Iterable[Candidate], words: Iterable[str]) -> dict[str, np.ndarray]:

@@ -4,9 +4,10 @@ Words are decided window by window. Several segments overlap a phrase, and the b
 event. Of a word inside a phrase and the phrase, the phrase is the event.
 """
 
+import itertools
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tapword.audio.files import SAMPLE_RATE
@@ -228,3 +229,23 @@ def replay(
     if (event := decide.finalize()) is not None:
         overlaps.add(event, phrase=True)
     return overlaps.pop_ready()
+
+
+def independent(
+    candidates: Sequence[Candidate], refractory_s: float = REFRACTORY_S
+) -> list[list[Candidate]]:
+    """Split candidates, in order, into groups that share no sound and no refractory time.
+
+    `replay` of a group returns the events that it has in all of them.
+    """
+    begins = [min(one.start_s, one.centre / SAMPLE_RATE) for one in candidates]
+    # Candidates of phrases and at offsets come late, so each begin counts for those before.
+    begins = list(itertools.accumulate(reversed(begins), min))[::-1]
+    groups: list[list[Candidate]] = []
+    end_s = -math.inf
+    for candidate, begin_s in zip(candidates, begins, strict=True):
+        if begin_s - end_s > refractory_s:
+            groups.append([])
+        groups[-1].append(candidate)
+        end_s = max(end_s, candidate.end_s, candidate.centre / SAMPLE_RATE)
+    return groups

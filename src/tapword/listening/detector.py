@@ -59,6 +59,8 @@ class Detector:
     scores
         Word -> score of the last window or segment scored for it; empty at first, in silence and in
         noise.
+    resets
+        How often `reset` was called; an observer learns by it that a new stream began.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Detector:
         _ = self.thresholds
         if self._sensitivities:
             spotter.scorer.require_thresholds("A sensitivity needs thresholds")
+        self.resets = -1
         self.reset()
 
     def __repr__(self) -> str:
@@ -117,6 +120,7 @@ class Detector:
 
     def reset(self) -> None:
         """Start a new stream."""
+        self.resets += 1
         self._restart_resampler()
         self._segmenter = Segmenter(self.search)
         self._gathered = np.zeros(0, dtype=np.float32)
@@ -126,11 +130,10 @@ class Detector:
     def gap(self, seconds: float = 0.0) -> None:
         """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
         check_gap(seconds)
-        rest = np.concatenate([self._gathered, self._drain()])
-        self._segmenter.push(rest)
+        self._gathered = np.concatenate([self._gathered, self._drain()])
+        self._push_gathered()
         self._segmenter.gap(seconds)
-        self._samples += len(rest) + round(seconds * SAMPLE_RATE)
-        self._gathered = np.zeros(0, dtype=np.float32)
+        self._samples += round(seconds * SAMPLE_RATE)
         # Earlier events are still to be returned.
         waiting = self._finalized()
         self._begin()
@@ -154,9 +157,12 @@ class Detector:
 
     def _process(self, samples: np.ndarray) -> list[Event]:
         """Take the next samples (n,) at 16 kHz."""
+        if self._follow_phrases():
+            self._push_gathered()
         sound = np.concatenate([self._gathered, samples])
         # Nothing can be found before a step is complete, so tiny chunks wait for it.
-        whole = len(sound) // HOP * HOP
+        missing = self._segmenter.missing
+        whole = max(0, missing + (len(sound) - missing) // HOP * HOP)
         self._gathered, sound = sound[whole:].copy(), sound[:whole]
         events: list[Event] = []
         while len(sound):
@@ -202,14 +208,27 @@ class Detector:
         known = self.spotter.learner.words
         return [event for event in overlaps.pop_ready(now_s, longest_s) if event.word in known]
 
-    def _next(self) -> int:
-        """Return how many samples to push at once: with phrases, up to the next search."""
+    def _follow_phrases(self) -> bool:
+        """Begin or stop searching for phrases if the model changed; say whether it did."""
         if self.spotter.scorer.longest_s <= CLIP_S:
-            if self._phrases is not None:
-                self._finalized()
+            if self._phrases is None:
+                return False
+            self._finalized()
             self._phrases = None
         elif self._phrases is None or not self._phrases.serves(self.spotter):
-            self._phrases = Phrases(self.spotter, self._samples)
+            self._phrases = Phrases(self.spotter, self._samples + len(self._gathered))
+        else:
+            return False
+        return True
+
+    def _push_gathered(self) -> None:
+        """Push the samples of an incomplete step, or before a gap, in which nothing is found."""
+        self._segmenter.push(self._gathered)
+        self._samples += len(self._gathered)
+        self._gathered = np.zeros(0, dtype=np.float32)
+
+    def _next(self) -> int:
+        """Return how many samples to push at once: with phrases, up to the next search."""
         return PIECE_SAMPLES if self._phrases is None else self._phrases.missing
 
     def _push(self, piece: np.ndarray) -> list[Event]:

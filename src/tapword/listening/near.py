@@ -33,20 +33,22 @@ class NearMiss(NamedTuple):
 class NearMisses:
     """Observe a detector; collect the best near miss of each second without a word.
 
-    A near miss is at most `CLOSE_SCORE` below its threshold. A detector that was reset needs a new
-    observer.
+    A near miss is at most `CLOSE_SCORE` below its threshold. Those found before the detector is
+    reset are still returned; times then start again at 0.
     """
 
     def __init__(self, detector: Detector):
         self._detector = detector
         detector.observe = self
         self._found: list[NearMiss] = []
+        self._resets = detector.resets
         # The best of this second, and the centres of it and of the last word.
         self._best: NearMiss | None = None
         self._best_at = self._said_at = -SAMPLE_RATE
 
     def __call__(self, candidate: Candidate) -> None:
         """Observe a candidate."""
+        self._follow_reset()
         thresholds, scores, at = self._detector.thresholds, candidate.scores, candidate.centre
         if decide(scores, thresholds) is not None:
             # Windows next to a word score like it.
@@ -75,11 +77,19 @@ class NearMisses:
 
     def since(self, now_s: float) -> list[NearMiss]:
         """Return those found since the last call that nothing can replace any more."""
+        self._follow_reset()
         final_s = self._detector.spotter.scorer.longest_s + FINAL_S
         if now_s - self._best_at / SAMPLE_RATE > final_s:
             self._finalize()
         found, self._found = self._found, []
         return found
+
+    def _follow_reset(self) -> None:
+        """Forget where words were in an earlier stream."""
+        if self._resets != self._detector.resets:
+            self._resets = self._detector.resets
+            self._finalize()
+            self._best_at = self._said_at = -SAMPLE_RATE
 
     def _finalize(self) -> None:
         if self._best is not None:

@@ -30,7 +30,15 @@ from tapword.research import cache as vector_cache
 from tapword.research.cache import Cache, EncodedShard, Stored, encode_shard
 from tapword.research.datasets.base import Clip, Dataset
 from tapword.spotter.encoder import CLIPS_AT_ONCE, PLAIN, Encoded, Preparation
-from tapword.spotter.session import MAX_CLIPS, Ask, Checked, ModelFile, TeachSession, joined
+from tapword.spotter.session import (
+    MAX_CLIPS,
+    MAX_SCORES,
+    Ask,
+    Checked,
+    ModelFile,
+    TeachSession,
+    joined,
+)
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.vocabulary import Vocabulary
 from tapword.spotter.whitening import Whitening
@@ -225,6 +233,7 @@ class Cluster:
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
         checked: Callable[[Outcome], None] | None = None,
+        split: bool | None = None,
     ) -> Learned:
         """Check and encode clips on the workers, and give what they teach.
 
@@ -237,12 +246,12 @@ class Cluster:
             Whose parts; it is not taught here.
         clips
             Paths with their words; walked as workers get free, never listed.
-        keep_noise, skipped, progress
+        keep_noise, skipped, progress, split
             As for `TeachSession.learn_files`.
         checked
             Called with what became of each batch, in order.
         """
-        batches = self._batches(spotter, clips, keep_noise, skipped, progress, checked)
+        batches = self._batches(spotter, clips, keep_noise, skipped, progress, checked, split)
         merges = spotter.learner.mergeable
         return self._merged(batches, spotter) if merges else self._kept(batches)
 
@@ -254,6 +263,7 @@ class Cluster:
         skipped: Callable[[str], None] | None,
         progress: Callable[[int], None] | None,
         checked: Callable[[Outcome], None] | None,
+        split: bool | None,
     ) -> Iterator[tuple[Outcome, Any]]:
         """Give what became of clips, and the promise of what they taught, in order."""
         encoder, done = spotter.encoder, 0
@@ -266,7 +276,7 @@ class Cluster:
         whitenings = self._ray.put(encoder.whitenings)
         function = learn if spotter.learner.mergeable else encode
         task = self._task(returning_errors(function), num_returns=2)
-        rules = keep_noise, skipped is not None
+        rules = keep_noise, skipped is not None, split
         started = (
             (batch, *task.remote(parcel, whitenings, batch, *rules)) for batch in self._cut(clips)
         )
@@ -391,7 +401,7 @@ def _require_reachable(address: str) -> None:
 class ClusterSession(TeachSession):
     """A session whose files are checked and encoded by the workers of a cluster.
 
-    A review covers the first clips of each word.
+    A review covers the first clips of each word, if they are few enough to review.
     """
 
     def __init__(
@@ -412,6 +422,7 @@ class ClusterSession(TeachSession):
         keep_noise: bool = False,
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
+        split: bool | None = None,
     ) -> list[Issue]:
         """Let the workers check sound files, and teach those that can be taught."""
         issues: list[Issue] = []
@@ -422,10 +433,13 @@ class ClusterSession(TeachSession):
             for clip in outcome.first:
                 reviewed[clip.word] += 1
                 if reviewed[clip.word] <= MAX_CLIPS:
-                    self.accept(clip)
+                    self.accepted.append(clip)
+            if len(self.accepted) * len(reviewed) > MAX_SCORES:
+                # Too many to review: keep none of them, nor of those to come.
+                self.accepted = deque(maxlen=0)
 
         self.learned = self.cluster.learn(
-            self.spotter, files, keep_noise, skipped, progress, checked
+            self.spotter, files, keep_noise, skipped, progress, checked, split
         )
         return joined(issues)
 
@@ -547,9 +561,10 @@ def learn(
     clips: list[LabelledClip],
     keep_noise: bool,
     skip_bad: bool,
+    split: bool | None,
 ) -> tuple[Outcome, State]:
     """Teach a batch to an empty learner."""
-    outcome, encoded = encode(parcel, whitenings, clips, keep_noise, skip_bad)
+    outcome, encoded = encode(parcel, whitenings, clips, keep_noise, skip_bad, split)
     with in_worker(parcel) as parts:
         learner = fresh(parts["learners"][0])
         if outcome.words:
@@ -563,6 +578,7 @@ def encode(
     clips: list[LabelledClip],
     keep_noise: bool,
     skip_bad: bool,
+    split: bool | None,
 ) -> tuple[Outcome, Encoded]:
     """Check a batch and encode what can be taught, to learn from."""
     bad: list[str] = []
@@ -577,12 +593,18 @@ def encode(
             whitening=whitenings or "none",
         )
         session = TeachSession(spotter)
-        issues = session.check_files(clips, keep_noise, bad.append if skip_bad else None)
+        skipped = bad.append if skip_bad else None
+        issues = session.check_files(clips, keep_noise, skipped, split=split)
         if bad:
             require_readable(parcel, [path for path, _ in clips])
     used = list(session.accepted)
     words = [clip.word for clip in used]
-    first = [clip for row, clip in enumerate(used) if words[:row].count(clip.word) < MAX_CLIPS]
+    seen: Counter[str] = Counter()
+    first = []
+    for clip in used:
+        seen[clip.word] += 1
+        if seen[clip.word] <= MAX_CLIPS:
+            first.append(clip)
     empty = Encoded.one_second(np.empty((0, 0), dtype=np.float32))
     encoded = Encoded.concatenate([clip.encoded for clip in used] or [empty])
     return Outcome(

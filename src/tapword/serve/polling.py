@@ -21,7 +21,7 @@ async def polling(
         while True:
             await asyncio.sleep(interval_s)
             try:
-                if await asyncio.to_thread(model.look) and on_change is not None:
+                if await asyncio.to_thread(model.refresh) and on_change is not None:
                     on_change()
                 logged = None
             except Exception as error:

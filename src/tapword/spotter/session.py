@@ -20,10 +20,12 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.spotter import Spotter, require_same_parts
+from tapword.spotter.takes import find_takes
 from tapword.spotter.thresholds import decide
-from tapword.spotter.vocabulary import CLIP_S, case_variant
+from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
+from tapword.support.text import counted, listed
 
 # A clip contains more than one word if this much other sound is as loud, in seconds. A pause is
 # long from the second on. Set by hand: none of the demo's clips has either, of 177 read phrases 3
@@ -43,6 +45,9 @@ CONFUSED_FRACTION = 0.2
 MAX_CLIPS = 10
 # A review is a cross-validation of this many folds.
 FOLDS = 3
+# Most clips times words of a review, as 500 words with 10 clips each have. It takes about 100 bytes
+# each, and more words would take gigabytes.
+MAX_SCORES = 2_500_000
 # Clips that a review covers where a word is taught take by take.
 LATEST = 5
 
@@ -57,27 +62,6 @@ Ask = Callable[[Issue], bool]
 Label = TypeVar("Label")
 
 
-class Clip(NamedTuple):
-    """A clip that is being checked.
-
-    Attributes
-    ----------
-    audio
-        Shape (n,), float32 at 16 kHz.
-    word
-        What is said in it.
-    encoded
-        As it would be learned, one row.
-    issue
-        What the end-pointer found wrong with it, if anything.
-    """
-
-    audio: np.ndarray
-    word: str
-    encoded: Encoded
-    issue: Issue | None = None
-
-
 class Checked(NamedTuple):
     """A clip that was checked.
 
@@ -88,7 +72,7 @@ class Checked(NamedTuple):
     encoded
         As it would be learned, one row; no row where there is no speech.
     issues
-        What may be wrong with it, in the order of the checks.
+        What may be wrong with it, in the order of `CHECKS`.
     digest
         Hash of its samples.
     """
@@ -110,19 +94,13 @@ class Checked(NamedTuple):
         return any(issue.code == code for issue in self.issues)
 
 
-def take_issues(_: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say what is wrong with a recording: no speech, cut off, too quiet and so on."""
-    if clip.issue is not None:
-        yield clip.issue
-
-
-def clip_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say what else a clip contains that is taught as one word or phrase."""
-    if not spotter.encoder.preparation.align or len(clip.audio) <= CLIP_S * SAMPLE_RATE:
+def sound_issues(spotter: Spotter, audio: np.ndarray, _: Checked) -> Iterator[Issue]:
+    """Find other sound than one word or phrase in a clip (n,)."""
+    if not spotter.encoder.preparation.align or len(audio) <= CLIP_S * SAMPLE_RATE:
         return
-    if has_several_words(clip.audio):
+    if has_several_words(audio):
         yield Issue("more_than_one_word", "note")
-    if other_sound(clip.audio)[1] >= PAUSE_S:
+    if other_sound(audio)[1] >= PAUSE_S:
         yield Issue("long_pause", "note")
 
 
@@ -131,32 +109,32 @@ def has_several_words(audio: np.ndarray) -> bool:
     return len(audio) > CLIP_S * SAMPLE_RATE and other_sound(audio)[0] >= OTHER_S
 
 
-def noise_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a clip is noise alone."""
+def noise_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a clip is noise alone."""
     if spotter.encoder.is_noise(clip.encoded.vectors)[0]:
         yield Issue("noise", "doubt")
 
 
-def other_word_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a clip counts as another word, where thresholds are known."""
+def other_word_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a clip counts as another word, if there are thresholds."""
     if spotter.words and spotter.has_thresholds:
         [found] = spotter.predict_encoded(clip.encoded)
         if found.word not in (None, clip.word):
             yield Issue("other_word", "doubt", {"word": clip.word, "other": found.word})
 
 
-def unlike_issues(spotter: Spotter, clip: Clip) -> Iterator[Issue]:
-    """Say whether a take is unlike the word's other takes, where thresholds are known."""
+def unlike_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:
+    """Find out whether a take is unlike the word's other takes, if there are thresholds."""
     if clip.word in spotter.words and spotter.has_thresholds:
         [scores] = spotter.score_encoded(clip.encoded)
         if spotter.thresholds()[clip.word] - scores.words[clip.word] > UNLIKE_SCORE:
             yield Issue("unlike", "doubt", {"word": clip.word})
 
 
-# The checks, in this order, and the kinds of clips they apply to.
-CHECKS: tuple[tuple[Callable[[Spotter, Clip], Iterator[Issue]], tuple[Kind, ...]], ...] = (
-    (take_issues, ("take",)),
-    (clip_issues, ("file", "lesson")),
+# The checks, in this order, and the kinds of clips they apply to. A take's own issue comes first.
+Check = Callable[[Spotter, np.ndarray, Checked], Iterator[Issue]]
+CHECKS: tuple[tuple[Check, tuple[Kind, ...]], ...] = (
+    (sound_issues, ("file", "lesson")),
     (noise_issues, ("take", "file", "lesson")),
     (other_word_issues, ("take", "file")),
     (unlike_issues, ("take",)),
@@ -234,12 +212,16 @@ class TeachSession:
 
     def check_words(self, words: Iterable[str]) -> list[Issue]:
         """Doubt new words that differ from others in capital letters only."""
-        known, found = list(self.spotter.words), []
+        known, found = set(self.spotter.words), []
+        # First known word of each spelling; a search for each word would take quadratic time.
+        first: dict[str, str] = {}
+        for word in self.spotter.words:
+            first.setdefault(word.casefold(), word)
         for word in words:
-            other = None if word in known else case_variant(word, known)
-            known.append(word)
-            if other is not None:
+            other = first.setdefault(word.casefold(), word)
+            if word not in known and other != word:
                 found.append(Issue("case_variant", "doubt", {"word": word, "other": other}))
+            known.add(word)
         return found
 
     def check(
@@ -281,13 +263,13 @@ class TeachSession:
         spotter = self.spotter if kind == "lesson" else self.current
         result = []
         for audio, word, name, encoded in zip(clips, words, names, rows, strict=True):
-            clip = Clip(audio, word, encoded, issue)
-            issues: list[Issue] = []
-            for find, kinds in CHECKS:
-                if kind in kinds and not FINAL & {found.code for found in issues}:
-                    issues += find(spotter, clip)
+            issues = [issue] if issue is not None and kind == "take" else []
             digest = hashlib.sha256(audio.tobytes()).digest()
-            result.append(Checked(word, name, encoded, issues, digest))
+            checked = Checked(word, name, encoded, issues, digest)
+            for find, kinds in CHECKS:
+                if kind in kinds and not any(map(checked.has, FINAL)):
+                    issues += find(spotter, audio, checked)
+            result.append(checked)
         return result
 
     def accept(self, checked: Checked) -> None:
@@ -314,6 +296,7 @@ class TeachSession:
         another if nearly all its clips sound like the other without it, and some still do with it;
         or if nearly all would count as the other. Of words that are not close, the clips are named
         that would count as another word. A recording that is taught as two words is named, too.
+        Words are not compared where clips times words exceed `MAX_SCORES`.
         """
         clips = list(self.accepted)
         return [*_same_recordings(clips), *_Review(self.spotter, clips).issues()]
@@ -327,6 +310,7 @@ class TeachSession:
         keep_noise: bool = False,
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
+        split: bool | None = None,
     ) -> Spotter:
         """Check sound files, each with its word, and teach them to the model file.
 
@@ -342,13 +326,15 @@ class TeachSession:
             Called with a message for each file that cannot be used; None: raise an error.
         progress
             Called with the number of files that were read.
+        split
+            Whether each sound of a file is a take. None: where its sounds are similar.
 
         Returns
         -------
         Spotter
             The model afterwards.
         """
-        for issue in self.check_files(files, keep_noise, skipped, progress):
+        for issue in self.check_files(files, keep_noise, skipped, progress, split):
             say(issue)
         return self.write(say)
 
@@ -358,13 +344,27 @@ class TeachSession:
         keep_noise: bool = False,
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
+        split: bool | None = None,
     ) -> list[Issue]:
         """Check sound files and accept those to teach; arguments as for `learn_files`."""
         issues: list[Issue] = []
         answer: Severity = "note" if keep_noise else "refuse"
-        for batch in read_files(self.spotter.encoder, files, skipped, progress):
-            paths, words, clips, prepared = zip(*batch, strict=True)
-            names = [str(path) for path in paths]
+
+        def cut(name: str, word: str, clip: np.ndarray) -> list[tuple[str, np.ndarray]]:
+            none = split is False
+            sounds = [] if none else find_takes(self.spotter.encoder, clip, force=bool(split))
+            if not sounds:
+                return [(name, clip)]
+            named = [(f"{name} at {one.start_s:.1f} s", one) for one in sounds]
+            takes = [(place, one.audio) for place, one in named if one.is_take]
+            unlike = tuple(place for place, one in named if not one.is_take)
+            issues.append(Issue("several_takes", "note", {"takes": len(takes)}, (name,)))
+            if unlike:
+                issues.append(Issue("unlike", "refuse", {"word": word}, unlike))
+            return takes
+
+        for batch in read_files(self.spotter.encoder, files, skipped, progress, cut):
+            names, words, clips, prepared = zip(*batch, strict=True)
             for checked in self._check("lesson", clips, words, names, prepared=prepared):
                 for issue in checked.issues:
                     severity = answer if issue.severity == "doubt" else issue.severity
@@ -381,7 +381,9 @@ class TeachSession:
         for issue in self.review():
             say(issue)
         # The file is locked only for the moment of learning.
-        with Spotter.edit(self.model.path, self.model.backbones, **self.model.parts) as spotter:
+        model, words = self.model, dict.fromkeys(clip.word for clip in self.accepted)
+        step = f"learn {listed(list(words))}: {counted(self.clips, 'clip')}"
+        with Spotter.edit(model.path, model.backbones, step, **model.parts) as spotter:
             # Somebody may have replaced it meanwhile.
             require_same_parts(spotter, self.spotter)
             self.teach(spotter)
@@ -403,13 +405,16 @@ def read_files(
     files: Iterable[tuple[PathLike, Label]],
     skipped: Callable[[str], None] | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Iterator[list[tuple[PathLike, Label, np.ndarray, np.ndarray]]]:
+    cut: Callable[[str, Label, np.ndarray], list[tuple[str, np.ndarray]]] | None = None,
+) -> Iterator[list[tuple[str, Label, np.ndarray, np.ndarray]]]:
     """Read sound files, each with a label, and prepare them for an encoder, a batch at a time.
+
+    `cut` may make several clips of one, each with its name.
 
     Yields
     ------
     list of tuples
-        Path, label, clip (n,) and prepared clip (m,). `skipped` and `progress` are as for
+        Name, label, clip (n,) and prepared clip (m,). `skipped` and `progress` are as for
         `TeachSession.learn_files`.
     """
     files, done = iter(files), 0
@@ -417,8 +422,9 @@ def read_files(
         batch = []
         for path, label in some:
             try:
-                clip = audio_files.read(path)
-                batch.append((path, label, clip, encoder.prepare(clip, path)))
+                name, clip = str(path), audio_files.read(path)
+                clips = [(name, clip)] if cut is None else cut(name, label, clip)
+                batch += [(name, label, clip, encoder.prepare(clip, name)) for name, clip in clips]
             except InputError as error:
                 if skipped is None:
                     raise
@@ -486,7 +492,8 @@ class _Review:
 
     def issues(self) -> list[Issue]:
         """Name words that are close to each other, and single clips that count as another word."""
-        if len(self.spotter.words.keys() | self.clips_of.keys()) < 2:
+        n_words = len(self.spotter.words.keys() | self.clips_of.keys())
+        if n_words < 2 or n_words * sum(map(len, self.clips_of.values())) > MAX_SCORES:
             return []
         close: dict[str, str] = {}
         single = []

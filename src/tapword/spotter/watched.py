@@ -1,6 +1,6 @@
 """A model file that other programs may change while this one uses it.
 
-Whatever happens to the file, the words read from it stay until a complete new file is there.
+The words that were read stay in use until a complete new file is there.
 """
 
 import os
@@ -48,7 +48,7 @@ class WatchedModel:
         self.parts = parts or {}
         self.backbones = backbones
         self.problem: str | None = None
-        self._looking = threading.Lock()
+        self._refreshing = threading.Lock()
         self._seen = _signature(path)
         # Whether the file may still be being copied.
         self._unfinished = False
@@ -58,9 +58,9 @@ class WatchedModel:
         else:
             self.spotter = Spotter.load(path, backbones)
 
-    def look(self) -> bool:
-        """Take over what others wrote since; return whether anything changed."""
-        with self._looking:
+    def refresh(self) -> bool:
+        """Load what other programs wrote since; return whether anything changed."""
+        with self._refreshing:
             before, self._seen = self._seen, _signature(self.path)
             if self._seen == before and not self._unfinished:
                 return False
@@ -102,7 +102,7 @@ class WatchedModel:
 
         A file that is gone is written again, with the words that are still in use.
         """
-        self.look()
+        self.refresh()
         if os.path.lexists(self.path):
             with Spotter.edit(self.path, self.spotter.encoder.backbones) as spotter:
                 yield spotter
@@ -113,7 +113,7 @@ class WatchedModel:
             spotter = self.spotter.copy()
             yield spotter
             spotter.save(self.path)
-        self.look()
+        self.refresh()
 
 
 def _signature(path: Path) -> tuple[int, ...] | None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapword.backbones.sessions import open_session
+from tapword.backbones.onnx_files import open_session
 from tapword.spotter.spotter import Spotter
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapword.backbones.sessions import onnx_runtime
+from tapword.backbones.onnx_files import onnx_runtime
 from tapword.errors import InputError
 from tapword.export.sample_clips import in_rooms
 

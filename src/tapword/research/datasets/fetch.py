@@ -194,14 +194,14 @@ def _download(
     """Download a file from the first address that works; otherwise return the problem of each."""
     part = target.with_name(f"{target.name}.part")
     problems = []
+    end_s = downloads.deadline(MAX_BYTES)
     for url in urls:
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"an address must begin with http:// or https://, got {url!r}")
+        downloads.check_address(url)
         failures = 0
         while True:
             before = _size(part)
             try:
-                _attempt(url, part, progress, timeout_s)
+                _attempt(url, part, progress, timeout_s, end_s)
                 part.replace(target)
                 _note_of(part).unlink(missing_ok=True)
                 return []
@@ -214,14 +214,17 @@ def _download(
                 failures = 1 if _size(part) > before else failures + 1
                 # A refusal such as 404 is final.
                 status = error.code if isinstance(error, urllib.error.HTTPError) else 500
-                if failures > retries or (status < 500 and status not in _TRY_AGAIN):
+                refused = status < 500 and status not in _TRY_AGAIN
+                if failures > retries or refused or isinstance(error, downloads.TooLate):
                     problems.append(f"{url}: {error}")
                     break
             time.sleep(backoff_s * 2 ** (failures - 1))
     return problems
 
 
-def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) -> None:
+def _attempt(
+    url: str, part: Path, progress: Progress | None, timeout_s: float, end_s: float
+) -> None:
     """Request the missing rest once; a lost connection raises OSError."""
     note: dict[str, Any] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):
@@ -269,7 +272,7 @@ def _attempt(url: str, part: Path, progress: Progress | None, timeout_s: float) 
             )
         done = start
         with part.open("ab") as file:
-            for block in downloads.blocks(response, MAX_BYTES - start):
+            for block in downloads.blocks(response, MAX_BYTES - start, end_s):
                 try:
                     file.write(block)
                 except OSError as error:

@@ -22,7 +22,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tapword.audio.endpoint import examine
 from tapword.audio.files import MIN_S, SAMPLE_RATE, as_float
@@ -56,7 +56,7 @@ TEXT, NUMBER = ValueType("text", (str,)), ValueType("number", (int, float))
 WHOLE, TEXT_OR_NULL = ValueType("whole number", (int,)), ValueType("text or null", (str, NoneType))
 # How often the model file is polled.
 POLL_S = 0.5
-# How much of a download is in memory at a time.
+# Bytes of an answer that are sent at a time: a slow reader must read each in time, not all of them.
 BLOCK_BYTES = 1 << 15
 
 
@@ -92,7 +92,7 @@ def studio(
             WebSocketRoute("/api/live", sockets.serve),
             Route("/static/{name}", requests.static),
         ],
-        middleware=[Middleware(Guard, host=host, token=token)],
+        middleware=[Middleware(Guard, host=host, token=token), Middleware(_InBlocks)],
         exception_handlers={TapwordError: _refuse, HTTPException: _refuse},
         lifespan=lambda _: polling(model, POLL_S, sockets.broadcast),
     )
@@ -125,7 +125,7 @@ class _Requests:
         return Response(self.files[name], media_type=TYPES[Path(name).suffix])
 
     async def state(self, _: Request) -> Response:
-        await to_thread.run_sync(self.model.look)
+        await to_thread.run_sync(self.model.refresh)
         return _Json(self.model.state())
 
     async def map(self, _: Request) -> Response:
@@ -264,6 +264,26 @@ class _Requests:
 def _attached(name: str) -> dict[str, str]:
     """Headers of a download with this file name."""
     return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(os.fsencode(name))}"}
+
+
+class _InBlocks:
+    """ASGI middleware that sends a large body in blocks, each when the one before was read."""
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_blocks(message: Message) -> None:
+            if message["type"] != "http.response.body":
+                await send(message)
+                return
+            body, more = memoryview(message.get("body", b"")), message.get("more_body", False)
+            for start in range(0, max(len(body), 1), BLOCK_BYTES):
+                end = start + BLOCK_BYTES
+                block = {"body": bytes(body[start:end]), "more_body": more or end < len(body)}
+                await send({**message, **block})
+
+        await self.app(scope, receive, send_blocks)
 
 
 class _Json(Response):

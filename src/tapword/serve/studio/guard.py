@@ -72,7 +72,9 @@ class Guard:
         send_securely = self._with_headers(request, send)
         if answer is None:
             connection = scope.get("state", {}).get("connection")
-            with connection.serving() if connection else contextlib.nullcontext():
+            # What a WebSocket sends is no answer that could be cut off.
+            path = scope["path"] if scope["type"] == "http" else None
+            with connection.serving(path) if connection else contextlib.nullcontext():
                 await self.app(scope, receive, send_securely)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})

@@ -19,7 +19,7 @@ class ServerLimits:
     head_s: float = 10.0
     head_bytes: int = 16_384
     head_lines: int = 100
-    # What may wait for a slow reader; its time to read that, and to read the rest at the end.
+    # What may wait for a slow reader; its time to read a block, and a refusal.
     unsent_bytes: int = 1 << 20
     send_s: float = 20.0
     close_s: float = 2.0

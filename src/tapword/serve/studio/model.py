@@ -230,9 +230,9 @@ class StudioModel(WatchedModel):
             self._snapshot = before or self._snapshot
             raise
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Read the file if it changed; say whether it did."""
-        changed = super().look()
+        changed = super().refresh()
         if changed:
             self._note_changes(self.spotter)
         return changed

@@ -8,6 +8,7 @@ Only this file reads from them, and only the head of one request.
 import asyncio
 import contextlib
 import itertools
+import logging
 import re
 import socket
 import ssl
@@ -19,8 +20,14 @@ import uvicorn
 from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tapword.serve.log import LineRateFilter
 from tapword.serve.studio.guard import NO_TOKEN, TOO_MANY, is_token, refusal
 from tapword.serve.studio.limits import ServerLimits
+from tapword.support.text import printable
+
+log = logging.getLogger(__name__)
+# Pages decide how much it logs.
+log.addFilter(LineRateFilter(__name__))
 
 END_OF_HEAD = re.compile(rb"\n\r?\n")
 # Bytes read from one connection before the others get a turn. Small, because a frame or a chunk of
@@ -63,7 +70,7 @@ class Server(uvicorn.Server):
         self._accepting.cancel()
         await super().shutdown(sockets)
         for connection in [*self.unauthenticated, *self.authenticated]:
-            connection.abort()
+            connection.abort("the studio was closed")
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -118,6 +125,8 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
         # The head of the first request, as far as it has arrived.
         self._head = bytearray()
         self._requests = 0
+        # Path of the last HTTP request that was served.
+        self._path: str | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._write_deadline: asyncio.TimerHandle | None = None
         server.unauthenticated[self] = None
@@ -126,20 +135,30 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
         self._connecting = self._loop.create_task(self._connect())
 
     @contextlib.contextmanager
-    def serving(self) -> Iterator[None]:
-        """Suspend the deadline for the next request while one is served."""
+    def serving(self, path: str | None) -> Iterator[None]:
+        """Suspend the deadline for the next request while one is served.
+
+        `path` is that of an HTTP request, None for a WebSocket.
+        """
         self._requests += 1
+        self._path = path
         self._set_deadline(None)
         try:
             yield
         finally:
             self._requests -= 1
-            # The next request may be served already. A connection that closes has its own deadline.
-            if not self._requests and not self.is_closing():
-                self._set_deadline(self._server.limits.head_s)
+            self._await_request()
 
-    def abort(self) -> None:
-        """Close the connection at once."""
+    def _await_request(self) -> None:
+        """Set the deadline for the next request, if the answer to the last one was sent."""
+        # The next request may be served already. A connection that closes has its own deadline.
+        if not self._requests and self._write_deadline is None and not self.is_closing():
+            self._set_deadline(self._server.limits.head_s)
+
+    def abort(self, reason: str = "the connection broke the studio's limits") -> None:
+        """Close the connection at once; log whether that cuts an answer off."""
+        if self._path is not None and (self._requests or self._write_deadline is not None):
+            log.warning("the answer to %s was cut off: %s", printable(self._path)[:100], reason)
         self._leave()
         self._connecting.cancel()
         if self._transport is not None:
@@ -158,12 +177,16 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
         """Abort after this time; None: no deadline. It replaces the deadline before."""
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = None if seconds is None else self._loop.call_later(seconds, self.abort)
+        self._deadline = None if seconds is None else self._abort_after(seconds)
+
+    def _abort_after(self, seconds: float) -> asyncio.TimerHandle:
+        return self._loop.call_later(seconds, self.abort, f"it was not read within {seconds:g} s")
 
     async def _connect(self) -> None:
         """Make a transport of the socket, with a TLS handshake where there is TLS."""
         tls, limits = self._server.tls, self._server.limits
-        timeouts = {"ssl_handshake_timeout": limits.head_s, "ssl_shutdown_timeout": limits.close_s}
+        # `close` has its own deadline, which may be shorter.
+        timeouts = {"ssl_handshake_timeout": limits.head_s, "ssl_shutdown_timeout": limits.send_s}
         accepted, self._accepted = self._accepted, None
         assert accepted is not None
         try:
@@ -178,6 +201,8 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for a request."""
         assert isinstance(transport, asyncio.Transport)
+        # Pause as soon as anything waits: then `_write_deadline` says whether all was sent.
+        transport.set_write_buffer_limits(high=1, low=0)
         self._transport = transport
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -199,12 +224,17 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
             self._pass_on(data)
 
     def _pass_on(self, data: bytes) -> None:
-        # uvicorn fails if data comes before its WebSocket is open. It limits the size of a message
-        # but not the number of its empty frames.
+        # uvicorn fails if data comes after what it refused, or before its WebSocket is open. It
+        # limits the size of a message but not the number of its empty frames.
+        if self.is_closing():
+            return
         if not getattr(self._protocol, "handshake_complete", True):
             self.abort()
             return
         self._protocol.data_received(data)
+        if self.is_closing() and isinstance(self._protocol, H11Protocol):
+            # It has refused the rest of a request, so the request's handler must not answer.
+            self._protocol.connection_lost(None)
         if len(getattr(self._protocol, "frames", ())) > self._server.limits.frames:
             self.abort()
 
@@ -231,7 +261,7 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
                 app_state=server.lifespan.state | {"connection": self},
             )
             self._protocol.connection_made(self)
-            self._protocol.data_received(head)
+            self._pass_on(head)
             # Separately, because by now this may be a WebSocket.
             if len(self._head) > len(head):
                 self._pass_on(bytes(self._head[len(head) :]))
@@ -246,7 +276,7 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
 
     def pause_writing(self) -> None:
         """Abort unless the peer reads what waits within the limit."""
-        self._write_deadline = self._loop.call_later(self._server.limits.send_s, self.abort)
+        self._write_deadline = self._abort_after(self._server.limits.send_s)
         if self._protocol is not None:
             self._protocol.pause_writing()
 
@@ -254,8 +284,10 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
         """Cancel that deadline."""
         if self._write_deadline is not None:
             self._write_deadline.cancel()
+            self._write_deadline = None
         if self._protocol is not None:
             self._protocol.resume_writing()
+            self._await_request()
 
     # uvicorn's transport.
 
@@ -268,7 +300,7 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
         return self._transport.get_extra_info(name, default) if self._transport else default
 
     def write(self, data: Any) -> None:
-        """Send; abort where too much waits. Only answers to pings get that far: all else waits."""
+        """Send; abort where too much waits. Only answers to pings may: all else is sent in turn."""
         if self._transport is None or self._transport.is_closing():
             return
         if self._transport.get_write_buffer_size() > self._server.limits.unsent_bytes:
@@ -295,7 +327,9 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
         if not self.is_closing():
             assert self._transport is not None
             self._transport.close()
-            self._set_deadline(self._server.limits.close_s)
+            limits = self._server.limits
+            known = self in self._server.authenticated
+            self._set_deadline(limits.send_s if known else limits.close_s)
 
 
 def encode_response(answer: Response) -> bytes:

@@ -254,10 +254,8 @@ class Client:
         return self.ahead_s > self._limits.max_ahead_s
 
     async def _yield_turn(self) -> None:
-        """Let others run; clients that are ahead of real time share one rate of events."""
-        await asyncio.sleep(
-            self._service.n_clients / self._limits.fast_events_hz if self.ahead_of_realtime else 0
-        )
+        """Let others run."""
+        await asyncio.sleep(self._service.fast_turn_s() if self.ahead_of_realtime else 0)
 
     def _cost(self, chunk: ConvertedChunk) -> float:
         """Seconds that a chunk counts for in the queue."""

@@ -42,9 +42,9 @@ class ServedModel(WatchedModel):
         self.clients = clients or Clients()
         self._serve(self.spotter)
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Read the file if it changed; where it cannot be used, log why and keep the old words."""
-        changed = super().look()
+        changed = super().refresh()
         if changed and self.problem is not None:
             log.error("%s", self.problem)
         elif changed and self.spotter is not self.served:

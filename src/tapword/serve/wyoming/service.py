@@ -113,13 +113,19 @@ class Service:
         self.limits = limits
         self.clock = clock
         self._clients: set[Client] = set()
+        # Time of the last turn of a client that is ahead of real time.
+        self._fast_turn = 0.0
         self._executor = DeadlineExecutor(os.cpu_count() or 1)
         self.work = self._executor.submit
 
-    @property
-    def n_clients(self) -> int:
-        """Number of clients."""
-        return len(self._clients)
+    def fast_turn_s(self) -> float:
+        """Seconds to wait for the next turn of the clients that are ahead of real time.
+
+        They share one rate of events. Each waits for one turn at a time, so their turns alternate.
+        """
+        now = asyncio.get_running_loop().time()
+        self._fast_turn = max(now, self._fast_turn + 1 / self.limits.fast_events_hz)
+        return self._fast_turn - now
 
     def info(self) -> Info:
         """Describe the service and its words to a client."""
