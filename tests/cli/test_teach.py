@@ -551,8 +551,8 @@ def test_predict_may_say_none_of_them(folder, run):
 def test_every_command_that_hears_with_a_model_takes_its_backbone():
     for name, command in typer.main.get_command(app.app).commands.items():
         taken = {parameter.name for parameter in command.params}
-        # What MODEL holds is shown without hearing anything.
-        assert "model" not in taken or "backbone" in taken or name == "info", name
+        # What MODEL holds is shown, or restored, without hearing anything.
+        assert "model" not in taken or "backbone" in taken or name in ("info", "undo"), name
 
 
 def test_a_model_of_a_network_elsewhere_lives_with_its_backbone_given(folder, run):
