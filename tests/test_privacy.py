@@ -31,6 +31,8 @@ COMMANDS = [
     ["rename", "home.tap", "lamp", "light"],
     ["merge", "both.tap", "home.tap"],
     ["forget", "home.tap", "light"],
+    ["undo", "home.tap"],
+    ["forget", "home.tap", "light", "--erase"],
     ["export", "both.tap", "both.onnx", "--quantize"],
     ["export", "both.tap", "both.h"],
     ["export", "tapword_ear", "device.bin"],

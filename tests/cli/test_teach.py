@@ -56,6 +56,20 @@ def test_clips_of_noise_alone_are_left_out_and_said_in_one_line(folder, run):
     assert tapword.load("home.tap").words == {"lamp": 6}
 
 
+def test_a_recording_of_seven_takes_teaches_seven_samples(folder, run):
+    takes = [soundfile.read(path)[0] for path in sorted((CLIPS / "lamp").glob("*_0.ogg"))[:7]]
+    soundfile.write("lamp.wav", np.concatenate([np.pad(take, 8_000) for take in takes]), 16_000)
+    code, output, errors = run("learn", "home.tap", "lamp", "lamp.wav")
+    assert code == 0 and "learned 7 clips\n" in output and "1 word, 7 samples," in output
+    assert errors.splitlines() == [
+        "contains 7 takes; each is taught: lamp.wav (--no-split: the loudest alone)"
+    ]
+    code, output, errors = run("learn", "one.tap", "lamp", "lamp.wav", "--no-split")
+    assert code == 0 and "learned 1 clip\n" in output and "more than one word" in errors
+    code, _, errors = run("learn", "home.tap", "lamp", "--mic", "--split")
+    assert code == 2 and "not for --mic" in errors
+
+
 def test_one_recording_under_two_names_is_said(folder, run):
     shutil.copy("clips/low/0.wav", "clips/high/low.wav")
     code, _, errors = run("learn", "home.tap", "clips", *NEW)

@@ -1,6 +1,7 @@
 """Exported ONNX files and C headers say what the model says."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -8,7 +9,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 import soundfile
 
@@ -97,24 +97,9 @@ def phrases() -> Spotter:
 
 def run(graph: GraphBuilder, given: dict[str, np.ndarray], output: str) -> np.ndarray:
     """Give what onnxruntime makes of a graph's tensor."""
-    import onnxruntime
-
-    kind = onnx.TensorProto.FLOAT
-    model = onnx.helper.make_model(
-        onnx.helper.make_graph(
-            graph.nodes,
-            "part",
-            [onnx.helper.make_tensor_value_info(k, kind, v.shape) for k, v in given.items()],
-            [onnx.helper.make_tensor_value_info(output, kind, None)],
-            graph.constants,
-        ),
-        opset_imports=[onnx.helper.make_opsetid("", 13)],
-        ir_version=7,
-    )
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    return session.run([output], given)[0]
+    for name, array in given.items():
+        graph.input(name, array.shape)
+    return open_session(graph.content(also=[output])).run([output], given)[0]
 
 
 # ONNX.
@@ -915,6 +900,24 @@ def test_the_command_writes_and_measures(run, model, tmp_path):
     assert code == 0 and "room for 7" in out and "RAM: " in out
     assert "#define TAPWORD_MAX_WORDS 7" in header.read_text()
     assert "nothing else is needed" in header.read_text()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("more", [[], ["--quiet"]], ids=["shown", "quiet"])
+def test_the_command_shows_progress_on_a_terminal_alone(model, tmp_path, more):
+    target = tmp_path / "home.h"
+    command = [sys.executable, "-m", "tapword", "export", str(model), str(target), "--force", *more]
+    ours, terminal = os.openpty()
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=terminal, check=True, text=True)
+    # Something to read even if nothing was shown.
+    os.write(terminal, b".")
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    os.close(terminal)
+    assert done.stdout.startswith(f"{target}: 2 words, room for 20\nFlash: ")
+    assert ("preparing" in shown and "writing C" in shown) == (not more)
+    piped = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert (piped.stdout, piped.stderr) == (done.stdout, "")
 
 
 def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_path):

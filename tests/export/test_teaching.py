@@ -3,6 +3,7 @@
 import re
 import shutil
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from tapword.audio.augment import augmented
 from tapword.errors import InputError, ModelFileError, TapwordError
 from tapword.export.c import state as states
 from tapword.export.c.reduced import for_device, in_eight_bits, reduced
+from tapword.learners.base import Row
 from tests import fuzz
 from tests.export import fuzz_c
 from tests.export.test_export import DIAGONAL, LIGHT, Device, clips_of, counted, people, phrase
@@ -351,6 +353,26 @@ def test_a_damaged_state_changes_nothing(device):
             with pytest.raises(ModelFileError):
                 load(wrong)
     assert saved(device) == content
+
+
+def test_the_length_of_a_name_is_checked_before_it_is_read(known):
+    """A name of 60 MB was decoded and normalized before it was refused, which took 834 MB."""
+    content = states.dump(known)
+    longest = b"x" * 60_000_000
+    [*row, size] = states.ROW.unpack_from(content, HEAD)
+    rest = content[HEAD + ROW + size :]
+    huge = sealed(content[:HEAD] + states.ROW.pack(*row, len(longest)) + longest + rest)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="a name of 60,000,000 bytes"):
+            load(huge, [known])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
+    word = "x" * (states.MAX_NAME_BYTES + 1)
+    with pytest.raises(InputError, match=r"more than 4,000 bytes cannot be exported"):
+        states.name(Row(word, False))
 
 
 def test_negatives_are_of_no_length(device, known):

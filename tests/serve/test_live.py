@@ -47,6 +47,7 @@ class Heard:
         self.spotter = spotter
         self.scores = {}
         self.seconds = 0.0
+        self.resets = 0
 
     def gap(self, seconds=0.0):
         self.seconds += seconds

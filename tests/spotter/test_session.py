@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+import soundfile
 
 import tapword
 from tapword.assets import CLIPS
@@ -11,6 +12,7 @@ from tapword.audio import files
 from tapword.audio.endpoint import examine
 from tapword.spotter import session as session_module
 from tapword.spotter.session import LATEST, MIN_CLIPS, TeachSession
+from tapword.spotter.takes import find_takes
 from tapword.support.issues import MESSAGES, Issue, message
 
 NOISE = 0.1 * np.random.default_rng(0).standard_normal(16_000).astype(np.float32)
@@ -61,6 +63,7 @@ def small():
 
 def test_every_issue_has_a_message():
     params = {"word": "a", "other": "b", "first": "a", "second": "b", "seconds": 3.2, "limit_s": 3}
+    params["takes"] = 7
     for code in MESSAGES:
         assert "{" not in message(Issue(code, "note", params))
 
@@ -241,3 +244,96 @@ def test_a_recording_taught_as_two_words_is_named(spotter):
     issues = review(spotter, [clip, clip, clip], ["lamp", "lamp", "light"])
     params = {"first": "lamp", "second": "light"}
     assert Issue("same_recording", "note", params, ("0.wav", "2.wav")) in issues
+
+
+# Recordings of several takes.
+
+
+def recording(*sounds, pause_s=0.8):
+    """Sounds one after the other with pauses, in faint noise."""
+    pause = np.zeros(round(pause_s * 16_000), dtype=np.float32)
+    parts = [pause, *(part for sound in sounds for part in (sound, pause))]
+    audio = np.concatenate(parts)
+    noise = 1e-3 * np.random.default_rng(0).standard_normal(len(audio))
+    return (audio + noise).astype(np.float32)
+
+
+def phrase(number, pause_s=0.3):
+    """Two words by one voice with a pause between, as one phrase."""
+    first, second = (
+        examine(files.read(CLIPS / word / f"flite-rms_{number}.ogg")).audio
+        for word in ("kitchen", "light")
+    )
+    gap = np.zeros(round((pause_s - 0.4) * 16_000) if pause_s > 0.4 else 0, dtype=np.float32)
+    edge = 0 if pause_s > 0.4 else round((0.4 - pause_s) / 2 * 16_000)
+    return np.concatenate([first[: len(first) - edge], gap, second[edge:]])
+
+
+def taught_files(spotter, tmp_path, audio, **options):
+    path = tmp_path / "lamp.wav"
+    soundfile.write(path, audio, 16_000, subtype="FLOAT")
+    session = TeachSession(spotter)
+    return session.check_files([(path, "lamp")], **options), session
+
+
+def takes_of(word, n):
+    voice = "flite-rms", "flite-slt", "flite-awb", "espeak-en-us"
+    paths = [CLIPS / word / f"{name}_{k}.ogg" for name in voice for k in (0, 1)]
+    return [examine(files.read(path)).audio for path in paths[:n]]
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_each_take_of_a_recording_is_taught(spotter, tmp_path, n):
+    audio = recording(*takes_of("lamp", n))
+    issues, session = taught_files(spotter, tmp_path, audio)
+    assert session.clips == n
+    assert issues == [Issue("several_takes", "note", {"takes": n}, (str(tmp_path / "lamp.wav"),))]
+    # Each is what it would have been as a file of its own.
+    whole = TeachSession(spotter)
+    for take, checked in zip(takes_of("lamp", n), session.accepted, strict=True):
+        alone = whole.check(take, "lamp", "lesson").encoded.vectors[0]
+        own = checked.encoded.vectors[0]
+        assert own @ alone > 0.9 * np.linalg.norm(own) * np.linalg.norm(alone)
+
+    issues, session = taught_files(spotter, tmp_path, audio, split=False)
+    assert session.clips == 1 and codes(issues) == ["more_than_one_word"]
+
+
+def test_a_sound_unlike_the_takes_is_left_out(spotter, tmp_path):
+    sounds = takes_of("lamp", 5)
+    sounds.insert(2, examine(second_take("music")).audio)
+    issues, session = taught_files(spotter, tmp_path, recording(*sounds))
+    assert session.clips == 5
+    assert [(issue.code, issue.severity) for issue in issues] == [
+        ("several_takes", "note"),
+        ("unlike", "refuse"),
+    ]
+    assert issues[1].clips[0].startswith(str(tmp_path / "lamp.wav at "))
+
+
+@pytest.mark.parametrize("pause_s", [0.3, 0.45, 0.8])
+def test_the_parts_of_a_phrase_are_not_takes(spotter, tmp_path, pause_s):
+    _, session = taught_files(spotter, tmp_path, recording(phrase(0, pause_s)))
+    assert session.clips == 1
+    # Unless somebody says so.
+    _, session = taught_files(spotter, tmp_path, recording(phrase(0, 0.8)), split=True)
+    assert session.clips == 2
+
+
+def test_a_phrase_with_a_pause_said_three_times_is_three_takes(spotter, tmp_path):
+    audio = recording(phrase(0), phrase(1), phrase(0, 0.4), pause_s=0.6)
+    issues, session = taught_files(spotter, tmp_path, audio)
+    assert session.clips == 3 and codes(issues) == ["several_takes"]
+
+
+def test_no_clip_of_the_demo_is_split(spotter):
+    for path in sorted(CLIPS.glob("*/flite-*.ogg")):
+        padded = np.pad(files.read(path), 16_000)
+        assert not find_takes(spotter.encoder, padded), path
+
+
+def test_without_a_whitening_sounds_are_split_only_if_told_so(taught, tmp_path):
+    audio = recording(*takes_of("lamp", 3))
+    plain = tapword.Spotter("logmel", "avg", "ncm")
+    assert taught_files(plain, tmp_path, audio)[1].clips == 1
+    assert taught_files(plain, tmp_path, audio, split=True)[1].clips == 3

@@ -68,6 +68,8 @@ class EndpointSettings:
 SETTINGS = EndpointSettings()
 FRAME = SETTINGS.frame_ms * SAMPLE_RATE // 1000
 HOP = SETTINGS.hop_ms * SAMPLE_RATE // 1000
+# Long recordings are measured 10 s at a time.
+BLOCK = 1_000 * HOP
 
 
 class Take(NamedTuple):
@@ -135,8 +137,7 @@ def examine(audio: np.ndarray) -> Take:
     # The median ignores short sounds, such as a door, before the word.
     around = np.concatenate([levels[:start], levels[end:]])
     snr_db = level_db - float(np.median(around)) if len(around) else 0.0
-    # The window fades the ends of a frame, so its level is that of its middle half.
-    first, last = start * HOP + FRAME // 4, (end - 1) * HOP + FRAME * 3 // 4
+    first, last = _samples(start, end)
     margin = round(SETTINGS.margin_ms / 1000 * SAMPLE_RATE)
     clip = audio[max(0, first - margin) : last + margin]
     take = Take(None, clip, first / SAMPLE_RATE, last / SAMPLE_RATE, level_db, snr_db)
@@ -264,7 +265,22 @@ def frames(audio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return levels, (share * taper[0] / taper[lags]).max(axis=1)
 
 
-def speech(levels: np.ndarray, voicing: np.ndarray) -> list[tuple[int, int]]:
+def sounds(audio: np.ndarray, pause_ms: float = SETTINGS.pause_ms) -> list[tuple[int, int]]:
+    """Find the samples [start, end) of each segment of speech in a recording (n,) of any length.
+
+    Pauses of up to `pause_ms` are inside a segment.
+    """
+    # In blocks, because the spectra of a long recording would take too much memory.
+    blocks = [
+        frames(audio[start : start + BLOCK + FRAME - HOP]) for start in range(0, len(audio), BLOCK)
+    ]
+    levels, voicing = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return [_samples(*span) for span in speech(levels, voicing, pause_ms)]
+
+
+def speech(
+    levels: np.ndarray, voicing: np.ndarray, pause_ms: float = SETTINGS.pause_ms
+) -> list[tuple[int, int]]:
     """Find the frames [start, end) of each segment of speech, without clicks, gaps bridged."""
     if not len(levels):
         return []
@@ -284,10 +300,16 @@ def speech(levels: np.ndarray, voicing: np.ndarray) -> list[tuple[int, int]]:
     for start, end in spans:
         if _ms(voiced[start:end].sum()) < SETTINGS.voiced_ms:
             continue
-        if found and _ms(start - found[-1][1]) <= SETTINGS.pause_ms:
+        if found and _ms(start - found[-1][1]) <= pause_ms:
             start = found.pop()[0]
         found.append((start, end))
     return found
+
+
+def _samples(start: int, end: int) -> tuple[int, int]:
+    """Convert frames [start, end) to samples."""
+    # The window fades the ends of a frame, so its level is that of its middle half.
+    return start * HOP + FRAME // 4, (end - 1) * HOP + FRAME * 3 // 4
 
 
 def _ms(n_frames: int) -> int:

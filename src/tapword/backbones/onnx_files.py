@@ -1,12 +1,12 @@
 """ONNX files: open them, count their parameters, find them in packages, write small ones.
 
-ONNX is protobuf, and `OnnxWriter` writes the little that networks of convolutions need. The package
-`onnx` is twenty times the size of our networks.
+ONNX is protobuf, and `OnnxWriter` writes the little that is needed, also for the files that are
+exported. The package `onnx` is twenty times the size of our networks.
 """
 
 import importlib.metadata
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ import numpy as np
 from tapword.backbones.base import Unavailable
 from tapword.errors import MissingExtra
 
-# Versions of the file format and of the operators that every supported onnxruntime reads.
-_IR, _OPSET = 8, 17
-_FLOAT, _INT64 = 1, 7
+# Versions of the file format and of the operators: those of the speech embedding's file, parts of
+# which are exported. Every supported onnxruntime reads them.
+_IR, _OPSET = 7, 13
+# Number of each type of tensor.
+TENSOR_TYPES = {"float32": 1, "int8": 3, "int64": 7, "float16": 10, "float64": 11}
 # Kinds of attributes.
 _INT, _INTS = 2, 7
 
@@ -101,7 +103,6 @@ class OnnxWriter:
         self._constants: list[bytes] = []
         self._inputs: list[bytes] = []
         self._outputs: list[bytes] = []
-        self._names = 0
 
     def input(self, name: str, shape: Sequence[int | str]) -> str:
         """Declare an input of floats; lengths that vary have a name instead of a number."""
@@ -113,21 +114,30 @@ class OnnxWriter:
         self.node("Identity", source, name=name)
         self._outputs.append(_value(name, shape))
 
-    def constant(self, values: np.ndarray) -> str:
-        """Add numbers: float32, or int64 for shapes and places."""
-        name = self._name()
-        kind = _INT64 if values.dtype == np.int64 else _FLOAT
-        dims = b"".join(_number(1, length) for length in values.shape)
-        content = _text(8, name) + _bytes(9, np.ascontiguousarray(values).tobytes())
-        self._constants.append(dims + _number(2, kind) + content)
+    def constant(self, value: Any, dtype: Any = None) -> str:
+        """Add numbers, of one of `TENSOR_TYPES`."""
+        array, name = np.asarray(value, dtype), self._name("constant")
+        dims = b"".join(_number(1, length) for length in array.shape)
+        content = _text(8, name) + _bytes(9, array.tobytes())
+        self._constants.append(dims + _number(2, TENSOR_TYPES[array.dtype.name]) + content)
         return name
 
     def node(
-        self, operator: str, *inputs: str, name: str = "", **attributes: int | Sequence[int]
+        self,
+        operator: str,
+        *inputs: str,
+        name: str = "",
+        unused: int = 0,
+        **attributes: int | Sequence[int],
     ) -> str:
-        """Add an operator; attributes are whole numbers or lists of them."""
-        name = name or self._name()
-        content = b"".join(_text(1, one) for one in inputs) + _text(2, name) + _text(4, operator)
+        """Add an operator; give the name of its first result, which some `unused` ones follow.
+
+        Attributes are whole numbers that are not negative, or lists of them.
+        """
+        name = name or self._name(operator)
+        results = [name, *(f"{name}_{number}" for number in range(1, unused + 1))]
+        content = b"".join(_text(1, one) for one in inputs)
+        content += b"".join(_text(2, one) for one in results) + _text(3, name) + _text(4, operator)
         for key, value in attributes.items():
             if isinstance(value, int):
                 attribute = _number(3, value) + _number(20, _INT)
@@ -137,22 +147,25 @@ class OnnxWriter:
         self._nodes.append(content)
         return name
 
-    def content(self, also: Sequence[str] = ()) -> bytes:
+    def content(self, also: Sequence[str] = (), metadata: Mapping[str, str] | None = None) -> bytes:
         """Write the file; the results `also` become outputs, too."""
-        graph = _text(2, "network")
+        graph = _text(2, "tapword")
         outputs = self._outputs + [_value(name) for name in also]
         parts = (1, self._nodes), (5, self._constants), (11, self._inputs), (12, outputs)
         graph += b"".join(_bytes(field, one) for field, many in parts for one in many)
-        return _number(1, _IR) + _bytes(7, graph) + _bytes(8, _text(1, "") + _number(2, _OPSET))
+        texts = (_text(1, key) + _text(2, text) for key, text in (metadata or {}).items())
+        head = _number(1, _IR) + _text(2, "tapword")
+        opset = _bytes(8, _text(1, "") + _number(2, _OPSET))
+        return head + _bytes(7, graph) + opset + b"".join(_bytes(14, text) for text in texts)
 
-    def _name(self) -> str:
-        self._names += 1
-        return f"_{self._names}"
+    def _name(self, kind: str) -> str:
+        """Name of the node or constant that is added next."""
+        return f"{kind}_{len(self._nodes) + len(self._constants)}"
 
 
 def _value(name: str, shape: Sequence[int | str] | None = None) -> bytes:
     """Describe a tensor of floats, with or without its shape."""
-    kind = _number(1, _FLOAT)
+    kind = _number(1, TENSOR_TYPES["float32"])
     if shape is not None:
         dims = (
             _bytes(1, _text(2, length) if isinstance(length, str) else _number(1, length))

@@ -40,8 +40,6 @@ SEPARATOR = re.compile("[ '\N{RIGHT SINGLE QUOTATION MARK}-]")
 # Stands in an argument for a word that is not a plain name. Not empty: `ssh host ''` would run what
 # it reads.
 INSTEAD = "TAPWORD_WORD"
-
-
 # Remember the last line, the process groups of running commands; end them when the input ends.
 GUARD = 'while read -r line; do groups=$line; done; [ -z "$groups" ] || kill -s TERM -- $groups'
 

@@ -81,6 +81,14 @@ def progress_bar(quiet: bool = False) -> Progress:
 
 
 @contextlib.contextmanager
+def activity(what: str, quiet: bool = False) -> Iterator[None]:
+    """Show a bar for a task of unknown length; print nothing else within this context."""
+    with progress_bar(quiet) as bar:
+        bar.add_task(what, total=None)
+        yield
+
+
+@contextlib.contextmanager
 def progress_steps(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """Show a bar for each task that is reported as (name, done, total)."""
     with progress_bar(quiet) as bar:

@@ -6,7 +6,7 @@ from typing import Annotated
 from tapword.assets import CLIPS
 from tapword.audio import files as audio_files
 from tapword.cli.app import FILES, argument, command, flag, option
-from tapword.cli.console import out, progress_bar
+from tapword.cli.console import activity, out
 from tapword.cli.options import Backbones, Quiet
 from tapword.cli.teach import report_model
 from tapword.errors import InputError
@@ -97,9 +97,10 @@ def export(
     if wanted == ".onnx":
         _export_onnx(Spotter.load(model, backbone), target, quantize, check, quiet)
         return
-    spotter = _for_device(model, backbone, covariance, exact)
+    with activity("preparing", quiet):
+        spotter = _for_device(model, backbone, covariance, exact)
     if wanted == ".h":
-        _export_c(spotter, target, max_words or MAX_WORDS, exact, weights, frames)
+        _export_c(spotter, target, max_words or MAX_WORDS, exact, weights, frames, quiet)
     else:
         _export_state(spotter, target)
 
@@ -128,9 +129,9 @@ def import_state(
     content = states.read(state)
     if not target.exists():
         spotter = states.load(state, content)
-        spotter.save(target)
+        spotter.save(target, step=f"import {state}")
     else:
-        with Spotter.edit(target, backbone) as spotter:
+        with Spotter.edit(target, backbone, f"import {state}") as spotter:
             found = states.load(state, content, [spotter])
             _fit(state, target, spotter, found, reduce)
             if replace or not spotter.words:
@@ -188,10 +189,10 @@ def _export_onnx(
     clips = list(map(audio_files.read, paths))
     files = [("float32", content)]
     if quantised:
-        with progress_bar(quiet) as progress:
-            progress.add_task("quantizing", total=None)
+        with activity("quantizing", quiet):
             files.append(("8 bits", quantize(built, demo_clips())))
-    seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
+    with activity("checking", quiet):
+        seen = [(name, made, compare(spotter, made, clips, words)) for name, made in files]
     write(target, files[-1][1])
     prepared = "aligned inside" if spotter.encoder.preparation.align else "not aligned"
     count = len(spotter.vocabulary.negatives)
@@ -242,6 +243,7 @@ def _export_c(
     exact: bool,
     weights: Path | None,
     frames: Path | None,
+    quiet: bool,
 ) -> None:
     from tapword.export.c import header as c_header
     from tapword.export.c.amalgamation import ram
@@ -250,7 +252,9 @@ def _export_c(
     from tapword.export.onnx import file as onnx_file
 
     eight_bits = not exact and in_eight_bits(spotter)
-    header = c_header.build(spotter, max_words, eight_bits, weights is not None)
+    with activity("writing C", quiet):
+        header = c_header.build(spotter, max_words, eight_bits, weights is not None)
+        sizes = [_kilobytes(size) for size in ram(header.text) or ()]
     outside = not front_end(spotter.encoder.backbones[0]).in_c
     if frames is not None:
         if not outside:
@@ -259,7 +263,6 @@ def _export_c(
     if weights is not None and header.weights is not None:
         write(weights, header.weights)
     write(target, header.text.encode())
-    sizes = [_kilobytes(size) for size in ram(header.text) or ()]
     memory = ", plus ".join(sizes) or "sizeof(tapword), which a C compiler knows"
     listens = " while listening" if len(sizes) > 1 else ""
     out.print(

@@ -250,7 +250,7 @@ def calibrate(
     with progress_steps() as step:
         recordings = _recordings(expand(negatives), step)
         found = calibration.calibrate(spotter, recordings, false_alarms_per_hour, refractory)
-    with Spotter.edit(model, spotter.encoder.backbones) as edited:
+    with Spotter.edit(model, spotter.encoder.backbones, "calibrate") as edited:
         require_same_parts(edited, spotter)
         for word, value in found.after.items():
             if word in edited.words:

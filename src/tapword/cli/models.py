@@ -1,6 +1,7 @@
 """Commands that inspect and change model files, and list the available parts."""
 
 import textwrap
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,7 +120,8 @@ def sensitivity(
             spotter.learner.require_taught(one)
         _show_sensitivities(spotter, wanted or list(spotter.words), false_alarms_per_hour, as_json)
         return
-    with Spotter.edit(model, backbone) as spotter:
+    step = f"sensitivity {value:g} of {', '.join(wanted) or 'all words'}"
+    with Spotter.edit(model, backbone, step) as spotter:
         before = {one: spotter.vocabulary.sensitivity_of(one) for one in spotter.words}
         if not wanted:
             spotter.set_sensitivity(value)
@@ -164,12 +166,52 @@ def _show_sensitivities(
 
 
 @command(FILES)
-def forget(model: Model, word: Word, backbone: Backbones = None) -> None:
-    """Remove a word from MODEL, and the backup file that still contains it."""
+def forget(
+    model: Model,
+    word: Word,
+    erase: Annotated[bool, flag("--erase", "Keep nothing of it: it cannot be undone.")] = False,
+    backbone: Backbones = None,
+) -> None:
+    """Remove a word from MODEL.
+
+    `tapword undo` restores it for 30 days. --erase also removes the backup and the undo file.
+    """
     store.require_file(model)
-    with Spotter.edit(model, backbone) as spotter:
+    word = clean_word(word)
+    if erase and word not in Spotter.load(model, backbone).words and store.erase(model):
+        out.print(f"{model}: erased the backup and the undo file; {word!r} is not in the model")
+        return
+    with Spotter.edit(model, backbone, None if erase else f"forget {word}") as spotter:
         spotter.forget(word)
     out.print(f"{model}: forgot {word!r}, {counted(len(spotter.words), 'word')} left")
+
+
+@command(TEACH)
+def undo(
+    model: Model,
+    steps: Annotated[int, option("N", "How many changes to undo.", min=1)] = 1,
+    show: Annotated[bool, flag("--list", "List the changes that can be undone.")] = False,
+) -> None:
+    """Undo the last change to MODEL by a command.
+
+    learn, forget, rename, reject, merge, import, sensitivity and calibrate can be undone: the
+    last 10 changes of the last 30 days. MODEL.undo keeps the model as it was before each.
+    """
+    if show:
+        found = store.undoable(model)
+        table = Table("undo", "change", "when")
+        for number, step in enumerate(found, 1):
+            when = datetime.fromtimestamp(step.time).strftime("%Y-%m-%d %H:%M")
+            table.add_row(str(number), cell(step.what), when)
+        out.print(table if found else "nothing to undo")
+        return
+    for step in store.take_back(model, steps):
+        out.print(f"undone: {printable(step.what)}", soft_wrap=True)
+    if not model.exists():
+        out.print(f"{model}: removed, as it was created by this")
+        return
+    words = store.read(model).header["words"]
+    out.print(f"{model}: {counted(len(words), 'word')}, {counted(sum(words.values()), 'sample')}")
 
 
 @command(FILES)
@@ -181,7 +223,7 @@ def rename(
 ) -> None:
     """Rename a word of MODEL."""
     store.require_file(model)
-    with Spotter.edit(model, backbone) as spotter:
+    with Spotter.edit(model, backbone, f"rename {old} to {new}") as spotter:
         spotter.rename(old, new)
     out.print(f"{model}: {old!r} is now {new!r}")
 
@@ -205,7 +247,8 @@ def merge(
     spotter = Spotter.load(models[0], backbone)
     for path in models[1:]:
         spotter.merge(Spotter.load(path, backbone))
-    spotter.save(model, overwrite=force)
+    step = f"merge {', '.join(str(path) for path in models)}"
+    spotter.save(model, overwrite=force, step=step)
     report_model(model, spotter)
 
 

@@ -55,12 +55,21 @@ def learn(
     keep_noise: Annotated[
         bool, flag("--keep-noise", "Also teach clips that contain only noise.")
     ] = False,
+    split: Annotated[
+        bool | None,
+        flag(
+            "--split/--no-split",
+            "Teach each sound of a file as a take, or only the loudest. [default: each, where they "
+            "are similar]",
+        ),
+    ] = None,
     engine: Engine,
     quiet: Quiet = False,
 ) -> None:
     """Teach MODEL a word from sound files or the microphone; create MODEL if it does not exist.
 
-    A folder with one folder of clips per word teaches all of them. MODEL is written once, at the
+    A folder with one folder of clips per word teaches all of them. A file with several takes of its
+    word teaches each. MODEL is written once, at the
     end: Ctrl-C leaves it unchanged.
 
         tapword learn home.tap lamp lamp1.wav lamp2.wav lamp3.wav
@@ -69,6 +78,8 @@ def learn(
     """
     if mic and files:
         raise InputError("give sound files or --mic, not both")
+    if mic and split is not None:
+        raise InputError("--split and --no-split are for sound files, not for --mic")
     if not mic and (takes is not None or device is not None):
         raise InputError("--takes and --device need --mic")
     file = parts.model_file(model)
@@ -87,7 +98,7 @@ def learn(
                     clips = list(clips)
                 with _progress(len(clips) if isinstance(clips, list) else None, quiet) as step:
                     skipped = _say_skipped if skip_bad else None
-                    spotter = session.learn_files(clips, _say, keep_noise, skipped, step)
+                    spotter = session.learn_files(clips, _say, keep_noise, skipped, step, split)
         out.print(f"learned {counted(session.clips, 'clip')}")
         report_model(model, spotter)
         if not spotter.has_thresholds:
@@ -147,7 +158,8 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
     clips = [audio_files.read(path) for path in paths]
     asked, taught = listener.encode(clips), listener.encode(clips, learning=True)
     # The file is locked only for the moment of learning.
-    with Spotter.edit(model, listener.encoder.backbones) as spotter:
+    step = f"reject {counted(len(clips), 'clip')}"
+    with Spotter.edit(model, listener.encoder.backbones, step) as spotter:
         require_same_parts(spotter, listener)
         before = spotter.predict_encoded(asked)
         taken = [spotter.reject_encoded(*pair) for pair in zip(asked, taught, strict=True)]
@@ -240,8 +252,10 @@ def _say(issue: Issue) -> None:
         left_out = issue.severity == "refuse"
         hint = "; --keep-noise teaches them" if left_out else ""
         warn(f"{'left out' if left_out else 'taught'} {clips}: {listed(issue.clips)}{hint}")
+    elif issue.code == "several_takes":
+        err.print(f"{printable(_described(issue))} (--no-split: the loudest alone)", soft_wrap=True)
     else:
-        warn(_described(issue))
+        warn(f"{'left out: ' if issue.severity == 'refuse' else ''}{_described(issue)}")
 
 
 def _described(issue: Issue) -> str:

@@ -122,10 +122,9 @@ class Detector:
     def gap(self, seconds: float = 0.0) -> None:
         """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
         check_gap(seconds)
-        self._segmenter.push(self._gathered)
+        self._push_gathered()
         self._segmenter.gap(seconds)
-        self._samples += len(self._gathered) + round(seconds * SAMPLE_RATE)
-        self._gathered = np.zeros(0, dtype=np.float32)
+        self._samples += round(seconds * SAMPLE_RATE)
         # Earlier events are still to be returned.
         waiting = self._finalized()
         self._begin()
@@ -142,9 +141,13 @@ class Detector:
 
         Returns the words whose last needed sample was in this chunk, in order.
         """
-        sound = np.concatenate([self._gathered, _check(chunk)])
+        chunk = _check(chunk)
+        if self._follow_phrases():
+            self._push_gathered()
+        sound = np.concatenate([self._gathered, chunk])
         # Nothing can be found before a step is complete, so tiny chunks wait for it.
-        whole = len(sound) // HOP * HOP
+        missing = self._segmenter.missing
+        whole = max(0, missing + (len(sound) - missing) // HOP * HOP)
         self._gathered, sound = sound[whole:].copy(), sound[:whole]
         events: list[Event] = []
         while len(sound):
@@ -175,14 +178,27 @@ class Detector:
         known = self.spotter.learner.words
         return [event for event in overlaps.pop_ready(now_s, longest_s) if event.word in known]
 
-    def _next(self) -> int:
-        """Return how many samples to push at once: with phrases, up to the next search."""
+    def _follow_phrases(self) -> bool:
+        """Begin or stop searching for phrases if the model changed; say whether it did."""
         if self.spotter.scorer.longest_s <= CLIP_S:
-            if self._phrases is not None:
-                self._finalized()
+            if self._phrases is None:
+                return False
+            self._finalized()
             self._phrases = None
         elif self._phrases is None or not self._phrases.serves(self.spotter):
-            self._phrases = Phrases(self.spotter, self._samples)
+            self._phrases = Phrases(self.spotter, self._samples + len(self._gathered))
+        else:
+            return False
+        return True
+
+    def _push_gathered(self) -> None:
+        """Push the samples of an incomplete step, in which nothing is found."""
+        self._segmenter.push(self._gathered)
+        self._samples += len(self._gathered)
+        self._gathered = np.zeros(0, dtype=np.float32)
+
+    def _next(self) -> int:
+        """Return how many samples to push at once: with phrases, up to the next search."""
         return PIECE_SAMPLES if self._phrases is None else self._phrases.missing
 
     def _push(self, piece: np.ndarray) -> list[Event]:

@@ -146,6 +146,11 @@ class Segmenter:
         self._pending = np.zeros(0, dtype=np.float32)
         self._begin()
 
+    @property
+    def missing(self) -> int:
+        """Samples until the next step is complete."""
+        return HOP - len(self._pending)
+
     def push(self, sound: np.ndarray) -> None:
         """Take the next samples (n,) float32; `windows` returns their windows."""
         drop = self._settled - self._kept

@@ -233,6 +233,7 @@ class Cluster:
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
         checked: Callable[[Outcome], None] | None = None,
+        split: bool | None = None,
     ) -> Learned:
         """Check and encode clips on the workers, and give what they teach.
 
@@ -245,12 +246,12 @@ class Cluster:
             Whose parts; it is not taught here.
         clips
             Paths with their words; walked as workers get free, never listed.
-        keep_noise, skipped, progress
+        keep_noise, skipped, progress, split
             As for `TeachSession.learn_files`.
         checked
             Called with what became of each batch, in order.
         """
-        batches = self._batches(spotter, clips, keep_noise, skipped, progress, checked)
+        batches = self._batches(spotter, clips, keep_noise, skipped, progress, checked, split)
         merges = spotter.learner.mergeable
         return self._merged(batches, spotter) if merges else self._kept(batches)
 
@@ -262,6 +263,7 @@ class Cluster:
         skipped: Callable[[str], None] | None,
         progress: Callable[[int], None] | None,
         checked: Callable[[Outcome], None] | None,
+        split: bool | None,
     ) -> Iterator[tuple[Outcome, Any]]:
         """Give what became of clips, and the promise of what they taught, in order."""
         encoder, done = spotter.encoder, 0
@@ -274,7 +276,7 @@ class Cluster:
         whitenings = self._ray.put(encoder.whitenings)
         function = learn if spotter.learner.mergeable else encode
         task = self._task(returning_errors(function), num_returns=2)
-        rules = keep_noise, skipped is not None
+        rules = keep_noise, skipped is not None, split
         started = (
             (batch, *task.remote(parcel, whitenings, batch, *rules)) for batch in self._cut(clips)
         )
@@ -420,6 +422,7 @@ class ClusterSession(TeachSession):
         keep_noise: bool = False,
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
+        split: bool | None = None,
     ) -> list[Issue]:
         """Let the workers check sound files, and teach those that can be taught."""
         issues: list[Issue] = []
@@ -436,7 +439,7 @@ class ClusterSession(TeachSession):
                 self.accepted = deque(maxlen=0)
 
         self.learned = self.cluster.learn(
-            self.spotter, files, keep_noise, skipped, progress, checked
+            self.spotter, files, keep_noise, skipped, progress, checked, split
         )
         return joined(issues)
 
@@ -558,9 +561,10 @@ def learn(
     clips: list[LabelledClip],
     keep_noise: bool,
     skip_bad: bool,
+    split: bool | None,
 ) -> tuple[Outcome, State]:
     """Teach a batch to an empty learner."""
-    outcome, encoded = encode(parcel, whitenings, clips, keep_noise, skip_bad)
+    outcome, encoded = encode(parcel, whitenings, clips, keep_noise, skip_bad, split)
     with in_worker(parcel) as parts:
         learner = fresh(parts["learners"][0])
         if outcome.words:
@@ -574,6 +578,7 @@ def encode(
     clips: list[LabelledClip],
     keep_noise: bool,
     skip_bad: bool,
+    split: bool | None,
 ) -> tuple[Outcome, Encoded]:
     """Check a batch and encode what can be taught, to learn from."""
     bad: list[str] = []
@@ -588,7 +593,8 @@ def encode(
             whitening=whitenings or "none",
         )
         session = TeachSession(spotter)
-        issues = session.check_files(clips, keep_noise, bad.append if skip_bad else None)
+        skipped = bad.append if skip_bad else None
+        issues = session.check_files(clips, keep_noise, skipped, split=split)
         if bad:
             require_readable(parcel, [path for path, _ in clips])
     used = list(session.accepted)

@@ -20,10 +20,12 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.spotter import Spotter, require_same_parts
+from tapword.spotter.takes import find_takes
 from tapword.spotter.thresholds import decide
 from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
+from tapword.support.text import counted, listed
 
 # A clip contains more than one word if this much other sound is as loud, in seconds. A pause is
 # long from the second on. Set by hand: none of the demo's clips has either, of 177 read phrases 3
@@ -304,6 +306,7 @@ class TeachSession:
         keep_noise: bool = False,
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
+        split: bool | None = None,
     ) -> Spotter:
         """Check sound files, each with its word, and teach them to the model file.
 
@@ -319,13 +322,15 @@ class TeachSession:
             Called with a message for each file that cannot be used; None: raise an error.
         progress
             Called with the number of files that were read.
+        split
+            Whether each sound of a file is a take. None: where its sounds are similar.
 
         Returns
         -------
         Spotter
             The model afterwards.
         """
-        for issue in self.check_files(files, keep_noise, skipped, progress):
+        for issue in self.check_files(files, keep_noise, skipped, progress, split):
             say(issue)
         return self.write(say)
 
@@ -335,13 +340,27 @@ class TeachSession:
         keep_noise: bool = False,
         skipped: Callable[[str], None] | None = None,
         progress: Callable[[int], None] | None = None,
+        split: bool | None = None,
     ) -> list[Issue]:
         """Check sound files and accept those to teach; arguments as for `learn_files`."""
         issues: list[Issue] = []
         answer: Severity = "note" if keep_noise else "refuse"
-        for batch in read_files(self.spotter.encoder, files, skipped, progress):
-            paths, words, clips, prepared = zip(*batch, strict=True)
-            names = [str(path) for path in paths]
+
+        def cut(name: str, word: str, clip: np.ndarray) -> list[tuple[str, np.ndarray]]:
+            none = split is False
+            sounds = [] if none else find_takes(self.spotter.encoder, clip, force=bool(split))
+            if not sounds:
+                return [(name, clip)]
+            named = [(f"{name} at {one.start_s:.1f} s", one) for one in sounds]
+            takes = [(place, one.audio) for place, one in named if one.is_take]
+            unlike = tuple(place for place, one in named if not one.is_take)
+            issues.append(Issue("several_takes", "note", {"takes": len(takes)}, (name,)))
+            if unlike:
+                issues.append(Issue("unlike", "refuse", {"word": word}, unlike))
+            return takes
+
+        for batch in read_files(self.spotter.encoder, files, skipped, progress, cut):
+            names, words, clips, prepared = zip(*batch, strict=True)
             for checked in self._check("lesson", clips, words, names, prepared=prepared):
                 for issue in checked.issues:
                     severity = answer if issue.severity == "doubt" else issue.severity
@@ -358,7 +377,9 @@ class TeachSession:
         for issue in self.review():
             say(issue)
         # The file is locked only for the moment of learning.
-        with Spotter.edit(self.model.path, self.model.backbones, **self.model.parts) as spotter:
+        model, words = self.model, dict.fromkeys(clip.word for clip in self.accepted)
+        step = f"learn {listed(list(words))}: {counted(self.clips, 'clip')}"
+        with Spotter.edit(model.path, model.backbones, step, **model.parts) as spotter:
             # Somebody may have replaced it meanwhile.
             require_same_parts(spotter, self.spotter)
             self.teach(spotter)
@@ -380,13 +401,16 @@ def read_files(
     files: Iterable[tuple[PathLike, Label]],
     skipped: Callable[[str], None] | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Iterator[list[tuple[PathLike, Label, np.ndarray, np.ndarray]]]:
+    cut: Callable[[str, Label, np.ndarray], list[tuple[str, np.ndarray]]] | None = None,
+) -> Iterator[list[tuple[str, Label, np.ndarray, np.ndarray]]]:
     """Read sound files, each with a label, and prepare them for an encoder, a batch at a time.
+
+    `cut` may make several clips of one, each with its name.
 
     Yields
     ------
     list of tuples
-        Path, label, clip (n,) and prepared clip (m,). `skipped` and `progress` are as for
+        Name, label, clip (n,) and prepared clip (m,). `skipped` and `progress` are as for
         `TeachSession.learn_files`.
     """
     files, done = iter(files), 0
@@ -394,8 +418,9 @@ def read_files(
         batch = []
         for path, label in some:
             try:
-                clip = audio_files.read(path)
-                batch.append((path, label, clip, encoder.prepare(clip, path)))
+                name, clip = str(path), audio_files.read(path)
+                clips = [(name, clip)] if cut is None else cut(name, label, clip)
+                batch += [(name, label, clip, encoder.prepare(clip, name)) for name, clip in clips]
             except InputError as error:
                 if skipped is None:
                     raise

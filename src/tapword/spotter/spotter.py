@@ -237,7 +237,10 @@ class Spotter:
         return word
 
     def forget(self, word: str) -> None:
-        """Remove a word and its negatives; the next `save` removes the file's backup as well."""
+        """Remove a word and its negatives; the next `save` removes what else holds them.
+
+        That is the backup, and the undo file unless `save` or `edit` is given a `step`.
+        """
         word = clean_word(word)
         self.learner.forget(word)
         self.vocabulary = self.vocabulary.without(word)
@@ -386,11 +389,12 @@ class Spotter:
 
     # Files.
 
-    def save(self, path: PathLike, overwrite: bool = False) -> None:
+    def save(self, path: PathLike, overwrite: bool = False, step: str | None = None) -> None:
         """Write the model, completely or not at all.
 
         A file with changes that this spotter has not seen is refused, unless `overwrite`. The
         replaced file is kept beside it as `NAME.bak`, unless it contains words that were forgotten.
+        `step` is as for `edit`.
         """
         with store.locked(Path(path)):
             found = None if overwrite else store.revision(Path(path))
@@ -400,7 +404,7 @@ class Spotter:
                     "teach through Spotter.edit(path), merge, save elsewhere, or pass "
                     "overwrite=True"
                 )
-            self._write(Path(path))
+            self._write(Path(path), step)
 
     @classmethod
     def load(
@@ -469,13 +473,18 @@ class Spotter:
     @classmethod
     @contextlib.contextmanager
     def edit(
-        cls, path: PathLike, backbones: Sequence[str | Backbone] | None = None, **parts: Any
+        cls,
+        path: PathLike,
+        backbones: Sequence[str | Backbone] | None = None,
+        step: str | None = None,
+        **parts: Any,
     ) -> Iterator[Self]:
         """Change a model file safely: lock, load, let the caller change, write.
 
         Two programs that teach one file this way lose nothing of each other. On an error the file
         stays as it was. `backbones` are as for `load`. Without a file, `parts` make a new spotter;
-        a file of other parts is refused.
+        a file of other parts is refused. `step` describes the change for `tapword undo`, which can
+        then take it back; None: it cannot.
         """
         path = Path(path)
         with store.locked(path):
@@ -490,9 +499,9 @@ class Spotter:
             else:
                 spotter = cls(**parts)
             yield spotter
-            spotter._write(path)
+            spotter._write(path, step)
 
-    def _write(self, path: Path) -> None:
+    def _write(self, path: Path, step: str | None) -> None:
         learner, vocabulary = self.learner, self.vocabulary
         for name, array in learner.state().items():
             if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -511,7 +520,7 @@ class Spotter:
             "sensitivities": vocabulary.sensitivities,
             "lengths": vocabulary.lengths,
         }
-        header = store.write(path, header, learner.state(), self._forgot)
+        header = store.write(path, header, learner.state(), self._forgot, step)
         self._generation, self._revision = header["generation"], header["revision"]
 
     def _require_dim(self, path: PathLike, taught: Any) -> None:

@@ -22,7 +22,7 @@ import safetensors.numpy
 
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner
-from tapword.spotter import model_header
+from tapword.spotter import model_header, undo
 from tapword.support import atomic_files
 from tapword.support.atomic_files import PathLike
 
@@ -100,13 +100,18 @@ def backup(path: PathLike) -> Path:
 
 
 def write(
-    path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray], forgot: bool = False
+    path: Path,
+    header: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    forgot: bool = False,
+    step: str | None = None,
 ) -> dict[str, Any]:
     """Write a model completely or not at all; call it inside `locked`.
 
     It is read back before it replaces the old file, which is kept as `backup`, unless that contains
     words or negatives that the model no longer has. `forgot` says that something was forgotten even
-    if the names are the same.
+    if the names are the same. `step` describes the change in the undo file, which keeps the old
+    file, too. Without it, forgetting removes the undo file.
 
     Returns
     -------
@@ -135,7 +140,13 @@ def write(
             raise ModelFileError(f"not saved, {path} stays as it was: {reason}") from error
         if found.header["revision"] != header["revision"]:
             raise ModelFileError(f"not saved, {path} stays as it was: another file was read back")
-        _back_up(path, set() if forgot else _names(found.header))
+        forgets = _back_up(path, set() if forgot else _names(found.header))
+        if step is not None:
+            undo.record(path, step, _revision_or_none(path), header["revision"])
+        elif forgets:
+            undo.write(path, [])
+        elif undo.path_of(path).exists():
+            undo.expire(path)
 
     try:
         atomic_files.atomic_write(path, content, check)
@@ -143,7 +154,73 @@ def write(
         raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         atomic_files.clean_temp(path)
+        atomic_files.clean_temp(undo.path_of(path))
     return header
+
+
+def take_back(path: PathLike, n: int = 1) -> list[undo.Step]:
+    """Restore the model as it was `n` steps ago, and return these steps, the latest first.
+
+    A model that another program changed since is left alone.
+    """
+    with locked(Path(path)):
+        path = resolve(path)
+        found, steps = undo.read(path), undoable(path)[::-1]
+        if not found:
+            raise InputError(
+                f"there is nothing to undo in {path}; `tapword undo` takes back changes by other "
+                f"commands, for {undo.MAX_DAYS} days"
+            )
+        if not steps:
+            raise InputError(
+                f"{path} was changed by another program since the last command, and undo would "
+                "lose that change; nothing was undone"
+            )
+        if n > len(steps):
+            raise InputError(f"only the last {len(steps)} changes to {path} can be undone, got {n}")
+        state = steps[-n].state.tobytes()
+        # It may contain what was undone.
+        kept = backup(path)
+        try:
+            if state:
+                atomic_files.atomic_write(path, state, lambda new: _require_good(new, path))
+            else:
+                path.unlink()
+            kept.unlink(missing_ok=True)
+            undo.write(path, steps[:-n])
+        except OSError as error:
+            raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
+    return steps[: -n - 1 : -1]
+
+
+def undoable(path: PathLike) -> list[undo.Step]:
+    """List the steps that `take_back` would undo, the latest first."""
+    path = resolve(path)
+    return undo.leading_to(undo.read(path), revision(path))[::-1]
+
+
+def erase(path: PathLike) -> bool:
+    """Remove the backup and the undo file; return whether there was one."""
+    with locked(Path(path)):
+        found = [one for one in (backup(path), undo.path_of(resolve(path))) if one.exists()]
+        for one in found:
+            one.unlink()
+    return bool(found)
+
+
+def _require_good(written: Path, path: Path) -> None:
+    try:
+        load_learner(written, read(written))
+    except ModelFileError as error:
+        reason = str(error).replace(str(written), "the earlier model")
+        raise ModelFileError(f"not undone, {path} stays as it was: {reason}") from error
+
+
+def _revision_or_none(path: Path) -> str | None:
+    """Revision of a file, or None if there is none or it is damaged."""
+    with contextlib.suppress(ModelFileError):
+        return revision(path)
+    return None
 
 
 def _names(header: dict[str, Any]) -> set[tuple[str, str]]:
@@ -151,10 +228,11 @@ def _names(header: dict[str, Any]) -> set[tuple[str, str]]:
     return {(key, word) for key in ("words", "negatives") for word in header[key]}
 
 
-def _back_up(path: Path, known: set[tuple[str, str]]) -> None:
+def _back_up(path: Path, known: set[tuple[str, str]]) -> bool:
     """Keep the file that is about to be replaced, if nothing in it was forgotten.
 
-    If it cannot be read, the earlier backup is kept on the same condition.
+    If it cannot be read, the earlier backup is kept on the same condition. Returns whether
+    something was forgotten.
     """
     kept = backup(path)
     for found in (path, kept):
@@ -167,6 +245,7 @@ def _back_up(path: Path, known: set[tuple[str, str]]) -> None:
         kept.unlink(missing_ok=True)
     elif found == path:
         atomic_files.backup(path, kept)
+    return forgets
 
 
 def read(path: PathLike) -> Model:

@@ -11,8 +11,10 @@ import numpy as np
 from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
 
-# Longest new word in UTF-8, which the C core has space for. Model files may contain longer ones.
+# Longest new word in UTF-8, which the C core has space for.
 MAX_WORD_BYTES = 64
+# Longest word of a model file: version 0.1 allowed this much.
+MAX_CHARACTERS = 200
 # The default: the middle of a scale from 0 to 1, as Picovoice's.
 SENSITIVITY = 0.5
 
@@ -59,9 +61,11 @@ def clean_word(word: str) -> str:
     if not isinstance(word, str):
         raise InputError(f"a word must be a string, got {word!r}")
     cleaned = spelling(word)
-    if not cleaned or not cleaned.isprintable():
+    if not cleaned or len(cleaned) > MAX_CHARACTERS or not cleaned.isprintable():
         raise InputError(
-            f"a word must be printable characters, got {word[:MAX_WORD_BYTES]!r}", code="bad_word"
+            f"a word must be 1 to {MAX_CHARACTERS} printable characters, "
+            f"got {word[:MAX_WORD_BYTES]!r}",
+            code="bad_word",
         )
     return cleaned
 

@@ -50,20 +50,24 @@ def check_writable(path: PathLike) -> None:
 
 
 def atomic_write(
-    path: PathLike, content: bytes, check: Callable[[Path], None] | None = None
+    path: PathLike,
+    content: bytes,
+    check: Callable[[Path], None] | None = None,
+    mode: int | None = None,
 ) -> None:
     """Write a file completely or not at all.
 
-    A link stays a link, a replaced file keeps its permissions, and a pipe or terminal is written to
-    directly. `check` gets the new file before it replaces the old one, and may raise. Raises
-    `OSError`.
+    A link stays a link, a replaced file keeps its permissions unless `mode` sets them, and a pipe
+    or terminal is written to directly. `check` gets the new file before it replaces the old one,
+    and may raise. Raises `OSError`.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return
     temporary = _beside(target)
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    if mode is None and target.exists():
+        mode = stat.S_IMODE(target.stat().st_mode)
     try:
         # The system applies the umask. The new file is never more readable than the old one.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL

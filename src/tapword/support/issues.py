@@ -35,6 +35,8 @@ MESSAGES = {
     ),
     # By its name.
     "case_variant": '"{word}" differs from "{other}" in capital letters only',
+    # A recording.
+    "several_takes": "contains {takes:g} takes; each is taught",
 }
 
 

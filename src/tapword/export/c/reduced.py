@@ -12,6 +12,7 @@ from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import CovarianceLearner
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.whitening import Whitening, shipped
+from tapword.support.threads import one_blas_thread
 
 FORMS = ("block", "diagonal")
 # In how many directions a device compares sounds with running speech, and how far scores of our own
@@ -95,6 +96,7 @@ def project(spotter: Spotter) -> Spotter:
 
 
 @functools.cache
+@one_blas_thread
 def _few() -> Whitening:
     whitening = shipped("tapword_ear")
     assert whitening is not None

@@ -34,6 +34,8 @@ NOT = "¬"
 MOST_SAMPLES = 2**32 - 1
 # Room for a full covariance of 5,000 numbers, or for 20,000 words of the ear.
 MOST_BYTES = 64_000_000
+# Name of a word, which may be older than the limit on new ones. Longer names are not read.
+MAX_NAME_BYTES = 4_000
 # How much of the covariance a learner may keep; a device, if nobody says otherwise, the first.
 FORMS = ("diagonal", "block", "full")
 
@@ -69,7 +71,10 @@ def name(row: Row) -> str:
     """Name of a row on the device."""
     if row.word.startswith(NOT):
         raise InputError(f"the word {row.word!r} begins with {NOT}, which means negatives in C")
-    return NOT + row.word if row.negative else row.word
+    found = NOT + row.word if row.negative else row.word
+    if len(found.encode()) > MAX_NAME_BYTES:
+        raise InputError(f"a word of more than {MAX_NAME_BYTES:,} bytes cannot be exported to C")
+    return found
 
 
 def arrays(spotter: Spotter) -> dict[str, np.ndarray]:
@@ -151,8 +156,10 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
     least = HEAD.size + SEAL.size
     if len(content) < least or content[:4] != MAGIC:
         raise ModelFileError("it is not the state of a device, or it was cut short")
+    # A view, because a slice of bytes is a copy.
+    sealed = memoryview(content)[: -SEAL.size]
     [seal] = SEAL.unpack(content[-SEAL.size :])
-    if seal != zlib.crc32(content[: -SEAL.size]):
+    if seal != zlib.crc32(sealed):
         raise ModelFileError("it is damaged: its checksum does not match")
     _, version, wanted, dim, n_scatter, n_rows, samples, sensitivity = HEAD.unpack_from(content)
     if version != VERSION:
@@ -165,12 +172,14 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
         raise ModelFileError(f"it is damaged: vectors of {dim} numbers")
     if n_rows * (ROW.size + 4 * dim) + 4 * n_scatter + least > len(content):
         raise ModelFileError("it is damaged: it announces more than it holds")
-    reader = _Reader(content[: -SEAL.size], HEAD.size)
+    reader = _Reader(sealed, HEAD.size)
     counts: dict[Row, int] = {}
     means = np.zeros((n_rows, dim), dtype=np.float32)
     common, lengths, sensitivities = _share(sensitivity), dict[str, Length](), dict[str, float]()
     for index in range(n_rows):
         count, own, mean, squares, size = reader.numbers(ROW)
+        if size > MAX_NAME_BYTES:
+            raise ModelFileError(f"it is damaged: a name of {size:,} bytes")
         row = _row(reader.take(size))
         if row in counts:
             raise ModelFileError(
@@ -187,7 +196,7 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
             lengths[row.word] = Length(mean, squares)
         means[index] = reader.floats(dim)
     scatter = reader.floats(n_scatter)
-    if reader.place != len(content) - SEAL.size:
+    if reader.place != len(sealed):
         raise ModelFileError("it is damaged: it holds more than it announces")
     if not np.isfinite(means).all() or not np.isfinite(scatter).all():
         raise ModelFileError("it is damaged: it contains NaN or infinity")
@@ -249,11 +258,11 @@ def _teach(
 class _Reader:
     """Bytes, taken from front to back."""
 
-    def __init__(self, content: bytes, place: int):
+    def __init__(self, content: memoryview, place: int):
         self.content = content
         self.place = place
 
-    def take(self, size: int) -> bytes:
+    def take(self, size: int) -> memoryview:
         """Take so many bytes."""
         if size > len(self.content) - self.place:
             raise ModelFileError("it is damaged: it announces more than it holds")
@@ -283,9 +292,9 @@ def _shown(word: str) -> str:
     return "".join(" " if kinds[letter] == "Zs" else letter for letter in kept)
 
 
-def _row(text: bytes) -> Row:
+def _row(text: memoryview) -> Row:
     try:
-        found = text.decode()
+        found = str(text, "utf-8")
         return Row(clean_word(_shown(found.removeprefix(NOT))), found.startswith(NOT))
     except UnicodeDecodeError as error:
         raise ModelFileError("it is damaged: a word is not text") from error

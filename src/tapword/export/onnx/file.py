@@ -37,19 +37,19 @@ def build(spotter: Spotter) -> Any:
         frames = blocks(graph, backbone, log_mel(graph, clip, front_end(backbone)))
         parts = zip(block_poolings(pooling, backbone, align), frames, strict=True)
         pooled = [pool(graph, part, block) for part, block in parts]
-        vectors.append(graph.add("Concat", *pooled, axis=1))
+        vectors.append(graph.node("Concat", *pooled, axis=1))
     if encoder.whitenings:
         weighed = zip(encoder.whitenings, weights(encoder.whitenings), vectors, strict=True)
         vectors = [whiten(graph, one, weight, vector) for one, weight, vector in weighed]
     order = sorted(range(len(rows)), key=lambda number: rows[number].negative)
-    vector = graph.add("Concat", *vectors, axis=1)
+    vector = graph.node("Concat", *vectors, axis=1)
     scores = score(graph, spotter.learner, order, vector)
     learner, cohort = spotter.learner, spotter.scorer.cohort
     if learner is not None and cohort is not None:
-        long = graph.add("Greater", graph.length(clip), graph.ints(CLIP)) if align else None
+        long = graph.node("Greater", graph.length(clip), graph.ints(CLIP)) if align else None
         scores = measure(graph, learner, cohort, order, vector, scores, long)
     if refused is not None:
-        scores = graph.add("Where", refused, graph.floats(np.nan), scores)
+        scores = graph.node("Where", refused, graph.floats(np.nan), scores)
     # Metadata for programs that run the file.
     about = {
         "tapword": __version__,
@@ -75,7 +75,7 @@ def build_frames(spotter: Spotter) -> Any:
     """
     [backbone] = spotter.encoder.backbones
     graph = GraphBuilder()
-    found = blocks(graph, backbone, graph.add("Unsqueeze", "mel", graph.ints(0)))
+    found = blocks(graph, backbone, graph.node("Unsqueeze", "mel", graph.ints(0)))
     outputs: dict[str, tuple[str, list[int | str]]] = {
         f"block_{index}": (block, [f"frames_{index}", width])
         for index, (block, width) in enumerate(zip(found, backbone.dims, strict=True))

@@ -1,4 +1,4 @@
-"""Build ONNX graphs: one call per node, with generated tensor names."""
+"""Build the graphs of exported ONNX files: shorthands, and parts of other models."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -6,46 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from tapword.backbones.onnx_files import onnx_package
-
-# The versions of the speech embedding's file, which every recent runtime supports.
-OPSET, IR_VERSION = 13, 7
+from tapword.backbones.onnx_files import TENSOR_TYPES, OnnxWriter, onnx_package
 
 
-class GraphBuilder:
-    """The nodes and constants of a graph under construction.
+class GraphBuilder(OnnxWriter):
+    """An `OnnxWriter` for exports, whose result is checked.
 
     Examples
     --------
     >>> graph = GraphBuilder()
-    >>> graph.add("Mul", "audio", graph.constant(2.0, np.float32))
+    >>> graph.node("Mul", "audio", graph.constant(2.0, np.float32))
     'Mul_1'
     """
 
     def __init__(self) -> None:
-        onnx_package("an ONNX file")
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self._onnx = onnx_package("an ONNX file")
+        super().__init__()
         self._known: dict[tuple, str] = {}
-
-    def add(self, kind: str, *inputs: str, unused: int = 0, **attributes: Any) -> str:
-        """Add a node with some `unused` outputs; return the name of its first output."""
-        from onnx import helper
-
-        output = f"{kind}_{len(self.nodes) + len(self.constants)}"
-        outputs = [output, *(f"{output}_{number}" for number in range(1, unused + 1))]
-        self.nodes.append(helper.make_node(kind, inputs, outputs, name=output, **attributes))
-        return output
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
         """Add a constant; equal constants share a name."""
-        from onnx import numpy_helper
-
-        array = np.ascontiguousarray(value, dtype=dtype).reshape(np.shape(value))
+        array = np.asarray(value, dtype)
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self._known:
-            self._known[key] = f"constant_{len(self.nodes) + len(self.constants)}"
-            self.constants.append(numpy_helper.from_array(array, self._known[key]))
+            self._known[key] = super().constant(array)
         return self._known[key]
 
     def ints(self, *values: int) -> str:
@@ -58,37 +42,35 @@ class GraphBuilder:
 
     def cast(self, value: str, dtype: Any) -> str:
         """Cast a tensor to another type."""
-        from onnx import helper
-
-        return self.add("Cast", value, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        return self.node("Cast", value, to=TENSOR_TYPES[np.dtype(dtype).name])
 
     def length(self, value: str, axis: int = 0) -> str:
         """Size of an axis, shape (1,)."""
-        return self.add("Gather", self.add("Shape", value), self.ints(axis))
+        return self.node("Gather", self.node("Shape", value), self.ints(axis))
 
     def slice(self, value: str, start: str, end: str, axis: int = 0) -> str:
         """Slice an axis from `start` to `end`, both of shape (1,)."""
-        return self.add("Slice", value, start, end, self.ints(axis))
+        return self.node("Slice", value, start, end, self.ints(axis))
 
     def reshape(self, value: str, *shape: int) -> str:
         """Reshape a tensor."""
-        return self.add("Reshape", value, self.ints(*shape))
+        return self.node("Reshape", value, self.ints(*shape))
 
     def sum(self, value: str, axis: int, keep: bool = True) -> str:
         """Sum over an axis."""
-        return self.add("ReduceSum", value, self.ints(axis), keepdims=int(keep))
+        return self.node("ReduceSum", value, self.ints(axis), keepdims=int(keep))
 
     def arange(self, count: str) -> str:
         """Integers 0, 1, ... below `count`, which has shape (1,)."""
-        end = self.add("Squeeze", count, self.ints(0))
-        return self.add("Range", self.constant(0), end, self.constant(1))
+        end = self.node("Squeeze", count, self.ints(0))
+        return self.node("Range", self.constant(0), end, self.constant(1))
 
     def include(self, model: Any, inputs: dict[str, str], outputs: Sequence[str]) -> list[str]:
         """Include the nodes of another model that compute `outputs`; return their names here.
 
         `inputs` maps inputs of the other model to tensors of this graph.
         """
-        prefix = f"part_{len(self.nodes)}/"
+        prefix = f"part_{len(self._nodes)}/"
         needed = set(outputs)
         kept = []
         for node in reversed(model.graph.node):
@@ -99,11 +81,11 @@ class GraphBuilder:
             node.name = prefix + (node.name or node.output[0])
             node.input[:] = [inputs.get(name, name and prefix + name) for name in node.input]
             node.output[:] = [prefix + name for name in node.output]
-            self.nodes.append(node)
-        for tensor in model.graph.initializer:
+            self._nodes.append(node.SerializeToString())
+        for tensor in map(copy.deepcopy, model.graph.initializer):
             if tensor.name in needed:
-                self.constants.append(copy.deepcopy(tensor))
-                self.constants[-1].name = prefix + tensor.name
+                tensor.name = prefix + tensor.name
+                self._constants.append(tensor.SerializeToString())
         return [prefix + name for name in outputs]
 
     def model(
@@ -113,27 +95,10 @@ class GraphBuilder:
         metadata: dict[str, str],
     ) -> Any:
         """Make the model of float32 inputs (name -> shape) and outputs (name -> tensor, shape)."""
-        import onnx
-        from onnx import TensorProto, helper
-
-        def named(name: str, shape: Sequence[int | str]) -> Any:
-            return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-        ends = [
-            helper.make_node("Identity", [tensor], [name], name=name)
-            for name, (tensor, _) in outputs.items()
-        ]
-        graph = helper.make_graph(
-            [*self.nodes, *ends],
-            "tapword",
-            [named(name, shape) for name, shape in inputs.items()],
-            [named(name, shape) for name, (_, shape) in outputs.items()],
-            self.constants,
-        )
-        opset = [helper.make_opsetid("", OPSET)]
-        model = helper.make_model(
-            graph, opset_imports=opset, ir_version=IR_VERSION, producer_name="tapword"
-        )
-        helper.set_model_props(model, metadata)
-        onnx.checker.check_model(model)
+        for name, shape in inputs.items():
+            self.input(name, shape)
+        for name, (tensor, shape) in outputs.items():
+            self.output(tensor, name, shape)
+        model = self._onnx.load_model_from_string(self.content(metadata=metadata))
+        self._onnx.checker.check_model(model)
         return model

@@ -21,47 +21,47 @@ def pool(graph: GraphBuilder, pooling: Pooling, frames: str) -> str:
     if pooling.name not in POOLINGS:
         known = ", ".join(sorted([*POOLINGS, "blocks"]))
         raise InputError(f"pooling {pooling.name} cannot be exported as ONNX; {known} can")
-    return graph.add("Concat", *POOLINGS[pooling.name](graph, frames, pooling), axis=1)
+    return graph.node("Concat", *POOLINGS[pooling.name](graph, frames, pooling), axis=1)
 
 
 def _moments(graph: GraphBuilder, frames: str, order: int) -> list[str]:
     """Mean, standard deviation and standardised moments, each (1, d), as in `poolings.tap`."""
     first = graph.slice(frames, graph.ints(0), graph.ints(1))
-    z = graph.add("Sub", frames, first)
-    mean = graph.add("ReduceMean", z, axes=[0])
-    z = graph.add("Sub", z, mean)
-    mean = graph.add("Add", mean, first)
+    z = graph.node("Sub", frames, first)
+    mean = graph.node("ReduceMean", z, axes=[0])
+    z = graph.node("Sub", z, mean)
+    mean = graph.node("Add", mean, first)
     if order == 1:
         return [mean]
-    power = graph.add("Mul", z, z)
-    std = graph.add("Sqrt", graph.add("ReduceMean", power, axes=[0]))
-    least = graph.add("Mul", graph.add("Abs", mean), graph.floats(CONSTANT))
-    varies = graph.add("Greater", std, least)
+    power = graph.node("Mul", z, z)
+    std = graph.node("Sqrt", graph.node("ReduceMean", power, axes=[0]))
+    least = graph.node("Mul", graph.node("Abs", mean), graph.floats(CONSTANT))
+    varies = graph.node("Greater", std, least)
     zero = graph.floats(0.0)
-    result = [mean, graph.add("Where", varies, std, zero)]
+    result = [mean, graph.node("Where", varies, std, zero)]
     if order > 2:
-        inverse = graph.add("Where", varies, graph.add("Reciprocal", std), zero)
-        z = graph.add("Mul", z, inverse)
-        power = graph.add("Mul", z, z)
+        inverse = graph.node("Where", varies, graph.node("Reciprocal", std), zero)
+        z = graph.node("Mul", z, inverse)
+        power = graph.node("Mul", z, z)
     for _ in range(2, order):
-        power = graph.add("Mul", power, z)
-        result.append(graph.add("ReduceMean", power, axes=[0]))
+        power = graph.node("Mul", power, z)
+        result.append(graph.node("ReduceMean", power, axes=[0]))
     return result
 
 
 def _middle(graph: GraphBuilder, frames: str, n: int, second: int | None) -> str:
     count = graph.length(frames)
     # Integer division rounds towards 0 in ONNX and down in Python: keep it positive.
-    start = graph.add("Div", graph.add("Add", count, graph.ints(n)), graph.ints(2))
-    window = graph.add("Add", start, graph.constant(np.arange(-n, 0)))
-    last = graph.add("Sub", count, graph.ints(1))
-    window = graph.add("Min", graph.add("Max", window, graph.ints(0)), last)
+    start = graph.node("Div", graph.node("Add", count, graph.ints(n)), graph.ints(2))
+    window = graph.node("Add", start, graph.constant(np.arange(-n, 0)))
+    last = graph.node("Sub", count, graph.ints(1))
+    window = graph.node("Min", graph.node("Max", window, graph.ints(0)), last)
     if second is not None:
-        spread = graph.add("Mul", graph.constant(2 * np.arange(n) + 1), count)
-        spread = graph.add("Div", spread, graph.ints(2 * n))
-        longer = graph.add("Greater", count, graph.ints(second))
-        window = graph.add("Where", longer, spread, window)
-    return graph.reshape(graph.add("Gather", frames, window), 1, -1)
+        spread = graph.node("Mul", graph.constant(2 * np.arange(n) + 1), count)
+        spread = graph.node("Div", spread, graph.ints(2 * n))
+        longer = graph.node("Greater", count, graph.ints(second))
+        window = graph.node("Where", longer, spread, window)
+    return graph.reshape(graph.node("Gather", frames, window), 1, -1)
 
 
 def _attentive(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
@@ -73,57 +73,57 @@ def _attentive(graph: GraphBuilder, frames: str, pooling: Any) -> list[str]:
     count, k = graph.cast(graph.length(frames), np.float64), len(pooling.centers)
     word = count
     if pooling.frame_rate is not None:
-        word = graph.add("Min", count, doubles([attentive.WORD * pooling.frame_rate]))
-        rest = graph.add("Sub", count, doubles([2 * MARGIN_S * pooling.frame_rate]))
-        longer = graph.add("Greater", count, doubles([pooling.frame_rate]))
-        word = graph.add("Where", longer, rest, word)
+        word = graph.node("Min", count, doubles([attentive.WORD * pooling.frame_rate]))
+        rest = graph.node("Sub", count, doubles([2 * MARGIN_S * pooling.frame_rate]))
+        longer = graph.node("Greater", count, doubles([pooling.frame_rate]))
+        word = graph.node("Where", longer, rest, word)
     half = doubles([0.5])
-    first = graph.add("Mul", graph.add("Sub", count, word), half)
-    last = graph.add("Add", first, word)
+    first = graph.node("Mul", graph.node("Sub", count, word), half)
+    last = graph.node("Add", first, word)
     at = graph.cast(graph.arange(graph.length(frames)), np.float64)
-    end = graph.add("Min", last, graph.add("Add", at, doubles([1.0])))
-    inside = graph.add("Sub", end, graph.add("Max", first, at))
-    inside = graph.add("Min", graph.add("Max", inside, doubles([0.0])), doubles([1.0]))
-    inside = graph.add("Div", inside, graph.sum(inside, axis=0))
+    end = graph.node("Min", last, graph.node("Add", at, doubles([1.0])))
+    inside = graph.node("Sub", end, graph.node("Max", first, at))
+    inside = graph.node("Min", graph.node("Max", inside, doubles([0.0])), doubles([1.0]))
+    inside = graph.node("Div", inside, graph.sum(inside, axis=0))
     inside = graph.reshape(graph.cast(inside, np.float32), 1, -1)
     end = graph.length(frames, axis=1)
-    split = graph.add("Sub", end, graph.ints(k))
+    split = graph.node("Sub", end, graph.ints(k))
     logits = graph.slice(frames, split, end, axis=1)
     frames = graph.slice(frames, graph.ints(0), split, axis=1)
     origin = graph.slice(frames, graph.ints(0), graph.ints(1))
-    z = graph.add("Sub", frames, origin)
-    mean = graph.add("MatMul", inside, z)
-    apart = graph.add("Sub", z, mean)
-    mean = graph.add("Add", mean, origin)
-    variance = graph.add("MatMul", inside, graph.add("Mul", apart, apart))
-    deviation = graph.add(
-        "Sqrt", graph.add("Add", variance, graph.floats(attentive.VARIANCE_FLOOR))
+    z = graph.node("Sub", frames, origin)
+    mean = graph.node("MatMul", inside, z)
+    apart = graph.node("Sub", z, mean)
+    mean = graph.node("Add", mean, origin)
+    variance = graph.node("MatMul", inside, graph.node("Mul", apart, apart))
+    deviation = graph.node(
+        "Sqrt", graph.node("Add", variance, graph.floats(attentive.VARIANCE_FLOOR))
     )
-    position = graph.add("Sub", graph.add("Add", at, half), first)
-    position = graph.reshape(graph.add("Div", position, word), -1, 1)
+    position = graph.node("Sub", graph.node("Add", at, half), first)
+    position = graph.reshape(graph.node("Div", position, word), -1, 1)
     centers, widths = doubles(pooling.centers), doubles(pooling.widths)
     if pooling.frame_rate is not None:
         evenly = map(doubles, attentive.evenly(k))
         centers, widths = (
-            graph.add("Where", longer, even, own)
+            graph.node("Where", longer, even, own)
             for even, own in zip(evenly, (centers, widths), strict=True)
         )
-        logits = graph.add("Where", longer, graph.floats(0.0), logits)
-    far = graph.add("Div", graph.add("Sub", position, centers), widths)
-    far = graph.cast(graph.add("Mul", far, far), np.float32)
-    weights = graph.add("Sub", logits, graph.add("Mul", far, graph.floats(0.5)))
-    weights = graph.add("Transpose", graph.add("Softmax", weights, axis=0), perm=[1, 0])
-    return [mean, deviation, graph.reshape(graph.add("MatMul", weights, frames), 1, -1)]
+        logits = graph.node("Where", longer, graph.floats(0.0), logits)
+    far = graph.node("Div", graph.node("Sub", position, centers), widths)
+    far = graph.cast(graph.node("Mul", far, far), np.float32)
+    weights = graph.node("Sub", logits, graph.node("Mul", far, graph.floats(0.5)))
+    weights = graph.node("Transpose", graph.node("Softmax", weights, axis=0), perm=[1, 0])
+    return [mean, deviation, graph.reshape(graph.node("MatMul", weights, frames), 1, -1)]
 
 
 def _largest(graph: GraphBuilder, frames: str) -> str:
-    return graph.add("ReduceMax", frames, axes=[0])
+    return graph.node("ReduceMax", frames, axes=[0])
 
 
 def _mix(graph: GraphBuilder, frames: str, alpha: float) -> str:
-    largest = graph.add("Mul", _largest(graph, frames), graph.floats(alpha))
+    largest = graph.node("Mul", _largest(graph, frames), graph.floats(alpha))
     [mean] = _moments(graph, frames, 1)
-    return graph.add("Add", largest, graph.add("Mul", mean, graph.floats(1 - alpha)))
+    return graph.node("Add", largest, graph.node("Mul", mean, graph.floats(1 - alpha)))
 
 
 # Pooling -> tensors that are concatenated to its vector.
@@ -145,29 +145,29 @@ POOLINGS: dict[str, Callable[[GraphBuilder, str, Any], list[str]]] = {
 def whiten(graph: GraphBuilder, whitening: Whitening, weight: float, vector: str) -> str:
     """Whiten a vector (1, D) and multiply it by `weight`."""
     groups, block = whitening.about["groups"], whitening.about["block"]
-    centred = graph.add("Sub", vector, graph.floats(whitening.mean))
+    centred = graph.node("Sub", vector, graph.floats(whitening.mean))
     parts, start = [], 0
     for length, maps in zip(groups, whitening.blocks, strict=True):
         part = graph.slice(centred, graph.ints(start), graph.ints(start + length), axis=1)
         missing = -length % block
         if missing:
-            part = graph.add("Pad", part, graph.ints(0, 0, 0, missing))
+            part = graph.node("Pad", part, graph.ints(0, 0, 0, missing))
         # The whitening's own precision.
         stacked = np.zeros((len(maps), block, block), dtype=np.float16)
         for whole, (_, matrix) in zip(stacked, maps, strict=True):
             whole[: len(matrix), : len(matrix)] = matrix
         matrices = graph.cast(graph.constant(stacked, np.float16), np.float32)
-        turned = graph.add("MatMul", graph.reshape(part, -1, 1, block), matrices)
+        turned = graph.node("MatMul", graph.reshape(part, -1, 1, block), matrices)
         turned = graph.reshape(turned, 1, -1)
         if whitening.signed_sqrt:
-            root = graph.add("Sqrt", graph.add("Abs", turned))
-            turned = graph.add("Mul", graph.add("Sign", turned), root)
-        size = graph.add("ReduceL2", turned, axes=[1])
-        size = graph.add("Max", size, graph.floats(1e-6))
-        scaled = graph.add("Mul", graph.add("Div", turned, size), graph.floats(weight))
+            root = graph.node("Sqrt", graph.node("Abs", turned))
+            turned = graph.node("Mul", graph.node("Sign", turned), root)
+        size = graph.node("ReduceL2", turned, axes=[1])
+        size = graph.node("Max", size, graph.floats(1e-6))
+        scaled = graph.node("Mul", graph.node("Div", turned, size), graph.floats(weight))
         parts.append(graph.slice(scaled, graph.ints(0), graph.ints(length), axis=1))
         start += length
-    return graph.add("Concat", *parts, axis=1)
+    return graph.node("Concat", *parts, axis=1)
 
 
 def measure(
@@ -185,19 +185,19 @@ def measure(
     (1,) bool, is true for clips longer than a second; None where clips are not aligned.
     """
     words = [row for row in order if not learner.rows[row].negative]
-    length = graph.add("Max", graph.add("ReduceL2", vector, axes=[1]), graph.floats(1e-12))
-    turned = graph.add("Div", vector, length)
+    length = graph.node("Max", graph.node("ReduceL2", vector, axes=[1]), graph.floats(1e-12))
+    turned = graph.node("Div", vector, length)
     level = _level(graph, cohort.words, turned)
     if long is not None and cohort.phrases is not cohort.words:
-        level = graph.add("Where", long, _level(graph, cohort.phrases, turned), level)
-    cosines = graph.add("MatMul", turned, graph.floats(learner.directions()[words].T))
+        level = graph.node("Where", long, _level(graph, cohort.phrases, turned), level)
+    cosines = graph.node("MatMul", turned, graph.floats(learner.directions()[words].T))
     own = graph.slice(scores, graph.ints(0), graph.ints(len(words)))
-    best = graph.add("ReduceMax", own, axes=[0])
-    is_best = graph.add("Equal", own, best)
-    cosine = graph.add("Where", is_best, graph.reshape(cosines, -1), graph.floats(-2.0))
-    cosine = graph.add("ReduceMax", cosine, axes=[0])
-    more = graph.add("Sub", graph.add("Sub", cosine, level), best)
-    return graph.add("Add", scores, more)
+    best = graph.node("ReduceMax", own, axes=[0])
+    is_best = graph.node("Equal", own, best)
+    cosine = graph.node("Where", is_best, graph.reshape(cosines, -1), graph.floats(-2.0))
+    cosine = graph.node("ReduceMax", cosine, axes=[0])
+    more = graph.node("Sub", graph.node("Sub", cosine, level), best)
+    return graph.node("Add", scores, more)
 
 
 def _level(graph: GraphBuilder, windows: Windows, turned: str) -> str:
@@ -206,20 +206,20 @@ def _level(graph: GraphBuilder, windows: Windows, turned: str) -> str:
         raise InputError("an ONNX file needs the whole cohort; export the model itself")
     # 8-bit integers, as shipped, keep the file small.
     rows = np.rint(windows.vectors * (127 / np.abs(windows.vectors).max()))
-    near = graph.add("MatMul", turned, graph.cast(graph.constant(rows.T, np.int8), np.float32))
-    near = graph.add("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
-    nearest = graph.add("TopK", near, graph.ints(NEAREST), unused=1)
-    level = graph.add("ReduceMean", nearest, axes=[0, 1], keepdims=0)
-    return graph.add("Mul", level, graph.floats(windows.weight))
+    near = graph.node("MatMul", turned, graph.cast(graph.constant(rows.T, np.int8), np.float32))
+    near = graph.node("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
+    nearest = graph.node("TopK", near, graph.ints(NEAREST), unused=1)
+    level = graph.node("ReduceMean", nearest, axes=[0, 1], keepdims=0)
+    return graph.node("Mul", level, graph.floats(windows.weight))
 
 
 def score(graph: GraphBuilder, learner: Learner, order: list[int], vector: str) -> str:
     """Scores (K,) of a vector (1, D) for the learner's rows in this order."""
     if learner.name == "ncm":
         means = learner.state()["means"][order]
-        distance = graph.add("Sub", graph.floats(means), vector)
-        squares = graph.sum(graph.add("Mul", distance, distance), axis=1, keep=False)
-        return graph.add("Neg", squares)
+        distance = graph.node("Sub", graph.floats(means), vector)
+        squares = graph.sum(graph.node("Mul", distance, distance), axis=1, keep=False)
+        return graph.node("Neg", squares)
     rule = learner.linear()
     if rule is None:
         raise InputError(
@@ -227,5 +227,5 @@ def score(graph: GraphBuilder, learner: Learner, order: list[int], vector: str) 
             "ncm can"
         )
     weights, biases = rule
-    product = graph.add("MatMul", vector, graph.floats(weights[order].T))
-    return graph.reshape(graph.add("Add", product, graph.floats(biases[order])), -1)
+    product = graph.node("MatMul", vector, graph.floats(weights[order].T))
+    return graph.reshape(graph.node("Add", product, graph.floats(biases[order])), -1)

@@ -230,7 +230,7 @@ int tapword_endpointer_push(tapword_endpointer *e, const float *audio, size_t n)
     }
     start = tapword_frames_s(e->spans[e->n_spans - 1][0]);
     end = tapword_frames_s(e->spans[e->n_spans - 1][1]);
-    if (now - end >= TAPWORD_ENDPOINT_SILENCE_S || now >= TAPWORD_ENDPOINT_MOST_S ||
+    if (now - end >= TAPWORD_ENDPOINT_SILENCE_S || now >= TAPWORD_ENDPOINT_MAX_S ||
         end - start > TAPWORD_ENDPOINT_LONG_S + TAPWORD_ENDPOINT_SILENCE_S) {
         return TAPWORD_ENDPOINT_OVER;
     }

@@ -173,7 +173,7 @@
 #define TAPWORD_ENDPOINT_CLIPPED_SHARE 0.005
 #define TAPWORD_ENDPOINT_WAIT_S 5.0
 #define TAPWORD_ENDPOINT_SILENCE_S 0.6
-#define TAPWORD_ENDPOINT_MOST_S 10.0
+#define TAPWORD_ENDPOINT_MAX_S 10.0
 #define TAPWORD_ENDPOINT_FRAMES 1100
 #define TAPWORD_ISSUE_NO_SPEECH 1
 #define TAPWORD_ISSUE_TOO_LONG 2
@@ -192,7 +192,8 @@
 #define TAPWORD_ISSUE_UNLIKE 15
 #define TAPWORD_ISSUE_CLOSE_WORD 16
 #define TAPWORD_ISSUE_CASE_VARIANT 17
-#define TAPWORD_ISSUES "no_speech", "too_long", "several_words", "clipped", "cut_off", "too_quiet", "noisy", "too_short", "sound_lost", "noise", "more_than_one_word", "long_pause", "same_recording", "other_word", "unlike", "close_word", "case_variant"
+#define TAPWORD_ISSUE_SEVERAL_TAKES 18
+#define TAPWORD_ISSUES "no_speech", "too_long", "several_words", "clipped", "cut_off", "too_quiet", "noisy", "too_short", "sound_lost", "noise", "more_than_one_word", "long_pause", "same_recording", "other_word", "unlike", "close_word", "case_variant", "several_takes"
 #define TAPWORD_OTHER_S 0.15
 #define TAPWORD_PAUSE_S 0.35
 #define TAPWORD_UNLIKE_SCORE 0.2f

@@ -243,6 +243,7 @@ export default {
     unlike: 'Klingt anders als die übrigen Aufnahmen von „{word}“.',
     close_word: '„{word}“ klingt wie „{other}“. Werden sie verwechselt, bringen Sie mehr Aufnahmen von beiden bei, oder wählen Sie ein anderes Wort.',
     case_variant: '„{word}“ und „{other}“ unterscheiden sich nur in der Großschreibung.',
+    several_takes: 'Enthält {takes} Aufnahmen; jede wird gelernt.',
   },
 
   // Errors, by code.

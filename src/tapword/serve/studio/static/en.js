@@ -240,6 +240,7 @@ export default {
     unlike: 'It sounds unlike the other takes of “{word}”.',
     close_word: '“{word}” sounds like “{other}”. If they are confused, teach more takes of both, or choose another word.',
     case_variant: '“{word}” and “{other}” differ in capital letters only.',
+    several_takes: 'It contains {takes} takes; each is taught.',
   },
 
   // Errors, by code.

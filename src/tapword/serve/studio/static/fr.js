@@ -242,6 +242,7 @@ export default {
     unlike: 'Ne ressemble pas aux autres prises de « {word} ».',
     close_word: '« {word} » ressemble à « {other} ». S’ils sont confondus, apprenez plus de prises des deux, ou choisissez un autre mot.',
     case_variant: '« {word} » et « {other} » ne diffèrent que par les majuscules.',
+    several_takes: 'Contient {takes} prises ; chacune est apprise.',
   },
 
   // Errors, by code.
