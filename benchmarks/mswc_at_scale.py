@@ -102,6 +102,11 @@ def plan(clips: int) -> dict[str, np.ndarray]:
     }
 
 
+def name(language: str, rank: int) -> str:
+    """Word of a language."""
+    return f"{language}{rank:05d}"
+
+
 def make(folder: Path, planned: dict[str, np.ndarray]) -> None:
     """Write FOLDER/<language>/clips/<word>/<number>.wav; no two files are equal."""
     rng = np.random.default_rng(0)
@@ -118,7 +123,7 @@ def make(folder: Path, planned: dict[str, np.ndarray]) -> None:
     number = 0
     for language, counts in planned.items():
         for rank, count in enumerate(counts):
-            place = folder / language / "clips" / f"{language}{rank:05d}"
+            place = folder / language / "clips" / name(language, rank)
             place.mkdir(parents=True)
             for index in range(count):
                 data = bytearray(sounds[number % SOUNDS])
@@ -278,7 +283,7 @@ class Watch(threading.Thread):
 
 
 def on_cluster(
-    folder: Path, cpus: int | None, kill_every_s: float
+    folder: Path, planned: dict[str, np.ndarray], cpus: int | None, kill_every_s: float
 ) -> tuple[dict[str, Spotter], dict[str, Any]]:
     """Teach a folder on a cluster; return the models, and what was measured."""
     log = folder / "tasks.jsonl"
@@ -308,6 +313,7 @@ def on_cluster(
         "clips": clips,
         "words": sum(len(spotter.words) for spotter in taught.values()),
         "languages": len(taught),
+        "words with a wrong number of clips": miscounted(taught, planned),
         "wall seconds": wall,
         "clips per second": clips / wall,
         "main process, CPU seconds": cpu,
@@ -332,7 +338,7 @@ def equal(one: Spotter, other: Spotter) -> bool:
         one.vocabulary == other.vocabulary
         and list(one.words) == list(other.words)
         and states[0].keys() == states[1].keys()
-        and all(states[0][name].tobytes() == states[1][name].tobytes() for name in states[0])
+        and all(states[0][key].tobytes() == states[1][key].tobytes() for key in states[0])
     )
 
 
@@ -341,13 +347,24 @@ def difference(one: Spotter, other: Spotter) -> float:
     if list(one.words.items()) != list(other.words.items()):
         return float("inf")
     state = other.learner.state()
-    pairs = ((array, state[name]) for name, array in one.learner.state().items())
+    pairs = ((array, state[key]) for key, array in one.learner.state().items())
     return max(float(np.abs(a - b).max() / max(np.abs(a).max(), 1)) for a, b in pairs)
 
 
-def check(folder: Path, cpus: int | None, kill_every_s: float) -> dict[str, Any]:
+def miscounted(taught: dict[str, Spotter], planned: dict[str, np.ndarray]) -> int:
+    """How many words do not have exactly the planned number of clips."""
+    return sum(
+        taught[language].words.get(name(language, rank)) != count
+        for language, counts in planned.items()
+        for rank, count in enumerate(counts)
+    )
+
+
+def check(
+    folder: Path, planned: dict[str, np.ndarray], cpus: int | None, kill_every_s: float
+) -> dict[str, Any]:
     """Teach a folder with and without a cluster, and compare."""
-    there, figures = on_cluster(folder, cpus, kill_every_s)
+    there, figures = on_cluster(folder, planned, cpus, kill_every_s)
     start = time.perf_counter()
     here = teach(folder, OneProcess().open_session, lambda done: None)
     figures["one process, same tasks, wall seconds"] = time.perf_counter() - start
@@ -369,13 +386,13 @@ def extrapolated(figures: dict[str, Any]) -> dict[str, dict[str, float]]:
     clips.
     """
     main_s = CLIPS * figures["main process, CPU seconds"] / figures["clips"]
-    moved = sum(value for name, value in figures.items() if name.endswith(", to main process"))
+    moved = sum(value for key, value in figures.items() if key.endswith(", to main process"))
     moved += figures["bytes of paths, to workers"]
     own = figures["clips"] / figures["workers, CPU seconds"]
     found = {}
-    for name, rate in {"clips of 0.1 s, log-mel": own, **CORE_RATES}.items():
+    for kind, rate in {"clips of 0.1 s, log-mel": own, **CORE_RATES}.items():
         workers_s = CLIPS / (rate * NODES * CORES)
-        found[name] = {
+        found[kind] = {
             "clips per second and core": rate,
             "workers, minutes": workers_s / 60,
             "main process, minutes": main_s / 60,
@@ -388,9 +405,9 @@ def extrapolated(figures: dict[str, Any]) -> dict[str, dict[str, float]]:
 def show(title: str, figures: dict[str, Any]) -> None:
     """Print figures as a table."""
     table = Table(title, "")
-    for name, value in figures.items():
+    for key, value in figures.items():
         text = f"{value:,.1f}" if isinstance(value, float) and value > 1 else f"{value}"
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else text)
+        table.add_row(key, f"{value:,}" if isinstance(value, int) else text)
     Console().print(table)
 
 
@@ -404,24 +421,27 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     results = {}
-    for name, clips, measure in (
+    for part, clips, measure in (
         ("check", options.check, check),
         ("clips", options.clips, lambda *given: on_cluster(*given)[1]),
     ):
         if not clips:
             continue
-        folder = options.folder / name
+        folder = options.folder / part
         shutil.rmtree(folder, ignore_errors=True)
         start = time.perf_counter()
-        make(folder, plan(clips))
-        made = time.perf_counter() - start
-        results[name] = measure(folder, options.cpus, options.kill_every) | {"making files": made}
-        show(f"measured, {clips:,} clips", results[name])
+        planned = plan(clips)
+        make(folder, planned)
+        made = {"making files, wall seconds": time.perf_counter() - start}
+        results[part] = made | measure(folder, planned, options.cpus, options.kill_every)
+        show(f"measured, {clips:,} clips", results[part])
         if options.json:
             options.json.write_text(json.dumps(results, indent=2))
     if "clips" in results:
-        for name, figures in extrapolated(results["clips"]).items():
-            show(f"extrapolated, {NODES} nodes of {CORES} cores: {name}", figures)
+        for kind, figures in extrapolated(results["clips"]).items():
+            show(f"extrapolated, {NODES} nodes of {CORES} cores: {kind}", figures)
+    if any(figures["words with a wrong number of clips"] for figures in results.values()):
+        raise SystemExit("clips were lost or counted twice")
     if results.get("check", {}).get("languages unequal to one process"):
         raise SystemExit("the cluster's models are not those of one process")
 
