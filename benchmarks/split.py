@@ -39,7 +39,8 @@ def main() -> None:
             takes[path.name.partition("_")[0], path.parent.name].append(path)
     every = [path for paths in takes.values() for path in paths]
 
-    single = [joined([files.read(path)], rng) for path in rng.permutation(every)[:RECORDINGS]]
+    chosen = [every[i] for i in rng.permutation(len(every))[:RECORDINGS]]
+    single = [joined([files.read(path)], rng) for path in chosen]
     report("single clips", [len(find_takes(encoder, audio)) for audio in single], 0)
     for folder in options.single:
         clips = [files.read(path) for path in files.find(folder)]
@@ -53,9 +54,9 @@ def main() -> None:
     for n in range(2, TAKES + 1):
         enough = [paths for paths in takes.values() if len(paths) >= n]
         rng.shuffle(enough)
-        clips = [speech(paths[:n]) for paths in enough[:RECORDINGS]]
-        found = [find_takes(encoder, joined(some, rng)) for some in clips if len(some) == n]
-        report(f"{n} takes", [sum(one.is_take for one in some) for some in found], n)
+        recordings = [speech(paths[:n]) for paths in enough[:RECORDINGS]]
+        found = [find_takes(encoder, joined(some, rng)) for some in recordings if len(some) == n]
+        report(f"{n} takes", [sum(one.is_take for one in sounds) for sounds in found], n)
 
 
 def speech(paths: Sequence[Path]) -> list[np.ndarray]:

@@ -14,8 +14,10 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-# The sources of the demo page, and where `make try` builds it.
-TRY, BUILT = ROOT / "site" / "try", ROOT / "build" / "web"
+# Where `make try` builds the demo page.
+BUILT = ROOT / "build" / "web"
+# What pages hold in comments, since only the site has it: API directives and the demo page.
+ON_SITE = re.compile(r"<!-- (::: .+|\[.+\]\(try/index\.html\)\.) -->")
 # Pages at the root of the repository, and their names on the site.
 AT_ROOT = {path.name: path.name.lower() for path in ROOT.glob("*.md") if path.stem != "README"}
 # The page that compares figures with the code, so it is made from the code that is here.
@@ -40,7 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Resolve links to files, and enable the API directives that pages hold in comments."""
+    """Resolve links to files, and enable what pages hold in comments for the site."""
     uri = page.file.src_uri
     if uri == STATUS:
         command = [sys.executable, str(ROOT / "results" / "run.py"), "--status"]
@@ -49,14 +51,12 @@ def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) 
 
     def resolve(target: re.Match[str]) -> str:
         path = (folder / target[0]).resolve()
-        if path == TRY:
-            return "try/index.html"
         if path.is_relative_to(DOCS) or not path.is_file():
             return target[0].removeprefix("docs/")
         name = path.relative_to(ROOT).as_posix()
         return AT_ROOT.get(name) or _as_text(name, config, files)
 
-    return re.sub(r"<!-- (::: .+) -->", r"\1", TARGET.sub(resolve, text))
+    return ON_SITE.sub(r"\1", TARGET.sub(resolve, text))
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> None:

@@ -155,8 +155,8 @@ def test_the_check_of_a_language_in_the_guide(tmp_path):
 
 
 def prose(page):
-    """Return the text of a page without its code blocks."""
-    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=FENCED)
+    """Return the text of a page without its code blocks and comments."""
+    return re.sub(r"^```.*?^```$|<!-- .*? -->", "", page.read_text(), flags=FENCED)
 
 
 def anchors(page):
@@ -172,6 +172,24 @@ def test_links_lead_somewhere(page):
         target = page.parent / path if path else page
         assert target.exists(), f"{page.name} links to {path}"
         assert not anchor or anchor in anchors(target), f"{page.name} links to {path}#{anchor}"
+
+
+def test_what_make_docs_and_the_microphone_need_is_named():
+    needed = ("clang", "lld", "wasi-libc", "libportaudio2")
+    for name in ("README.md", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text()
+        assert all(package in text for package in needed), name
+    assert "`pip install build`" in (ROOT / "README.md").read_text()
+
+
+def test_the_demo_page_is_linked_where_it_is_a_page():
+    """On GitHub there are only its sources; the hooks of the site enable what is in a comment."""
+    text = (ROOT / "docs" / "web.md").read_text()
+    assert "](../site/try" not in text
+    [link] = re.findall(r"<!-- (.+try/index.html.+) -->", text)
+    hooks = (ROOT / "docs" / "hooks.py").read_text()
+    [pattern] = re.findall(r'ON_SITE = re.compile\(r"(.+)"\)', hooks)
+    assert re.sub(pattern, r"\1", text).count(f"\n{link}\n") == 1
 
 
 def test_the_site_has_every_page_once():

@@ -86,7 +86,7 @@ def traced(folder: Path, commands: list[list]) -> list[str]:
         text=True,
     )
     assert done.returncode == 0, done.stderr[-1000:]
-    assert done.stdout.count("done: ") == len(commands)
+    assert done.stdout.count("\ndone: ") == len(commands)
     found = []
     for line in log.read_text(errors="replace").splitlines():
         # A socket that nothing is sent through, as uuid uses one to read an address, is no speech.

@@ -118,6 +118,25 @@ def test_the_description_has_no_link_to_a_file_beside_it(metadata):
     assert len(files) > 10 and all((ROOT / name.partition("#")[0]).exists() for name in files)
 
 
+def test_an_extra_is_spelled_as_the_metadata_spells_it(metadata):
+    """An older pip, such as 23.2, installs nothing for another spelling."""
+    provided = set(message_from_bytes(metadata).get_all("Provides-Extra"))
+    # In a command, as in `pip install '.[web,mic]'`; in code and docstrings.
+    command = r"(?:\.|tapword|\.whl|\$\([^)]*\))\[([\w,-]+)\]['\"`]"
+    code = r"(?:extras? `|[Ee]xtra = \"|MissingExtra\(.*, \")([\w-]+)[`\"]|EXTRA = .*\"([\w-]+)\"$"
+    found: dict[str, set[str]] = {}
+    paths = {path.name for path in ROOT.iterdir() if path.is_file()}
+    for path in paths.union(*map(tracked, ("src", "docs", "examples", "contrib", "tests"))):
+        if not path.endswith((".py", ".md", ".ipynb", "Makefile", "Dockerfile")):
+            continue
+        text = (ROOT / path).read_text("utf-8")
+        for groups in re.findall(f"{command}|{code}", text, re.MULTILINE):
+            for extra in filter(None, ",".join(groups).split(",")):
+                found.setdefault(extra, set()).add(path)
+    assert {"web", "speech-embedding", "moonshine", "hf"} <= found.keys()
+    assert found.keys() <= provided, found
+
+
 def test_one_version_is_named_everywhere():
     for name, pattern in [
         ("CITATION.cff", r"^version: (.+)$"),

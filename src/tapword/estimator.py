@@ -1,15 +1,73 @@
-"""Learners as scikit-learn estimators, for pipelines, cross-validation and comparison."""
+"""scikit-learn estimators, for pipelines, cross-validation and comparison: encoder and learners."""
 
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tapword import registry
+from tapword.audio.files import SAMPLE_RATE, check_rate
 from tapword.learners.base import Learner
-from tapword.spotter.presets import UNWHITENED
+from tapword.spotter.presets import DEFAULT, UNWHITENED
+from tapword.spotter.spotter import Spotter
+
+
+class ClipEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Encode clips as the vectors of a preset: (n,) clips -> (n, D) float32.
+
+    Parameters
+    ----------
+    size
+        Preset: `"small"`, `"medium"` or `"large"`.
+    sample_rate
+        Samples per second of clips that are arrays; files have their own.
+
+    Attributes
+    ----------
+    spotter_
+        Spotter of the preset, without words. Nothing is learned from the clips.
+
+    Examples
+    --------
+    >>> encoder = ClipEncoder().fit([])
+    >>> encoder.transform(np.random.default_rng(0).uniform(-0.1, 0.1, (2, 16000))).shape
+    (2, 672)
+    >>> encoder.get_feature_names_out()[0]
+    'clipencoder0'
+    """
+
+    def __init__(self, size: str = DEFAULT, sample_rate: int = SAMPLE_RATE):
+        self.size = size
+        self.sample_rate = sample_rate
+
+    def fit(self, X: Any, y: Any = None) -> "ClipEncoder":
+        """Load the preset; X and y are not used."""
+        check_rate(self.sample_rate, "sample_rate")
+        self.spotter_ = Spotter(size=self.size)
+        self._n_features_out = self.spotter_.encoder.dim()
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Encode X: a sequence of n files or arrays, or an array (n, samples). Returns (n, D)."""
+        check_is_fitted(self)
+        return self.spotter_.encode(list(X), self.sample_rate).vectors
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Clips differ in length, and `transform` refuses those that cannot be speech.
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.no_validation = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
 
 
 class WordClassifier(ClassifierMixin, BaseEstimator):

@@ -275,7 +275,9 @@ def build(kind: str, spec: str, **extra: Any) -> Any:
     for item in filter(None, rest.split(",")):
         key, equals, text = item.partition("=")
         if not equals:
-            raise InputError(f"{label}: expected key=value, got {item!r}")
+            decimals = texts and item.isdigit()
+            hint = "; a comma separates arguments, so use a dot in numbers" if decimals else ""
+            raise InputError(f"{label}: expected key=value, got {item!r}{hint}")
         texts[renamed.get(key, key)] = text
     extra = {renamed.get(key, key): value for key, value in extra.items()}
     for key in (*texts, *extra):

@@ -95,14 +95,14 @@ def test_a_package_without_the_weights_is_named(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(package)
 
     monkeypatch.setattr(importlib.metadata, "files", absent)
-    with pytest.raises(MissingExtra, match=r"'openwakeword==0\.4\.0', .*\[speech_embedding\]"):
+    with pytest.raises(MissingExtra, match=r"'openwakeword==0\.4\.0', .*\[speech-embedding\]"):
         SpeechEmbedding().frames(tone(300))
 
 
 def test_without_the_package_that_reads_onnx_files_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     speech_embedding._read.cache_clear()
-    with pytest.raises(MissingExtra, match=r"speech_embedding needs .*'onnx'.*speech_embedding\]"):
+    with pytest.raises(MissingExtra, match=r"speech_embedding needs .*'onnx'.*speech-embedding\]"):
         SpeechEmbedding().frames(tone(300))
 
 

@@ -161,7 +161,9 @@ def test_learn_predict_info(folder, run):
     assert facts["state_bytes"]["total"] == 8 + 2 * (4 * 64 + 8)
     assert facts["keeps_vectors"] is False and facts["keeps_trace"] is False
     _, text, _ = run("info", "home.tap")
-    assert "never a recording" in text and "tap:R=2" in text
+    assert "│ low " in text and "2 words, 6 samples" in text and "tap:R=2" not in text
+    _, text, _ = run("info", "home.tap", "--verbose")
+    assert text.index("│ low ") < text.index("tap:R=2") and "never a recording" in text
 
 
 def test_predict_with_nothing_taught(folder, run):
@@ -207,6 +209,28 @@ def test_list(run):
         part for part in json.loads(run("list", "poolings", "--json")[1]) if part["name"] == "tap"
     ).items()
     assert "slda" in run("list", "learners")[1]
+
+
+def test_list_without_a_kind_lists_everything(run):
+    parts = json.loads(run("list", "--json")[1])
+    assert list(parts) == ["backbones", "poolings", "learners", "datasets", "sizes"]
+    assert parts["poolings"] == json.loads(run("list", "poolings", "--json")[1])
+    assert [size["name"] for size in parts["sizes"]] == ["small", "medium", "large"]
+    _, text, _ = run("list")
+    for kind, names in parts.items():
+        assert f"{kind}\n" in text and all(f"│ {part['name']} " in text for part in names)
+
+
+def test_predict_suggests_listen_where_more_than_one_word_is_said(folder, run, model):
+    one, pause = tone(300)[:8_000], np.zeros(12_000, dtype=np.float32)
+    soundfile.write("one.wav", np.concatenate([pause, pause, one, pause, pause]), 16_000)
+    soundfile.write("a b.wav", np.concatenate([pause, one, pause, one, pause]), 16_000)
+    code, output, error = run("predict", model, "one.wav", "a b.wav")
+    assert code == 0 and "a b.wav" in output
+    assert error == (
+        "more than one word in a b.wav; to find all of them: tapword listen home.tap 'a b.wav'\n"
+    )
+    assert json.loads(run("predict", model, "a b.wav", "--json")[1])
 
 
 @pytest.mark.parametrize("kind", registry.KINDS)
@@ -359,7 +383,10 @@ def test_names_that_are_not_text_are_shown(folder, run, model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["predict", "gone.tap", "clips/low/0.wav"], "gone.tap does not exist"),
+        (
+            ["predict", "gone.tap", "clips/low/0.wav"],
+            "gone.tap does not exist; create it with: tapword learn gone.tap WORD FILES",
+        ),
         (["forget", "gone.tap", "low"], "gone.tap does not exist"),
         (["forget", "home.tap", "medium"], "'medium' is not in this model. It knows: high, low"),
         (["rename", "home.tap", "low", "high"], "there is already a word 'high'"),
@@ -373,6 +400,11 @@ def test_names_that_are_not_text_are_shown(folder, run, model):
         (["learn", "home.tap", "gone"], "give sound files of 'gone', or --mic"),
         (["learn", "home.tap", "empty"], "no folders of sound files"),
         (["list", "rooms"], "known: backbones, poolings, learners"),
+        (["sensitivity", "home.tap", "0,7"], "; use a dot: 0.7"),
+        (["listen", "home.tap", "a.wav", "--refractory=0,7"], "; use a dot: 0.7"),
+        (["listen", "home.tap", "a.wav", "--sensitivity", "low=0,7"], "; use a dot: 0.7"),
+        (["listen", "home.tap", "a.wav", "--threshold", "low=-0,7"], "; use a dot: -0.7"),
+        (["learn", "new.tap", "a", "clips/low", "--backbone", "logmel:pad_s=0,5"], "use a dot"),
         (["learn"], "Missing argument 'MODEL'"),
         (["lern", "home.tap"], "No such command 'lern'"),
         (["predict", "home.tap", "clips/low/0.wav", "--jsn"], "No such option"),
@@ -519,8 +551,8 @@ def test_predict_may_say_none_of_them(folder, run):
 def test_every_command_that_hears_with_a_model_takes_its_backbone():
     for name, command in typer.main.get_command(app.app).commands.items():
         taken = {parameter.name for parameter in command.params}
-        # What MODEL holds is shown without hearing anything.
-        assert "model" not in taken or "backbone" in taken or name == "info", name
+        # What MODEL holds is shown, or restored, without hearing anything.
+        assert "model" not in taken or "backbone" in taken or name in ("info", "undo"), name
 
 
 def test_a_model_of_a_network_elsewhere_lives_with_its_backbone_given(folder, run):

@@ -15,7 +15,6 @@ from tapword.audio.augment import augmented
 from tapword.errors import InputError, ModelFileError, TapwordError
 from tapword.export.c import state as states
 from tapword.export.c.reduced import for_device, in_eight_bits, reduced
-from tapword.learners.base import Row
 from tests import fuzz
 from tests.export import fuzz_c
 from tests.export.test_export import DIAGONAL, LIGHT, Device, clips_of, counted, people, phrase
@@ -370,9 +369,6 @@ def test_the_length_of_a_name_is_checked_before_it_is_read(known):
     finally:
         tracemalloc.stop()
     assert peak < 10_000_000
-    word = "x" * (states.MAX_NAME_BYTES + 1)
-    with pytest.raises(InputError, match=r"more than 4,000 bytes cannot be exported"):
-        states.name(Row(word, False))
 
 
 def test_negatives_are_of_no_length(device, known):
@@ -469,11 +465,11 @@ def test_whatever_is_called_with_whatever_there_is_an_answer(parts, rounds, tmp_
 
 
 def test_a_state_of_any_bytes_is_used_or_refused(tmp_path):
-    target, rng = fuzz.Target(tmp_path), np.random.default_rng(1)
-    seeds, refused = list(target.seeds("device")), 0
+    target, rng = fuzz.DeviceTarget(tmp_path), np.random.default_rng(1)
+    seeds, refused = list(target.seeds()), 0
     for turn in range(200):
         try:
-            target.device(fuzz.damage(seeds[turn % len(seeds)], rng))
+            target(fuzz.damage(seeds[turn % len(seeds)], rng))
         except TapwordError:
             refused += 1
     assert 50 < refused < 200

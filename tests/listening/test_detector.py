@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import soxr
 
 from tapword import Detector, InputError, Spotter
 from tapword.audio import files
@@ -60,6 +61,49 @@ def test_events_do_not_depend_on_the_chunks(spotter, scene, size):
     whole = hear(Detector(spotter, thresholds=USUAL), scene[0])
     assert [event.word for event in whole] == ["lamp", "coffee", "stop"]
     assert hear(Detector(spotter, thresholds=USUAL), scene[0], size) == whole
+
+
+@pytest.mark.parametrize("rate", [8_000, 44_100, 48_000])
+def test_a_stream_of_another_rate_is_resampled(spotter, scene, rate):
+    sound = soxr.resample(scene[0], RATE, rate)
+    at_16_khz = hear(Detector(spotter, thresholds=USUAL), soxr.resample(sound, rate, RATE))
+    assert [event.word for event in at_16_khz] == ["lamp", "coffee", "stop"]
+    detector = Detector(spotter, thresholds=USUAL, sample_rate=rate)
+    whole = hear(detector, sound)
+    assert [event.word for event in whole] == [event.word for event in at_16_khz]
+    for ours, theirs in zip(whole, at_16_khz, strict=True):
+        assert ours.start_s == pytest.approx(theirs.start_s, abs=0.011)
+        assert ours.score == pytest.approx(theirs.score, abs=0.01)
+    for size in (7, 1280, 5000):
+        detector.reset()
+        assert hear(detector, sound, size) == whole
+    samples = (sound * 32768).astype(np.int16)
+    detector.reset()
+    assert [event.word for event in hear(detector, samples)] == [event.word for event in whole]
+
+
+def test_a_gap_and_the_end_give_what_the_resampler_still_holds(spotter):
+    seconds = 0.5
+    detector = Detector(spotter, thresholds=USUAL, sample_rate=48_000)
+    detector(np.zeros(24_000, dtype=np.float32))
+    detector.gap(seconds)
+    said = padded(clip("lamp", ASKED[0]))
+    [event] = hear(detector, soxr.resample(said, RATE, 48_000))
+    plain = Detector(spotter, thresholds=USUAL)
+    plain(np.zeros(8_000, dtype=np.float32))
+    plain.gap(seconds)
+    [expected] = hear(plain, said)
+    assert event.word == expected.word == "lamp"
+    assert event.start_s == pytest.approx(expected.start_s, abs=0.011)
+    end = Detector(spotter, thresholds=USUAL, sample_rate=48_000)
+    last = soxr.resample(speech("lamp", ASKED[0]), RATE, 48_000)
+    assert [one.word for one in hear(end, last, 480)] == ["lamp"]
+
+
+@pytest.mark.parametrize("rate", [0, -1, math.nan, "fast", None])
+def test_a_rate_that_is_none_is_refused(spotter, rate):
+    with pytest.raises(InputError, match="sample_rate must be between"):
+        Detector(spotter, sample_rate=rate)
 
 
 def test_tiny_chunks_are_gathered(spotter, scene, monkeypatch):

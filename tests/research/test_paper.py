@@ -14,7 +14,7 @@ from rich.console import Console
 from tapword import registry
 from tapword.backbones.base import Unavailable
 from tapword.backbones.logmel import Logmel
-from tapword.errors import InputError
+from tapword.errors import InputError, how_to_install
 from tapword.research import evaluate
 from tapword.research.cache import Cache
 from tapword.research.datasets.speech_commands import WORDS as KNOWN
@@ -333,6 +333,29 @@ def test_backbones_are_tried_and_found_untrained_where_asked():
     # A weight that was named stays, whatever is asked for all.
     asked = names.find_backbones(["logmel", Untrained("random")], weights="random")
     assert [one.spec for one in asked.usable] == ["logmel", "wav2vec2_base:weights=random"]
+
+
+def test_without_extras_one_line_says_what_to_install(data, run, monkeypatch):
+    """And what is installed can be run: the paper's backbones need packages, ours do not."""
+
+    def absent(backbone):
+        return f"{backbone.name} needs torch" if backbone.name not in names.SHIPPED else ""
+
+    monkeypatch.setattr(names, "_why_unavailable", absent)
+    where = ["--data", data / "commands", "--cache", data / "cache", "--jobs", 1, "--orderings", 1]
+    code, output, error = run("reproduce", "table3", *where)
+    assert code == 2 and not output and error.count("\n") == 1
+    assert how_to_install("speech-embedding") in error and len(error) < 250
+    offered = error.strip().rpartition("--backbones ")[2]
+    assert offered == "tapword_ear,logmel"
+    assert [one.name for one in names.find_backbones(names.split_specs([offered])).usable] == list(
+        names.SHIPPED
+    )
+    # Those that lack the same are said together.
+    given = "wav2vec2_base,hubert_base:layer=3,logmel"
+    code, output, error = run("reproduce", "table3", *where, "--backbones", given)
+    assert code == 0
+    assert error == "unavailable: wav2vec2_base, hubert_base:layer=3: needs torch\n"
 
 
 def test_weights_are_those_asked_for_unless_a_name_has_its_own(monkeypatch):

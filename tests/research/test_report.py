@@ -24,6 +24,7 @@ from tapword.research.records import (
     Records,
     Result,
 )
+from tapword.research.report.page import page as render
 from tapword.research.report.shell import facts
 
 HOSTILE = "<script>alert('x')</script>\"&"
@@ -366,3 +367,19 @@ def test_the_suffix_says_the_kind_of_file(tmp_path):
         report.check(tmp_path / "none" / "r.json")
     with pytest.raises(InputError, match=r"known: \.json$"):
         report.check(tmp_path / "r.html", {".json": report.write_json})
+
+
+def test_confusions_say_that_they_are_added_up():
+    note = "Clips are added up over 3 {}."
+    assert note.format("orderings") in render(records(result(orderings=3)))
+    assert note.format("draws") in render(records(result(orderings=3, shots=5), draws=3))
+    assert "added up" not in render(records(result(orderings=1)))
+
+
+def test_a_deviation_of_zero_is_explained(tmp_path):
+    changing, constant = result(acc_std=0.3), result(acc_std=0.001)
+    report.write(records(changing, constant), tmp_path / "t.tex", report.WRITERS)
+    for text in (render(records(changing, constant)), (tmp_path / "t.tex").read_text()):
+        assert "0.00: every ordering or draw gave the same accuracy" in text
+    assert "every ordering or draw" not in render(records(changing))
+    assert report.no_deviation([result(acc_std=0.0, orderings=1)]) == []

@@ -458,7 +458,7 @@ def test_uploads_that_cannot_be_used(client, path, tmp_path):
     other.save(tmp_path / "other.tap")
     revision = {"revision": store.revision(path)}
     for content, how, said in (
-        (b"", "add", "not a tapword model"),
+        (b"", "add", "the uploaded file is empty"),
         (b"nonsense" * 100, "replace", "the uploaded file is not a tapword model"),
         ((tmp_path / "other.tap").read_bytes(), "replace", "another backbone"),
         (before, "both", "how must be add or replace"),

@@ -22,7 +22,7 @@ BLOCKS = {
 # accuracy falls.
 PAD = 8_000
 # The release with the weights, the extra that installs it, and the weights' path in it.
-PACKAGE, VERSION, EXTRA = "openwakeword", "0.4.0", "speech_embedding"
+PACKAGE, VERSION, EXTRA = "openwakeword", "0.4.0", "speech-embedding"
 MODEL_FILE = "openwakeword/resources/models/embedding_model.onnx"
 SHA256 = "ba754db3cd768a524c655ea90655ee5e6055a43b8dfd29366a11e93716ae9e51"
 # A choice; the presets use three.
@@ -55,7 +55,7 @@ class EmbeddingNetwork:
 
 
 class SpeechEmbedding(Backbone):
-    """Google's network, 0.33M parameters: 96 numbers every 80 ms (extra `speech_embedding`).
+    """Google's network, 0.33M parameters: 96 numbers every 80 ms (extra `speech-embedding`).
 
     Parameters
     ----------

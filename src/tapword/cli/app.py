@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import io
+import re
 import shlex
 import sys
 import typing
@@ -15,9 +16,10 @@ import typer.core
 
 import tapword
 from tapword import registry
+from tapword.cli import complete
 from tapword.cli.console import err, show_warnings
 from tapword.errors import TapwordError
-from tapword.support.text import printable
+from tapword.support.text import printable, use_a_dot
 
 # Panels of the help, in the order they are shown.
 TEACH, FILES, SERVE, RESEARCH = "Teach and listen", "Model files", "Serve", "Research"
@@ -121,6 +123,10 @@ def grouped(function: Callable[..., None], parts: bool = False) -> Callable[...,
             parameters.append((name, hints[name], parameter.default))
     if parts:
         parameters.append(("part", PartFiles, None))
+    for name, hint, _ in parameters:
+        if name in complete.BY_PARAMETER:
+            [described] = hint.__metadata__
+            described.autocompletion = described.autocompletion or complete.BY_PARAMETER[name]
 
     def call(**given: Any) -> None:
         for path in given.pop("part", None) or ():
@@ -161,8 +167,8 @@ def common(
         tapword predict home.tap new.wav
 
     A model is one file. It holds statistics of the words, never a recording. Parts are written
-    `NAME:key=value,key=value`, as in `--pooling tap:R=3`; `tapword list poolings` lists them with
-    their arguments. `tapword demo` shows everything in under a minute.
+    `NAME:key=value,key=value`, as in `--pooling tap:R=3`; `tapword list` lists them with their
+    arguments. `tapword demo` shows everything in under a minute.
     """
     state["debug"] = debug
     if version:
@@ -179,7 +185,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     show_warnings()
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="tapword", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     except BrokenPipeError:
@@ -197,8 +203,12 @@ def _explain(error: Exception) -> str:
     # Usage errors of typer format themselves.
     show = getattr(error, "format_message", None)
     if show is not None:
-        context = getattr(error, "ctx", None)
-        return show() + (f" (see: {context.command_path} --help)" if context else "")
+        context, said = getattr(error, "ctx", None), show()
+        # The message need not contain what was typed.
+        number = re.search("valid (float|number)", said)
+        hints = (use_a_dot(one.rpartition("=")[2]) for one in sys.argv[1:])
+        hint = next(filter(None, hints), "") if number else ""
+        return said + hint + (f" (see: {context.command_path} --help)" if context else "")
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     kind = type(error).__name__

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from tapword import registry
 from tapword.cli.app import RESEARCH, argument, command, flag, option
+from tapword.cli.complete import one_of
 from tapword.cli.console import out, progress_bar
 from tapword.cli.options import SIZES, CacheFolder, DataFolder, Quiet
 from tapword.errors import InputError
@@ -51,7 +52,9 @@ def whitening(
 
 @command(RESEARCH)
 def fetch(
-    dataset: Annotated[str, argument("DATASET", "speech_commands.")],
+    dataset: Annotated[
+        str, argument("DATASET", "speech_commands.", autocompletion=one_of(["speech_commands"]))
+    ],
     to: Annotated[Path, option("DIR", "Folder to unpack into.")],
     version: Annotated[str, option("V", "v0.01 or v0.02.")] = "v0.02",
     quiet: Quiet = False,

@@ -246,7 +246,7 @@ def _evaluate_vectors(
 def _show_records(records: Records) -> None:
     config = records.config
     out.print(report.table(records))
-    for line in report.refused(records.results):
+    for line in report.refused(records.results) + report.no_deviation(records.results):
         out.print(printable(line), soft_wrap=True)
     out.print(
         f"{counted(config.n_words, 'word')}, {counted(config.n_train, 'clip')} to learn, "

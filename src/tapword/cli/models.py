@@ -9,11 +9,13 @@ from rich.table import Table
 
 from tapword import registry
 from tapword.cli.app import FILES, TEACH, argument, command, flag, option
+from tapword.cli.complete import LISTED
 from tapword.cli.console import cell, out, print_json
 from tapword.cli.options import AsJson, Backbones, Model, PerHour
 from tapword.cli.teach import report_model
 from tapword.errors import InputError
 from tapword.spotter import store
+from tapword.spotter.presets import PRESETS
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate
 from tapword.spotter.vocabulary import SENSITIVITY, clean_word
@@ -24,8 +26,12 @@ ARGUMENTS_WIDTH = 30
 
 
 @command(FILES)
-def info(model: Model, as_json: AsJson = False) -> None:
-    """Show the words of MODEL, its parts and what it stores."""
+def info(
+    model: Model,
+    verbose: Annotated[bool, flag("--verbose", "Also show its parts and what it stores.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the words of MODEL."""
     # Backbones are not created: their weights may not be on this machine.
     read = store.read(model)
     header, learner = read.header, store.load_learner(model, read)
@@ -66,6 +72,12 @@ def info(model: Model, as_json: AsJson = False) -> None:
     for word in words:
         table.add_row(cell(word), *(column.get(word, "") for column in columns.values()))
     out.print(table if words else "no words yet")
+    if not verbose:
+        out.print(
+            f"{counted(len(words), 'word')}, {counted(sum(words.values()), 'sample')}. --verbose "
+            "shows the parts of the model and what it stores."
+        )
+        return
     backbones = registry.describe("backbones", *header["backbones"])
     for part in header["backbones"]:
         if part.get("weights_sha256"):
@@ -266,13 +278,37 @@ def _require_different(models: list[Path]) -> None:
 
 @command(FILES, "list")
 def list_parts(
-    kind: Annotated[str, argument("KIND", f"{', '.join(registry.KINDS)}.")],
+    kind: Annotated[
+        str | None, argument("KIND", f"{', '.join(LISTED)}. [default: all of them]")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the available parts, with their arguments."""
-    if kind not in registry.KINDS:
-        raise InputError(f"no kind of part named {kind!r}; known: {', '.join(registry.KINDS)}")
-    parts: list[dict[str, Any]] = [
+    """List the available parts with their arguments, and the sizes."""
+    if kind not in (None, *LISTED):
+        raise InputError(f"no kind of part named {kind!r}; known: {', '.join(LISTED)}")
+    parts = {name: _parts(name) for name in ([kind] if kind else LISTED)}
+    if as_json:
+        print_json(parts[kind] if kind else parts)
+        return
+    for name, rows in parts.items():
+        if kind is None:
+            out.print(name, style="bold")
+        _show_parts(rows)
+
+
+def _parts(kind: str) -> list[dict[str, Any]]:
+    if kind == "sizes":
+        return [
+            {
+                "name": name,
+                "arguments": {},
+                "summary": " -> ".join(
+                    [" + ".join(one.backbones), " + ".join(one.poolings), one.learner]
+                ),
+            }
+            for name, one in PRESETS.items()
+        ]
+    return [
         {
             "name": name,
             "arguments": {key: p.default for key, p in cls.parameters().items()},
@@ -280,18 +316,19 @@ def list_parts(
         }
         for name, cls in registry.classes(kind).items()
     ]
-    if as_json:
-        print_json(parts)
-        return
+
+
+def _show_parts(parts: list[dict[str, Any]]) -> None:
     shown = [_wrap(part["arguments"]) for part in parts]
     # Summaries are wrapped first: a name or value cut in two cannot be typed.
     widest = max(len(line) for text in shown for line in text.split("\n"))
     table = Table()
     table.add_column("name", no_wrap=True)
-    table.add_column("arguments", overflow="fold", min_width=widest)
+    if any(shown):
+        table.add_column("arguments", overflow="fold", min_width=widest)
     table.add_column("description", overflow="fold")
     for part, arguments in zip(parts, shown, strict=True):
-        table.add_row(part["name"], arguments, part["summary"])
+        table.add_row(part["name"], *([arguments] if any(shown) else []), part["summary"])
     out.print(table)
 
 

@@ -74,13 +74,22 @@ def reproduce(
         options.progress = step
         reproduction = paper.reproduce(table, options)
     reproduction.command = command_line()
-    for name, why in reproduction.unavailable.items():
-        err.print(f"{name} is unavailable: {printable(why)}", soft_wrap=True)
+    for why, names in _by_reason(reproduction.unavailable).items():
+        err.print(f"unavailable: {', '.join(names)}: {printable(why)}", soft_wrap=True)
     if output.as_json:
         print_json(reproduction.as_json())
     else:
         _show_outcome(reproduction)
     output.write(reproduction, paper.WRITERS)
+
+
+def _by_reason(unavailable: dict[str, str]) -> dict[str, list[str]]:
+    """Reason, without the name it begins with -> backbones."""
+    found: dict[str, list[str]] = {}
+    for name, why in unavailable.items():
+        reason = why.removeprefix(name.partition(":")[0]).lstrip(": ")
+        found.setdefault(reason, []).append(name)
+    return found
 
 
 def _show_outcome(reproduction: paper.Reproduction) -> None:

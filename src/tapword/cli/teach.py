@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -30,7 +31,7 @@ from tapword.cli.record import TAKES, record
 from tapword.errors import InputError
 from tapword.research.datasets.base import word_folders
 from tapword.spotter import store
-from tapword.spotter.session import TeachSession, read_files
+from tapword.spotter.session import TeachSession, has_several_words, read_files
 from tapword.spotter.spotter import Prediction, Spotter, require_same_parts
 from tapword.spotter.vocabulary import clean_word
 from tapword.support.issues import Issue, message
@@ -122,6 +123,7 @@ def predict(
     """Print the word in each file, or - if none matches."""
     spotter = Spotter.load(model, backbone)
     answers: list[tuple[Path, Prediction]] = []
+    longer: list[str] = []
     paths = expand(files)
     with _progress(len(paths), quiet) as step:
         labelled = ((path, path) for path in paths)
@@ -130,6 +132,11 @@ def predict(
             encoded = spotter.encoder.encode([prepared for *_, prepared in batch])
             predictions = spotter.predict_encoded(encoded, closed=closed)
             answers += zip((path for _, path, *_ in batch), predictions, strict=True)
+            longer += [str(path) for path, _, clip, _ in batch if has_several_words(clip)]
+    if longer:
+        command = shlex.join(["tapword", "listen", str(model), longer[0]])
+        found = f"more than one word in {listed(longer)}; to find all of them: {command}"
+        err.print(printable(found), soft_wrap=True)
     if as_json:
         print_json([{"file": str(path)} | answer._asdict() for path, answer in answers])
         return

@@ -4,15 +4,17 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import soxr
 
 from tapword.audio.align import HOP, MARGIN_S
-from tapword.audio.files import SAMPLE_RATE, as_float, check_peak
+from tapword.audio.files import SAMPLE_RATE, as_float, check_peak, check_rate
 from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
 from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window, check_gap
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, check_rate, is_close
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, is_close
+from tapword.spotter.thresholds import check_rate as check_alarm_rate
 from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.checks import in_range
 
@@ -49,6 +51,8 @@ class Detector:
         in the refractory time and at offsets from a word.
     search
         Where words are searched in the stream.
+    sample_rate
+        Samples per second of the chunks; other rates than 16 kHz are resampled.
 
     Attributes
     ----------
@@ -75,12 +79,15 @@ class Detector:
         refractory_s: float = REFRACTORY_S,
         observe: Callable[[Candidate], None] | None = None,
         search: Search = SEARCH,
+        sample_rate: float = SAMPLE_RATE,
     ):
         self.spotter = spotter
-        self.false_alarms_per_hour = check_rate(false_alarms_per_hour)
+        self.false_alarms_per_hour = check_alarm_rate(false_alarms_per_hour)
         self.refractory_s = refractory_s
         self.observe = observe
         self.search = search
+        check_rate(sample_rate, "sample_rate")
+        self.sample_rate = sample_rate
         self._given = dict(thresholds or {})
         for name, score in self._given.items():
             if not in_range(score, -math.inf, math.inf):
@@ -114,6 +121,7 @@ class Detector:
     def reset(self) -> None:
         """Start a new stream."""
         self.resets += 1
+        self._restart_resampler()
         self._segmenter = Segmenter(self.search)
         self._gathered = np.zeros(0, dtype=np.float32)
         self._samples = 0
@@ -122,6 +130,7 @@ class Detector:
     def gap(self, seconds: float = 0.0) -> None:
         """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
         check_gap(seconds)
+        self._gathered = np.concatenate([self._gathered, self._drain()])
         self._push_gathered()
         self._segmenter.gap(seconds)
         self._samples += round(seconds * SAMPLE_RATE)
@@ -137,14 +146,20 @@ class Detector:
         self.scores: dict[str, float] = {}
 
     def __call__(self, chunk: np.ndarray) -> list[Event]:
-        """Take the next samples (n,), any n at 16 kHz, float32 in [-1, 1] or int16.
+        """Take the next samples (n,), any n at `sample_rate`, float32 in [-1, 1] or int16.
 
         Returns the words whose last needed sample was in this chunk, in order.
         """
-        chunk = _check(chunk)
+        samples = _check(chunk)
+        if self._resampler is not None:
+            samples = self._resampler.resample_chunk(samples)
+        return self._process(samples)
+
+    def _process(self, samples: np.ndarray) -> list[Event]:
+        """Take the next samples (n,) at 16 kHz."""
         if self._follow_phrases():
             self._push_gathered()
-        sound = np.concatenate([self._gathered, chunk])
+        sound = np.concatenate([self._gathered, samples])
         # Nothing can be found before a step is complete, so tiny chunks wait for it.
         missing = self._segmenter.missing
         whole = max(0, missing + (len(sound) - missing) // HOP * HOP)
@@ -161,8 +176,23 @@ class Detector:
         samples = self._segmenter.flush_samples
         if self._phrases is not None:
             samples += self._phrases.step
-        events = self(np.zeros(samples, dtype=np.float32))
+        silence = np.zeros(samples, dtype=np.float32)
+        events = self._process(np.concatenate([self._drain(), silence]))
         return events + self._ready(self._finalized())
+
+    def _restart_resampler(self) -> None:
+        self._resampler: soxr.ResampleStream | None = None
+        if self.sample_rate != SAMPLE_RATE:
+            self._resampler = soxr.ResampleStream(self.sample_rate, SAMPLE_RATE, 1)
+
+    def _drain(self) -> np.ndarray:
+        """Return the samples at 16 kHz that the resampler still holds, and start it again."""
+        none = np.zeros(0, dtype=np.float32)
+        if self._resampler is None:
+            return none
+        rest = self._resampler.resample_chunk(none, last=True)
+        self._restart_resampler()
+        return rest
 
     def _finalized(self) -> Overlaps:
         """Return the waiting events, with the phrase that was being said."""
@@ -192,7 +222,7 @@ class Detector:
         return True
 
     def _push_gathered(self) -> None:
-        """Push the samples of an incomplete step, in which nothing is found."""
+        """Push the samples of an incomplete step, or before a gap, in which nothing is found."""
         self._segmenter.push(self._gathered)
         self._samples += len(self._gathered)
         self._gathered = np.zeros(0, dtype=np.float32)

@@ -578,7 +578,7 @@ def encode(
     clips: list[LabelledClip],
     keep_noise: bool,
     skip_bad: bool,
-    split: bool | None,
+    split: bool | None = None,
 ) -> tuple[Outcome, Encoded]:
     """Check a batch and encode what can be taught, to learn from."""
     bad: list[str] = []

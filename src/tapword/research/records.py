@@ -66,8 +66,9 @@ class Result(Combination):
 
     `matrix` is the accuracy on each task (column) after each task (row), None above the diagonal
     and for a task without test clips. `acc_speakers_ci` is the 95% interval of `acc` over speakers,
-    None where they are unknown. `confusion` holds (word, prediction, clips), most frequent first.
-    `error` says why the learner refused; the numbers are then None.
+    None where they are unknown. `confusion` holds (word, prediction, clips), most frequent first;
+    clips are added up over orderings. `error` says why the learner refused; the numbers are then
+    None.
     """
 
     acc: float | None = None

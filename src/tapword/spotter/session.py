@@ -98,11 +98,15 @@ def sound_issues(spotter: Spotter, audio: np.ndarray, _: Checked) -> Iterator[Is
     """Find other sound than one word or phrase in a clip (n,)."""
     if not spotter.encoder.preparation.align or len(audio) <= CLIP_S * SAMPLE_RATE:
         return
-    other_s, pause_s = other_sound(audio)
-    if other_s >= OTHER_S:
+    if has_several_words(audio):
         yield Issue("more_than_one_word", "note")
-    if pause_s >= PAUSE_S:
+    if other_sound(audio)[1] >= PAUSE_S:
         yield Issue("long_pause", "note")
+
+
+def has_several_words(audio: np.ndarray) -> bool:
+    """Whether a clip (n,) contains other sound, about as loud as its loudest."""
+    return len(audio) > CLIP_S * SAMPLE_RATE and other_sound(audio)[0] >= OTHER_S
 
 
 def noise_issues(spotter: Spotter, _: np.ndarray, clip: Checked) -> Iterator[Issue]:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import os
+import shlex
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping
@@ -290,6 +291,12 @@ def revision(path: Path) -> str | None:
         return header.get("revision")
 
 
+def words(path: Path) -> list[str]:
+    """Words of the file on disk, from its header."""
+    with _opened(path) as (_, _, header):
+        return list(header["words"])
+
+
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, dict[str, Entry], dict[str, Any]]]:
     """Open a file, validate all before its arrays, and leave it there."""
@@ -383,7 +390,13 @@ def require_file(path: Path) -> None:
     """Refuse a path that cannot be a model file."""
     found = atomic_files.why_not_file(path)
     if found is not None:
-        raise ModelFileError(f"no model file: {path} {found}")
+        missing = found == "does not exist"
+        hint = (
+            f"; create it with: tapword learn {shlex.quote(str(path))} WORD FILES"
+            if missing
+            else ""
+        )
+        raise ModelFileError(f"no model file: {path} {found}{hint}")
 
 
 def _damaged(path: Path, how: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from tapword.errors import InputError
 from tapword.spotter.vocabulary import SENSITIVITY, clean_word
 from tapword.support.checks import in_range
+from tapword.support.text import use_a_dot
 
 # Acceptable in speech that contains none of the words, by default.
 FALSE_ALARMS_PER_HOUR = 0.5
@@ -125,7 +126,7 @@ def parse_sensitivity(text: str) -> tuple[str | None, float]:
     if not 0 <= value <= 1:
         raise InputError(
             "--sensitivity must be a number from 0 to 1, or WORD=NUMBER, as in lamp=0.6; "
-            f"got {text!r}"
+            f"got {text!r}{use_a_dot(text.rpartition('=')[2])}"
         )
     return None if word is None else clean_word(word), value
 
@@ -142,7 +143,8 @@ def parse_threshold(text: str) -> tuple[str, float]:
     """
     word, value = _parse(text)
     if word is None or not math.isfinite(value):
-        raise InputError(f"--threshold must be WORD=SCORE, as in lamp=0.6; got {text!r}")
+        hint = use_a_dot(text.rpartition("=")[2])
+        raise InputError(f"--threshold must be WORD=SCORE, as in lamp=0.6; got {text!r}{hint}")
     return clean_word(word), value
 
 

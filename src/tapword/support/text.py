@@ -1,5 +1,6 @@
 """Text for messages: printable, counted and listed."""
 
+import re
 from collections.abc import Sequence
 
 # Number of names that are listed before the rest is counted.
@@ -29,6 +30,18 @@ def counted(number: int, noun: str) -> str:
     ('1 word', '1,200 words')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def use_a_dot(text: str) -> str:
+    """Write what to type instead of a number with a comma, as the end of a message.
+
+    Examples
+    --------
+    >>> use_a_dot("0,7"), use_a_dot("0;7")
+    ('; use a dot: 0.7', '')
+    """
+    comma = re.fullmatch(r"[-+]?\d*,\d+", text.strip())
+    return f"; use a dot: {text.strip().replace(',', '.')}" if comma else ""
 
 
 def listed(names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.vocabulary import Length, Vocabulary, clean_word
+from tapword.spotter.vocabulary import MAX_CHARACTERS, Length, Vocabulary, clean_word
 from tapword.support import atomic_files
 from tapword.support.atomic_files import PathLike
 
@@ -34,8 +34,8 @@ NOT = "¬"
 MOST_SAMPLES = 2**32 - 1
 # Room for a full covariance of 5,000 numbers, or for 20,000 words of the ear.
 MOST_BYTES = 64_000_000
-# Name of a word, which may be older than the limit on new ones. Longer names are not read.
-MAX_NAME_BYTES = 4_000
+# Longest name of a row in UTF-8, which has at most 4 bytes a character. Longer ones are not read.
+MAX_NAME_BYTES = len(NOT.encode()) + 4 * MAX_CHARACTERS
 # How much of the covariance a learner may keep; a device, if nobody says otherwise, the first.
 FORMS = ("diagonal", "block", "full")
 
@@ -71,10 +71,7 @@ def name(row: Row) -> str:
     """Name of a row on the device."""
     if row.word.startswith(NOT):
         raise InputError(f"the word {row.word!r} begins with {NOT}, which means negatives in C")
-    found = NOT + row.word if row.negative else row.word
-    if len(found.encode()) > MAX_NAME_BYTES:
-        raise InputError(f"a word of more than {MAX_NAME_BYTES:,} bytes cannot be exported to C")
-    return found
+    return NOT + row.word if row.negative else row.word
 
 
 def arrays(spotter: Spotter) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from tapword import registry
 from tapword.backbones.base import Backbone
-from tapword.errors import InputError, TapwordError
+from tapword.errors import InputError, TapwordError, how_to_install
 from tapword.research.runner import Progress
 
 BACKBONES = {
@@ -20,6 +20,8 @@ BACKBONES = {
 }
 # Encoders whose weights come with a Python package; the paper's have to be downloaded.
 STAND_INS = ("speech_embedding", "wakehubert_tiny", "moonshine_tiny", "moonshine_base")
+# Extra of the smallest of them, and backbones that need no other package.
+SMALLEST, SHIPPED = "speech-embedding", ("tapword_ear", "logmel")
 
 # The paper's name -> the correct rule, and what the paper's code most likely ran. Neither has our
 # fixes for few samples, which plain `snb` and `sqda` have.
@@ -156,6 +158,11 @@ def find_backbones(
             found.untrained[name] = random
         elif found.unavailable.get(one.spec) != reason:
             found.unavailable[f"{name}, untrained"] = reason
+    if not found.usable and not found.untrained and not given:
+        raise InputError(
+            f"no backbone for this table is installed; install one with: {how_to_install(SMALLEST)}"
+            f"; or run what is installed: --backbones {','.join(SHIPPED)}"
+        )
     if not found.usable and not found.untrained:
         reasons = "; ".join(found.unavailable.values())
         raise InputError(f"none of the backbones is available here: {reasons}")

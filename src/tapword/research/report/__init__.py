@@ -16,12 +16,21 @@ from rich.text import Text
 from tapword.errors import InputError
 from tapword.research.records import Records, as_json
 from tapword.research.report import columns
-from tapword.research.report.columns import human_bytes, refused
+from tapword.research.report.columns import human_bytes, no_deviation, refused
 from tapword.research.report.page import page
 from tapword.support import atomic_files
 from tapword.support.atomic_files import PathLike, check_writable
 
-__all__ = ["WRITERS", "Writers", "check", "human_bytes", "refused", "table", "write"]
+__all__ = [
+    "WRITERS",
+    "Writers",
+    "check",
+    "human_bytes",
+    "no_deviation",
+    "refused",
+    "table",
+    "write",
+]
 __all__ += ["write_csv", "write_html", "write_json", "write_latex", "write_text"]
 
 # Fields of a result that do not fit into a CSV cell.
@@ -107,8 +116,8 @@ def write_latex(records: Records, path: PathLike) -> None:
     facts = {"dataset": records.config.dataset, "order": records.config.order}
     facts |= {column.title: columns.value_of(results[0], column.key) for column in same}
     caption = ", ".join(f"{key} {value}" for key, value in facts.items() if value)
-    refusals = map(_latex, refused(results))
-    notes = "".join(f"\\par\\smallskip{{\\footnotesize {line}}}\n" for line in refusals)
+    lines = map(_latex, refused(results) + no_deviation(results))
+    notes = "".join(f"\\par\\smallskip{{\\footnotesize {line}}}\n" for line in lines)
     body = "\n".join(rows) or r"no results \\"
     write_text(
         path,

@@ -165,6 +165,17 @@ def name_of(result: AnyResult) -> str:
     return " · ".join(parts)
 
 
+def no_deviation(results: Sequence[AnyResult]) -> list[str]:
+    """Explain a deviation of zero, in one sentence, where a result has one."""
+    deviations = (value_of(result, "acc_std") for result in results)
+    if not any(one is not None and TWO_DIGITS(one) == "0.00" for one in deviations):
+        return []
+    return [
+        "± 0.00: every ordering or draw gave the same accuracy, as it must where the learner does "
+        "not depend on the order of the samples."
+    ]
+
+
 def refused(results: Sequence[AnyResult]) -> list[str]:
     """List the refused combinations with the reasons."""
     reasons = ((name_of(result), getattr(result, "error", None)) for result in results)

@@ -119,9 +119,11 @@ def _results(results: Sequence[AnyResult]) -> str:
     meanings = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(meaning)}</dd></div>" for name, meaning in meant
     )
-    refusals = "".join(shell.soft(f"Refused: {reason}") for reason in columns.refused(results))
+    notes = [f"Refused: {reason}" for reason in columns.refused(results)]
+    notes += columns.no_deviation(results)
+    below = "".join(map(shell.soft, notes))
     return (
-        f"{shell.copy_button('results')}{table}{refusals}"
+        f"{shell.copy_button('results')}{table}{below}"
         f"<details><summary>What the columns mean</summary><dl>{meanings}</dl></details>"
     )
 
@@ -181,4 +183,7 @@ def _confusion(result: Result) -> str:
     titles = ("word", "recognised as", "clips")
     head = "".join(f'<th scope="col" class="name">{title}</th>' for title in titles)
     table = shell.table('class="confused"', head, rows)
-    return f"<figure><h4>Words most often confused</h4>{table}</figure>"
+    n = len(result.orderings)
+    runs = "orderings" if result.shots is None else "draws"
+    summed = shell.soft(f"Clips are added up over {n} {runs}.") if n > 1 else ""
+    return f"<figure><h4>Words most often confused</h4>{summed}{table}</figure>"
