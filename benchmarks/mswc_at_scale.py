@@ -356,7 +356,7 @@ def miscounted(taught: dict[str, Spotter], planned: dict[str, np.ndarray]) -> in
     return sum(
         taught[language].words.get(name(language, rank)) != count
         for language, counts in planned.items()
-        for rank, count in enumerate(counts)
+        for rank, count in enumerate(counts.tolist())
     )
 
 

@@ -480,7 +480,7 @@ def test_a_machine_that_differs_is_refused(monkeypatch, tmp_path):
     parts["learners"] = [registry.build("learners", "ncm")]
     other = replace(pack(backbones=[backbone], **parts), host="node1")
     with pytest.raises(InputError, match=r"^on machine node7: .*gone\.wav is missing"):
-        encode(other, [], [(str(gone), "word")], keep_noise=True, skip_bad=True)
+        encode(other, [], [(str(gone), "word")], keep_noise=True, skip_bad=True, split=None)
     other = replace(parcel, version="0.0.1")
     with (
         pytest.raises(InputError, match=r"node7 has tapword .* this one 0\.0\.1"),
