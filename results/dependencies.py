@@ -2,8 +2,8 @@
 
 A command depends on its program, on the modules of tapword and `benchmarks/` that are imported from
 there, also inside functions, and on the parts that are named: in the command, or in a string of one
-of these modules. A part's shipped weights count too. Comments, docstrings, formatting and the
-version number do not count.
+of these modules. A part's shipped weights count too. Comments, docstrings, formatting, the version
+number and completion in the shell do not count.
 """
 
 import ast
@@ -15,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tapword"
-VERSION = PACKAGE / "version.py"
+# No figure depends on these: the version number, and completion in the shell.
+IGNORED = (PACKAGE / "version.py", PACKAGE / "cli" / "complete.py")
 # Folders of parts: a file's name is the part's name, unless a class in it has a `public_name`.
 PARTS = ("backbones", "poolings", "learners", "research/datasets")
 PUBLIC_NAME = re.compile(r'^    public_name = "(\w+)"', re.MULTILINE)
@@ -37,7 +38,7 @@ def files(command: str) -> list[Path]:
     found: set[Path] = set()
     while waiting:
         path = waiting.pop()
-        if path not in found and path != VERSION:
+        if path not in found and path not in IGNORED:
             found.add(path)
             names |= named_parts(path)
             waiting += [*imports(path), *(part for name, part in parts().items() if name in names)]
