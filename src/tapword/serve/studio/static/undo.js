@@ -33,6 +33,6 @@ async function undo() {
   if (!last || busy) { if (!last) announce(texts.undoNothing); return; }
   busy = true;
   const done = texts.undone(describe(last).replace(/^[^:]*: /, ''));
-  await attempt(() => post('/api/undo'), done);
-  busy = false;
+  // Free again before a failure is shown: closing that dialog takes a moment longer than it seems.
+  await attempt(() => post('/api/undo').finally(() => { busy = false; }), done);
 }
