@@ -337,3 +337,9 @@ def test_without_a_whitening_sounds_are_split_only_if_told_so(taught, tmp_path):
     plain = tapword.Spotter("logmel", "avg", "ncm")
     assert taught_files(plain, tmp_path, audio)[1].clips == 1
     assert taught_files(plain, tmp_path, audio, split=True)[1].clips == 3
+
+
+def test_a_word_that_is_too_long_is_refused_before_its_clips_are_read():
+    session = TeachSession(tapword.Spotter())
+    with pytest.raises(tapword.InputError, match="at most 64 bytes"):
+        session.check_words(["lamp", "x" * 65])

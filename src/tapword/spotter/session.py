@@ -22,7 +22,7 @@ from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.takes import find_takes
 from tapword.spotter.thresholds import decide
-from tapword.spotter.vocabulary import CLIP_S
+from tapword.spotter.vocabulary import CLIP_S, clean_new_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 from tapword.support.text import counted, listed
@@ -211,13 +211,14 @@ class TeachSession:
         return session
 
     def check_words(self, words: Iterable[str]) -> list[Issue]:
-        """Doubt new words that differ from others in capital letters only."""
+        """Refuse new words that are too long; doubt those that differ in capital letters only."""
         known, found = set(self.spotter.words), []
         # First known word of each spelling; a search for each word would take quadratic time.
         first: dict[str, str] = {}
         for word in self.spotter.words:
             first.setdefault(word.casefold(), word)
         for word in words:
+            clean_new_word(word, known)
             other = first.setdefault(word.casefold(), word)
             if word not in known and other != word:
                 found.append(Issue("case_variant", "doubt", {"word": word, "other": other}))
