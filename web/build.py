@@ -45,10 +45,10 @@ POLICY = (
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'"
 )
 PAGE = (
-    ("/static/", "./"),
+    ('"static/', '"./'),
     ("<title>tapword studio", "<title>tapword: try it"),
     ("<span>studio</span>", "<span>try it</span>"),
-    ('href="/api/model"', 'href="#words"'),
+    ('href="api/model"', 'href="#words"'),
     ('accept=".tap,.safetensors,', 'accept=".bin,'),
     ("The studio needs JavaScript", "This page needs JavaScript"),
     ("<title>", f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n<title>'),

@@ -7,13 +7,13 @@ const sockets = new Set();
 const program = new Program(message => sockets.forEach(socket => socket.dispatch(message)));
 
 const HANDLERS = {
-  '/api/learn': (audio, {word, kind, anyway}) => program.learn(audio, {word, kind, anyway: Boolean(anyway)}),
-  '/api/remove': ({take}) => program.remove(take),
-  '/api/forget': ({word}) => program.forget(word),
-  '/api/rename': ({old, new: now}) => program.rename(old, now),
-  '/api/sensitivity': ({word, value}) => program.sensitivity(word, value),
-  '/api/undo': () => program.undo(),
-  '/api/model': async file => program.open(new Uint8Array(await file.arrayBuffer())),
+  'api/learn': (audio, {word, kind, anyway}) => program.learn(audio, {word, kind, anyway: Boolean(anyway)}),
+  'api/remove': ({take}) => program.remove(take),
+  'api/forget': ({word}) => program.forget(word),
+  'api/rename': ({old, new: now}) => program.rename(old, now),
+  'api/sensitivity': ({word, value}) => program.sensitivity(word, value),
+  'api/undo': () => program.undo(),
+  'api/model': async file => program.open(new Uint8Array(await file.arrayBuffer())),
 };
 
 export async function post(path, body = null, query = {}) {

@@ -30,6 +30,7 @@ from tapword.errors import InputError, MissingExtra, ModelFileError, TapwordErro
 from tapword.serve.polling import polling
 from tapword.serve.studio.guard import Guard
 from tapword.serve.studio.history import History
+from tapword.serve.studio.ingress import Ingress
 from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.model import Outcome, StudioModel
 from tapword.serve.studio.sockets import Sockets, error_message, page_id
@@ -54,6 +55,7 @@ class ValueType(NamedTuple):
 
 TEXT, NUMBER = ValueType("text", (str,)), ValueType("number", (int, float))
 WHOLE, TEXT_OR_NULL = ValueType("whole number", (int,)), ValueType("text or null", (str, NoneType))
+NO_INGRESS = Ingress()
 # How often the model file is polled.
 POLL_S = 0.5
 # Bytes of an answer that are sent at a time: a slow reader must read each in time, not all of them.
@@ -66,11 +68,12 @@ def studio(
     token: str,
     limits: ServerLimits = LIMITS,
     phone: str | None = None,
+    ingress: Ingress = NO_INGRESS,
 ) -> Starlette:
     """Make the web application of a studio that is bound to `host`.
 
-    Requests must show the token. `phone` is the link that opens it on another device, if one can
-    reach it.
+    Requests must show the token, or come through `ingress`. `phone` is the link that opens it on
+    another device, if one can reach it.
     """
     sockets = Sockets(model, limits, phone is not None)
     requests = _Requests(model, sockets, limits, phone)
@@ -92,7 +95,10 @@ def studio(
             WebSocketRoute("/api/live", sockets.serve),
             Route("/static/{name}", requests.static),
         ],
-        middleware=[Middleware(Guard, host=host, token=token), Middleware(_InBlocks)],
+        middleware=[
+            Middleware(Guard, host=host, token=token, ingress=ingress),
+            Middleware(_InBlocks),
+        ],
         exception_handlers={TapwordError: _refuse, HTTPException: _refuse},
         lifespan=lambda _: polling(model, POLL_S, sockets.broadcast),
     )

@@ -4,7 +4,7 @@ A page of another site must neither read nor change a model that is served on th
 Host header must be one of ours (against DNS rebinding), and a request that changes something must
 come from our own page (Origin). Other people, on this machine or in its network, must not either:
 every request must show the token that the command printed. The link with the token sets it as a
-cookie.
+cookie. Requests through Home Assistant's ingress need no token where that was switched on.
 """
 
 import contextlib
@@ -18,6 +18,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tapword.serve.addresses import ip_address, is_loopback
+from tapword.serve.studio import ingress as ingress_module
+from tapword.serve.studio.ingress import Ingress
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 SAFE_METHODS = ("GET", "HEAD")
@@ -31,7 +33,7 @@ HEADERS = {
 }
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; worker-src 'self'; "
-    "connect-src 'self' {socket}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "connect-src 'self' {socket}; base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
 )
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">{more}
@@ -53,8 +55,9 @@ TOO_MANY = "Too many connections are open. Close some pages and try again."
 class Guard:
     """ASGI middleware that refuses whatever is not the own page of a studio bound to `host`."""
 
-    def __init__(self, app: ASGIApp, host: str, token: str):
+    def __init__(self, app: ASGIApp, host: str, token: str, ingress: Ingress):
         self.app = app
+        self.ingress = ingress
         self.token = token.encode()
         self.names = {*LOOPBACK, host.lower()}
         self.by_address = not is_loopback(host)
@@ -83,10 +86,14 @@ class Guard:
 
     def _response(self, request: HTTPConnection) -> Response | None:
         """Response to a request that is not passed on; None if it is."""
+        changes = request["type"] == "websocket" or request["method"] not in SAFE_METHODS
+        if self._is_forwarded(request):
+            hosts = [request.headers.get(name, "") for name in ("host", "x-forwarded-host")]
+            own = ingress_module.is_own_origin(request.headers.getlist("origin"), hosts)
+            return None if own or not changes else refusal(403, OTHER_PAGE)
         host = request.headers.get("host", "")
         if len(request.headers.getlist("host")) != 1 or not self._is_own_host(host):
             return refusal(421, OTHER_NAME)
-        changes = request["type"] == "websocket" or request["method"] not in SAFE_METHODS
         own_origin = f"{'https' if _secure(request) else 'http'}://{host}"
         if changes and request.headers.getlist("origin") != [own_origin]:
             return refusal(403, OTHER_PAGE)
@@ -100,6 +107,11 @@ class Guard:
         if not self._is_token([*given, *shown]):
             return refusal(403, NO_TOKEN)
         return self._set_cookie(request, cookie) if self._is_token(given) else None
+
+    def _is_forwarded(self, request: HTTPConnection) -> bool:
+        """Whether Home Assistant's ingress forwarded a request."""
+        address = request.client.host if request.client else None
+        return self.ingress.forwards(address, request.headers.getlist(ingress_module.HEADER))
 
     def _set_cookie(self, request: HTTPConnection, cookie: str) -> Response:
         """Store the token in a cookie, so it leaves the address bar and the history."""
@@ -127,8 +139,13 @@ class Guard:
     def _with_headers(self, request: HTTPConnection, send: Send) -> Send:
         """Add the headers that tell a browser what the page may do."""
         host = request.headers.get("host", "")
-        socket_address = f"{'wss' if _secure(request) else 'ws'}://{host}"
-        policy = POLICY.format(socket=socket_address if self._is_own_host(host) else "")
+        schemes, frames = ["wss" if _secure(request) else "ws"], "'none'"
+        known = self._is_own_host(host)
+        if self._is_forwarded(request):
+            # Home Assistant shows the page in a frame; the browser may have come by TLS.
+            schemes, frames, known = ["ws", "wss"], "'self'", ingress_module.is_host(host)
+        sockets = " ".join(f"{scheme}://{host}" for scheme in schemes)
+        policy = POLICY.format(socket=sockets if known else "", frames=frames)
 
         async def send_securely(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -159,5 +176,6 @@ def _port(request: HTTPConnection) -> str:
 
 def refusal(status: int, text: str) -> Response:
     """Refuse a request and close its connection."""
-    headers = HEADERS | {"Connection": "close", "Content-Security-Policy": POLICY.format(socket="")}
+    policy = POLICY.format(socket="", frames="'none'")
+    headers = HEADERS | {"Connection": "close", "Content-Security-Policy": policy}
     return HTMLResponse(PAGE.format(more="", text=text), status, headers)

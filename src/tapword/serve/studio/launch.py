@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from tapword.errors import InputError, MissingExtra
 from tapword.serve.addresses import is_loopback, own_address
 from tapword.serve.studio import certificate
+from tapword.serve.studio.ingress import Ingress
 from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.model import StudioModel
 
@@ -49,10 +50,12 @@ def prepare(
     port: int = 0,
     tls: Tls = False,
     limits: ServerLimits = LIMITS,
+    ingress: str | None = None,
 ) -> tuple[Any, socket.socket, Address]:
     """Bind a port, 0 for a free one; give the server, its socket and its address.
 
-    Run it with `server.run(sockets=[socket])`.
+    `ingress` is the address of Home Assistant's proxy, whose requests need no token. Run it
+    with `server.run(sockets=[socket])`.
     """
     try:
         import uvicorn
@@ -61,6 +64,7 @@ def prepare(
         from tapword.serve.studio.server import Server
     except ImportError as error:
         raise MissingExtra("the studio", str(error.name), "web") from error
+    forwarded = Ingress(ingress)
     listening = bind(host, port)
     try:
         local = is_loopback(host)
@@ -78,7 +82,7 @@ def prepare(
         shown = [f"[{name}]" if ":" in name else name for name in names]
         urls = [f"{scheme}://{name}:{port}/?token={token}" for name in shown]
         config = uvicorn.Config(
-            studio(model, host, token, limits, None if local else urls[0]),
+            studio(model, host, token, limits, None if local else urls[0], forwarded),
             http="h11",
             ws="websockets-sansio",
             ws_max_size=1 << 17,
@@ -95,7 +99,7 @@ def prepare(
         raise
     logging.getLogger("uvicorn.error").addFilter(_is_our_error)
     address = Address(urls, fingerprint, local or context is not None)
-    return Server(config, token, limits, context), listening, address
+    return Server(config, token, limits, context, forwarded), listening, address
 
 
 def _is_our_error(record: logging.LogRecord) -> bool:

@@ -1,6 +1,7 @@
 """The studio's HTTP server: it limits connections, their time, and what is read at once.
 
-A connection is unauthenticated until a request shows the token. Unauthenticated connections have
+A connection is unauthenticated until a request shows the token, or comes through Home Assistant's
+ingress where that was switched on. Unauthenticated connections have
 their own limit, and the oldest is closed for a new one: they never shut out whoever has the token.
 Only this file reads from them, and only the head of one request.
 """
@@ -22,6 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tapword.serve.log import LineRateFilter
 from tapword.serve.studio.guard import NO_TOKEN, TOO_MANY, is_token, refusal
+from tapword.serve.studio.ingress import Ingress
 from tapword.serve.studio.limits import ServerLimits
 from tapword.support.text import printable
 
@@ -41,9 +43,15 @@ class Server(uvicorn.Server):
     """A uvicorn server that accepts its connections itself."""
 
     def __init__(
-        self, config: uvicorn.Config, token: str, limits: ServerLimits, tls: ssl.SSLContext | None
+        self,
+        config: uvicorn.Config,
+        token: str,
+        limits: ServerLimits,
+        tls: ssl.SSLContext | None,
+        ingress: Ingress,
     ):
         super().__init__(config)
+        self.ingress = ingress
         self.limits = limits
         self.tls = tls
         self.forbidden = encode_response(refusal(403, NO_TOKEN))
@@ -54,9 +62,13 @@ class Server(uvicorn.Server):
         self.unauthenticated: dict[Connection, None] = {}
         self.authenticated: set[Connection] = set()
 
-    def has_token(self, head: bytes) -> bool:
-        """Whether the head of a request contains the token; the guard checks where it does."""
-        return is_token(self._token, self._token_pattern.findall(head))
+    def may_enter(self, head: bytes, address: str | None) -> bool:
+        """Whether the head of a request from `address` shows the token, or ingress forwarded it.
+
+        The guard checks every request exactly.
+        """
+        shown = is_token(self._token, self._token_pattern.findall(head))
+        return shown or self.ingress.may_forward(address, head)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start accepting connections."""
@@ -76,12 +88,12 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for number in itertools.count(1):
             try:
-                accepted, _ = await loop.sock_accept(listening)
+                accepted, peer = await loop.sock_accept(listening)
             except OSError:
                 # The peer hung up, or this process has no file descriptor left.
                 await asyncio.sleep(0.05)
                 continue
-            if self.tls is not None or not self._refuse_early(accepted):
+            if self.tls is not None or not self._refuse_early(accepted, peer[0]):
                 while len(self.unauthenticated) >= self.limits.unauthenticated:
                     next(iter(self.unauthenticated)).abort()
                 Connection(self, accepted)
@@ -89,14 +101,14 @@ class Server(uvicorn.Server):
             if not number % ACCEPT_BATCH:
                 await asyncio.sleep(0)
 
-    def _refuse_early(self, accepted: socket.socket) -> bool:
+    def _refuse_early(self, accepted: socket.socket, address: str) -> bool:
         """Refuse a request without the token that has arrived already; say whether it was.
 
         This takes a third of the time of a `Connection`, so a flood delays others less.
         """
         try:
             head = accepted.recv(PIECE_BYTES, socket.MSG_PEEK)
-            if END_OF_HEAD.search(head) is None or self.has_token(head):
+            if END_OF_HEAD.search(head) is None or self.may_enter(head, address):
                 return False
             # Unread data would reset the connection before the answer arrives.
             accepted.recv(PIECE_BYTES)
@@ -248,7 +260,7 @@ class Connection(asyncio.BufferedProtocol, asyncio.Transport):
             self.abort()
         elif not found:
             return
-        elif not server.has_token(head):
+        elif not server.may_enter(head, (self.get_extra_info("peername") or [None])[0]):
             self._refuse(server.forbidden)
         elif len(server.authenticated) >= limits.connections:
             self._refuse(server.too_many)

@@ -5,6 +5,8 @@ import {errorText, texts} from './texts.js';
 // The studio keeps the changes of each page by this identifier, for undo.
 const PAGE = Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('');
 
+const GATEWAY_ERRORS = [502, 504];
+
 async function request(path, options) {
   let answer;
   try {
@@ -14,6 +16,8 @@ async function request(path, options) {
   }
   if (answer.ok) return answer;
   if (answer.status === 403) throw new Error(texts.closed);
+  // A proxy in front of the studio answers while the studio does not run.
+  if (GATEWAY_ERRORS.includes(answer.status)) throw new Error(texts.silent);
   let value = {error: texts.refused(answer.status)};
   try { value = await answer.json(); } catch { /* not JSON: the status says enough */ }
   throw new Error(errorText(value));
@@ -57,8 +61,10 @@ export class StudioSocket extends EventTarget {
   #latest = null;
 
   connect() {
-    const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-    const socket = new WebSocket(`${scheme}://${location.host}/api/live?page=${PAGE}`);
+    // Relative: Home Assistant shows the page below a path of its own.
+    const address = new URL(`api/live?page=${PAGE}`, document.baseURI);
+    address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
+    const socket = new WebSocket(address);
     socket.onopen = () => {
       this.#socket = socket;
       this.#wait_ms = 500;

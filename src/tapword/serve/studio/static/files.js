@@ -137,7 +137,7 @@ async function teachFile(line, word, file, anyway = false) {
   try {
     checkWord(word);
     const audio = await decode(file);
-    const {take, issues} = await post('/api/learn', audio, {word, kind: 'file', ...(anyway ? {anyway: 1} : {})});
+    const {take, issues} = await post('api/learn', audio, {word, kind: 'file', ...(anyway ? {anyway: 1} : {})});
     const text = withIssues(take === null ? texts.fileNotKept : texts.fileKept, issues);
     if (take === null) {
       const refused = issues.some(({severity}) => severity === 'refuse');

@@ -39,7 +39,7 @@ socket.connect();
 // A closed socket does not say why; a request does.
 async function showAway() {
   let why = texts.noSocket;
-  try { await get('/api/state'); } catch (error) { why = error.message; }
+  try { await get('api/state'); } catch (error) { why = error.message; }
   if (away) showProblem(why === texts.closed ? why : `${why} ${texts.again}`);
 }
 

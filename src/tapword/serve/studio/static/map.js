@@ -14,7 +14,7 @@ export async function show({revision, words}) {
   if (words.length < 2) { draw(words, []); return; }
   let map;
   // The page works without a map; the next change asks for it again.
-  try { map = await get('/api/map'); } catch { wanted = null; return; }
+  try { map = await get('api/map'); } catch { wanted = null; return; }
   // The map of a newer model may be on its way.
   if (wanted === revision) draw(words, map.points);
 }

@@ -11,7 +11,7 @@ export function setUp() {
     const open = $('phone-code').hidden;
     $('phone-code').hidden = !open;
     $('phone-show').setAttribute('aria-expanded', String(open));
-    if (open) $('phone-code').replaceChildren(element('img', {src: '/api/phone', alt: texts.phoneCode,
+    if (open) $('phone-code').replaceChildren(element('img', {src: 'api/phone', alt: texts.phoneCode,
       onerror: () => { $('phone-code').textContent = texts.phoneFailed; }}));
   };
 }
@@ -31,7 +31,7 @@ export function show({words, phone, exports}) {
 async function make(kind) {
   showStatus($('export-status'), texts.exporting, 'busy');
   try {
-    showStatus($('export-status'), texts.exported(await download(`/api/export/${kind}`)), 'good');
+    showStatus($('export-status'), texts.exported(await download(`api/export/${kind}`)), 'good');
   } catch (error) {
     showStatus($('export-status'), error.message, 'bad');
   }

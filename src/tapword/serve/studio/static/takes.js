@@ -37,7 +37,7 @@ export function hold(word, audio, note) {
 }
 
 export async function keepAnyway(take) {
-  const answer = await post('/api/learn', take.audio, {word: take.word, kind: 'take', anyway: 1});
+  const answer = await post('api/learn', take.audio, {word: take.word, kind: 'take', anyway: 1});
   drop(take);
   remember(answer.take, take.audio, take.notes);
   return answer;
@@ -50,7 +50,7 @@ function drop(take) {
 
 export const canRemove = id => inModel.some(take => take.id === id);
 
-export const remove = id => postJson('/api/remove', {take: id});
+export const remove = id => postJson('api/remove', {take: id});
 
 export function play(audio) {
   const context = new AudioContext();

@@ -34,5 +34,5 @@ async function undo() {
   busy = true;
   const done = texts.undone(describe(last).replace(/^[^:]*: /, ''));
   // Free again before a failure is shown: closing that dialog takes a moment longer than it seems.
-  await attempt(() => post('/api/undo').finally(() => { busy = false; }), done);
+  await attempt(() => post('api/undo').finally(() => { busy = false; }), done);
 }

@@ -67,7 +67,7 @@ function slider(word, sensitivity) {
   input.onchange = async () => {
     const value = Number(input.value);
     const done = (value > sensitivity ? texts.fewerMisses : texts.fewerAlarms)(name);
-    if (!await attempt(() => postJson('/api/sensitivity', {word, value}), done)) show(state);
+    if (!await attempt(() => postJson('api/sensitivity', {word, value}), done)) show(state);
   };
   return element('span', {className: 'sensitivity'}, input, shown);
 }
@@ -82,7 +82,7 @@ async function rename(word) {
     if (!choice || text === word) return;
     try {
       renamed = text;
-      await postJson('/api/rename', {old: word, new: text});
+      await postJson('api/rename', {old: word, new: text});
       announce(texts.renamed(word, text));
       return;
     } catch (error) {
@@ -103,7 +103,7 @@ async function forget(word) {
     text: `${texts.forgetText(entry?.count ?? 0)} ${whatStays()} ${undo}`,
     choices: [['yes', texts.forget, 'danger']],
   });
-  if (choice) await attempt(() => postJson('/api/forget', {word}), texts.forgotten(word));
+  if (choice) await attempt(() => postJson('api/forget', {word}), texts.forgotten(word));
 }
 
 async function upload(file) {
@@ -118,6 +118,6 @@ async function upload(file) {
   });
   if (!choice) return;
   await attempt(
-    () => post('/api/model', file, {how: choice, revision: state.revision ?? ''}),
+    () => post('api/model', file, {how: choice, revision: state.revision ?? ''}),
     texts.inUse(file.name));
 }
