@@ -15,9 +15,10 @@ import onnxruntime
 from tapword.assets import CLIPS
 from tapword.backbones import tapword_ear
 from tapword.backbones.base import Backbone
-from tapword.backbones.onnx_files import open_session, package_file
+from tapword.backbones.onnx_files import package_file
 from tapword.backbones.pip_encoders import PipEncoder
 from tapword.spotter.encoder import Encoder
+from tapword.support.onnx_sessions import open_session
 
 MEASURE_MEMORY = """
 import sys

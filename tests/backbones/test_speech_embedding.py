@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from tapword.backbones import speech_embedding
-from tapword.backbones.onnx_files import open_session
 from tapword.backbones.speech_embedding import SpeechEmbedding, weights_path
 from tapword.errors import InputError, MissingExtra, ModelFileError
+from tapword.support.onnx_sessions import open_session
 from tests.conftest import tone
 
 ALL = ("b51", "b64", "emb")

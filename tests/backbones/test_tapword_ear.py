@@ -6,9 +6,10 @@ import safetensors.numpy
 
 from tapword.backbones import tapword_ear
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.onnx_files import OnnxWriter, open_session
+from tapword.backbones.onnx_files import OnnxWriter
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError, ModelFileError
+from tapword.support.onnx_sessions import open_session
 from tests.conftest import ROOT, tone
 from tests.sounds import speech
 

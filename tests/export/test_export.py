@@ -18,7 +18,6 @@ from tapword.audio import files
 from tapword.audio.align import align, cut, fill
 from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.onnx_files import open_session
 from tapword.errors import InputError, MissingExtra
 from tapword.export.c import header as c_header
 from tapword.export.c import state as states
@@ -37,6 +36,7 @@ from tapword.spotter.encoder import group_lengths, prepare
 from tapword.spotter.thresholds import Scores
 from tapword.spotter.thresholds import decide as said_word
 from tapword.spotter.whitening import Whitening, vector_kind
+from tapword.support.onnx_sessions import open_session
 from tests.conftest import ROOT, shared
 
 WORDS = ("lamp", "music", "door", "right")

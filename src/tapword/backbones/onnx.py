@@ -12,8 +12,9 @@ import numpy as np
 
 from tapword.backbones.base import Backbone, Unavailable, first_line
 from tapword.backbones.logmel import HIGH_HZ, LOW_HZ, log_mel
-from tapword.backbones.onnx_files import count_parameters, onnx_package, open_session
+from tapword.backbones.onnx_files import count_parameters, onnx_package
 from tapword.errors import InputError, ModelFileError
+from tapword.support.onnx_sessions import open_session
 
 # Types of ONNX inputs -> types of numpy.
 FLOATS = {"tensor(float)": "f4", "tensor(float16)": "f2", "tensor(double)": "f8"}

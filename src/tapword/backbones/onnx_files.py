@@ -1,11 +1,11 @@
-"""ONNX files: open them, count their parameters, find them in packages, write small ones.
+"""ONNX files: count their parameters, find them in packages, write small ones.
 
 ONNX is protobuf, and `OnnxWriter` writes the little that is needed, also for the files that are
 exported. The package `onnx` is twenty times the size of our networks.
 """
 
+import importlib
 import importlib.metadata
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,35 +24,12 @@ TENSOR_TYPES = {"float32": 1, "int8": 3, "int64": 7, "float16": 10, "float64": 1
 _INT, _INTS = 2, 7
 
 
-def onnx_runtime() -> Any:
-    """Import onnxruntime without its telemetry; nothing else imports it.
-
-    By default it contacts its makers on import and keeps a device id and a list of events in the
-    user's cache; `disable_telemetry_events` comes too late.
-    """
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    return importlib.import_module("onnxruntime")
-
-
 def onnx_package(part: str, extra: str = "onnx") -> Any:
     """Import `onnx`, which reads and writes ONNX files; onnxruntime only runs them."""
     try:
         return importlib.import_module("onnx")
     except ImportError as error:
         raise MissingExtra(part, "onnx", extra) from error
-
-
-def open_session(model: bytes | str, threads: int = 1) -> Any:
-    """Open an ONNX file, by content or path, on the CPU."""
-    onnxruntime = onnx_runtime()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Waiting threads sleep, so that listening all day does not keep a core busy.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Errors come as exceptions; printing them too would repeat them.
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def count_parameters(model: Any) -> int:

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tapword.backbones.base import Backbone
-from tapword.backbones.onnx_files import open_session, package_file
+from tapword.backbones.onnx_files import package_file
 from tapword.errors import InputError, ModelFileError
+from tapword.support.onnx_sessions import open_session
 
 
 class PipEncoder(Backbone):

@@ -9,8 +9,9 @@ import numpy as np
 
 from tapword.backbones.base import Backbone, FrameStream, first_line
 from tapword.backbones.logmel import log_mel
-from tapword.backbones.onnx_files import count_parameters, onnx_package, open_session, package_file
+from tapword.backbones.onnx_files import count_parameters, onnx_package, package_file
 from tapword.errors import InputError, ModelFileError
+from tapword.support.onnx_sessions import open_session
 
 # Inner blocks by name: the graph's tensor and the numbers per frame.
 BLOCKS = {

@@ -13,8 +13,9 @@ import safetensors.numpy
 
 from tapword.backbones.base import Backbone, FrameStream
 from tapword.backbones.logmel import STEP, WINDOW, log_mel
-from tapword.backbones.onnx_files import OnnxWriter, open_session
+from tapword.backbones.onnx_files import OnnxWriter
 from tapword.errors import InputError, ModelFileError
+from tapword.support.onnx_sessions import open_session
 
 # Its input: log-mel bands of this range, shifted and scaled.
 BANDS, LOW_HZ, HIGH_HZ = 40, 60.0, 7600.0

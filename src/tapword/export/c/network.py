@@ -7,10 +7,10 @@ import numpy as np
 
 from tapword.backbones import tapword_ear
 from tapword.backbones.logmel import STEP
-from tapword.backbones.onnx_files import open_session
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.export.c.tables import Tables
 from tapword.export.sample_clips import demo_clips, in_rooms
+from tapword.support.onnx_sessions import open_session
 
 
 class Block(NamedTuple):

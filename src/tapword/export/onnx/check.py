@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapword.backbones.onnx_files import open_session
 from tapword.spotter.spotter import Spotter
+from tapword.support.onnx_sessions import open_session
 
 
 class OnnxModel:

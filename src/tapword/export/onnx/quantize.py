@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tapword.backbones.onnx_files import onnx_runtime
 from tapword.errors import InputError
 from tapword.export.sample_clips import in_rooms
+from tapword.support.onnx_sessions import onnx_runtime
 
 # This entry tells onnxruntime that a model needs no preprocessing.
 _PREPARED = "onnx.quant.pre_process", "onnxruntime.quant"
