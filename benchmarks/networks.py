@@ -106,7 +106,7 @@ def _feed(backbone: Any, clips: np.ndarray) -> dict[str, np.ndarray]:
         first, *rest = _session(backbone).get_inputs()
         masks = {one.name: np.ones(clips.shape, dtype=np.int64) for one in rest}
         return {first.name: clips} | masks
-    late = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
+    late = backbone.network.latency * tapword_ear.HOP
     sound = np.pad(clips, ((0, 0), (tapword_ear.OVERLAP, late)))
     mel = np.ascontiguousarray(tapword_ear.mel_features(sound).transpose(0, 2, 1)[:, None])
     kept = backbone.network.initial_state(len(clips))

@@ -47,7 +47,7 @@ def main(speech_commands: str, speechocean: str, call: str) -> None:
     cohort = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
     cohort += [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
     words = [one.word for one in said] * 2
-    groups = Attentive().groups(TapwordEar.dims[0])
+    groups = Attentive().groups(TapwordEar().dims[0])
     for silence in (0, SILENCE):
         X = vectors([one.alone for one in said] + [one.among for one in said], silence)
         B, C = vectors(cohort, silence), vectors(heard, silence)

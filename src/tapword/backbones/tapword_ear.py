@@ -2,10 +2,11 @@
 
 import functools
 import hashlib
+import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
@@ -20,21 +21,57 @@ from tapword.support.onnx_sessions import open_session
 # Its input: log-mel bands of this range, shifted and scaled.
 BANDS, LOW_HZ, HIGH_HZ = 40, 60.0, 7600.0
 SHIFT, SCALE = 2.0, 3.0
-# Samples between two frames, and by how many frames the output lags behind the sound: five of
-# look-ahead, and two by which the network was trained to answer later.
+# Samples between two frames.
 HOP = 640
-LATENCY_FRAMES = 5 + 2
 # Samples that two neighbouring log-mel windows share.
 OVERLAP = WINDOW - STEP
-# Numbers of a frame, and the attention logits after them, one for each head of the pooling.
-FRAME, HEADS = 96, 5
-# Of each block of the network: stride over bands and over time, and steps of look-ahead.
-BAND_BLOCKS = ((1, 1), 1), ((2, 1), 1), ((1, 2), 1), ((1, 1), 0), ((2, 1), 0), ((1, 1), 0)
-TIME_BLOCKS = (((1, 1), 1),) * 3 + (((1, 1), 0),) * 2
-# Channels before, between and after the blocks over bands, and inside each; channels of the blocks
-# over time, and inside them.
-BAND_CHANNELS, BAND_WIDE = (24, 24, 32, 40, 40, 64, 64), (48, 72, 96, 120, 160, 192)
-TIME_CHANNELS, TIME_WIDE = 184, 368
+# Where a weights file describes its network, and the shipped one, which has no description.
+KEY = "network"
+
+
+class Layout(NamedTuple):
+    """What the shapes of the weights do not tell about the network.
+
+    Attributes
+    ----------
+    bands
+        Of each block over bands: stride over bands and over time, and steps of look-ahead.
+    time
+        Steps of look-ahead of each block over time.
+    delay
+        Frames by which it was trained to answer later than its look-ahead requires.
+    heads
+        Attention logits at the end of a frame, one for each head of the pooling.
+    """
+
+    bands: tuple[tuple[tuple[int, int], int], ...] = (
+        ((1, 1), 1),
+        ((2, 1), 1),
+        ((1, 2), 1),
+        ((1, 1), 0),
+        ((2, 1), 0),
+        ((1, 1), 0),
+    )
+    time: tuple[int, ...] = (1, 1, 1, 0, 0)
+    delay: int = 2
+    heads: int = 5
+
+    @classmethod
+    def parse(cls, text: str) -> "Layout":
+        """Read the description in a weights file, JSON of the attributes by name."""
+        given = json.loads(text)
+        bands = tuple(((int(a), int(b)), int(ahead)) for (a, b), ahead in given["bands"])
+        time = tuple(map(int, given["time"]))
+        return cls(bands, time, int(given["delay"]), int(given["heads"]))
+
+    @property
+    def latency(self) -> int:
+        """Frames by which the output lags behind the sound."""
+        # The first convolution halves the time and looks 2 steps ahead.
+        late, per_frame = 1, 2
+        for (_, right), ahead in self.bands:
+            late, per_frame = (late + ahead) // right, per_frame * right
+        return late + sum(self.time) + self.delay
 
 
 class TapwordEar(Backbone):
@@ -60,7 +97,6 @@ class TapwordEar(Backbone):
     """
 
     machine_arguments = ("weights", "threads")
-    dims = (FRAME + HEADS,)
     hop = HOP
 
     weights: str | None = None
@@ -73,6 +109,11 @@ class TapwordEar(Backbone):
     def network(self) -> "EarNetwork":
         """The network, opened once per process."""
         return _open(self.weights, self.threads)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Numbers per frame, attention logits included."""
+        return (self.network.frame,)
 
     @property
     def params(self) -> int:
@@ -112,7 +153,7 @@ class EarStream(FrameStream):
         # The end of the earlier audio, which the next log-mel windows overlap.
         self._before = np.zeros((count, OVERLAP), dtype=np.float32)
         # Frames still to drop: they describe what came before the stream.
-        self._early = LATENCY_FRAMES
+        self._early = network.latency
 
     def push(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Take the next samples (n,), a whole number of hops."""
@@ -121,15 +162,15 @@ class EarStream(FrameStream):
         self._before = sound[:, sound.shape[1] - OVERLAP :]
         early = min(self._early, settled.shape[1])
         self._early -= early
-        ending = np.pad(self._before, ((0, 0), (0, LATENCY_FRAMES * HOP)))
+        ending = np.pad(self._before, ((0, 0), (0, self._network.latency * HOP)))
         after, _ = self._network(mel_features(ending), self._state)
         return [settled[0, early:]], [after[0, self._early :]]
 
     def whole(self, audio: np.ndarray) -> np.ndarray:
-        """Frames (b, t, 101) of whole clips (b, n), one for every 40 ms begun."""
-        missing = -audio.shape[1] % HOP + LATENCY_FRAMES * HOP
-        sound = np.pad(audio, ((0, 0), (OVERLAP, missing)))
-        return self._network(mel_features(sound), self._state)[0][:, LATENCY_FRAMES:]
+        """Frames (b, t, d) of whole clips (b, n), one for every 40 ms begun."""
+        late = self._network.latency
+        sound = np.pad(audio, ((0, 0), (OVERLAP, -audio.shape[1] % HOP + late * HOP)))
+        return self._network(mel_features(sound), self._state)[0][:, late:]
 
 
 class EarNetwork:
@@ -146,6 +187,10 @@ class EarNetwork:
     ----------
     arrays
         Weights (out, in, bands, time) and biases of each convolution, float16.
+    layout
+        The rest of its description.
+    frame, latency
+        Numbers per frame, and frames by which the output lags behind the sound.
     graph
         The network as an ONNX graph.
     """
@@ -153,17 +198,24 @@ class EarNetwork:
     def __init__(self, path: Path, threads: int):
         self._path, self._threads = path, threads
         try:
-            self.arrays = safetensors.numpy.load_file(path)
+            with safetensors.safe_open(path, "numpy") as file:
+                described = (file.metadata() or {}).get(KEY)
+                self.arrays = {name: file.get_tensor(name) for name in list(file.keys())}
+            self.layout = Layout() if described is None else Layout.parse(described)
+            fits = shapes(self.arrays, self.layout) == {
+                name: array.shape for name, array in self.arrays.items()
+            }
         except FileNotFoundError:
             raise InputError(f"tapword_ear: no weight file at {path}") from None
-        except (OSError, ValueError, safetensors.SafetensorError) as error:
+        except (OSError, LookupError, ValueError, TypeError, safetensors.SafetensorError) as error:
             raise self._other() from error
-        found = {name: array.shape for name, array in self.arrays.items()}
-        if found != shapes() or not all(np.isfinite(one).all() for one in self.arrays.values()):
+        if not fits or not all(np.isfinite(one).all() for one in self.arrays.values()):
             raise self._other()
-        self.graph = EarGraph(self.arrays)
-        # Of the numbers alone: the file's notes may change.
+        self.frame, self.latency = len(self.arrays["out.bias"]), self.layout.latency
+        self.graph = EarGraph(self.arrays, self.layout)
+        # Of the numbers and the layout alone: the file's other notes may change.
         content = b"".join(self.arrays[name].tobytes() for name in sorted(self.arrays))
+        content += b"" if described is None else repr(self.layout).encode()
         self.sha256 = hashlib.sha256(content).hexdigest()
         self.params = sum(array.size for array in self.arrays.values())
 
@@ -189,7 +241,7 @@ class EarNetwork:
         Returns
         -------
         tuple
-            Frames (b, t, 101), `LATENCY_FRAMES` behind the input, and the new state.
+            Frames (b, t, d), `latency` behind the input, and the new state.
         """
         given = {"mel": np.ascontiguousarray(mel.transpose(0, 2, 1)[:, None])}
         given |= {f"before_{index}": one for index, one in enumerate(state)}
@@ -210,6 +262,8 @@ class EarGraph(OnnxWriter):
     ----------
     arrays
         Weights (out, in, bands, time) and biases of each convolution.
+    layout
+        The rest of the description.
 
     Attributes
     ----------
@@ -219,7 +273,7 @@ class EarGraph(OnnxWriter):
         Names of the convolutions' inputs.
     """
 
-    def __init__(self, arrays: Mapping[str, np.ndarray]):
+    def __init__(self, arrays: Mapping[str, np.ndarray], layout: Layout):
         super().__init__()
         self.states: list[tuple[int, int, int]] = []
         self.convolved: list[str] = []
@@ -228,16 +282,16 @@ class EarGraph(OnnxWriter):
         x = self.input("mel", ["batch", 1, BANDS, "time"])
         x = self._convolution(x, "first", (2, 2), bands=BANDS)
         bands = BANDS // 2
-        for index, (stride, ahead) in enumerate(BAND_BLOCKS):
+        for index, (stride, ahead) in enumerate(layout.bands):
             x = self._block(x, f"bands.{index}", stride, ahead, bands)
             bands //= stride[0]
         # All bands of all channels become channels.
         x = self.node("Reshape", x, self.constant(np.array([0, -1, 1, 0])))
         x = self._convolution(x, "flat")
-        for index, (stride, ahead) in enumerate(TIME_BLOCKS):
-            x = self._block(x, f"time.{index}", stride, ahead, 1)
+        for index, ahead in enumerate(layout.time):
+            x = self._block(x, f"time.{index}", (1, 1), ahead, 1)
         x = self._convolution(x, "out", relu=False)
-        self.output(x, "frames", ["batch", FRAME + HEADS, 1, "frames"])
+        self.output(x, "frames", ["batch", len(arrays["out.bias"]), 1, "frames"])
         for index, (name, shape) in enumerate(zip(self._kept, self.states, strict=True)):
             self.output(name, f"after_{index}", ["batch", *shape])
 
@@ -298,29 +352,38 @@ class EarGraph(OnnxWriter):
         return self.node("Slice", x, *places)
 
 
-def shapes() -> dict[str, tuple[int, ...]]:
-    """Shapes of the weights (out, in, bands, time) and biases by name."""
-    blocks = [
-        (f"bands.{index}", before, after, wide, (3, 3))
-        for index, (before, after, wide) in enumerate(
-            zip(BAND_CHANNELS[:-1], BAND_CHANNELS[1:], BAND_WIDE, strict=True)
-        )
-    ]
-    sizes = (TIME_CHANNELS, TIME_CHANNELS, TIME_WIDE, (1, 7))
-    blocks += [(f"time.{index}", *sizes) for index in range(len(TIME_BLOCKS))]
-    # The first convolution and two blocks halve the bands.
-    weights: dict[str, tuple[int, ...]] = {
-        "first": (BAND_CHANNELS[0], 1, 5, 5),
-        "flat": (TIME_CHANNELS, BAND_CHANNELS[-1] * (BANDS // 8), 1, 1),
-        "out": (FRAME + HEADS, TIME_CHANNELS, 1, 1),
-    }
-    for name, before, after, wide, look in blocks:
-        weights[f"{name}.widen"] = (wide, before, 1, 1)
-        weights[f"{name}.look"] = (wide, 1, *look)
-        weights[f"{name}.narrow"] = (after, wide, 1, 1)
-    return {f"{name}.weight": shape for name, shape in weights.items()} | {
-        f"{name}.bias": shape[:1] for name, shape in weights.items()
-    }
+def shapes(arrays: Mapping[str, np.ndarray], layout: Layout) -> dict[str, tuple[int, ...]]:
+    """Shapes that weights (out, in, bands, time) and biases must have to fit together, by name.
+
+    The number of channels and the lengths of filters are those of `arrays`.
+    """
+    result: dict[str, tuple[int, ...]] = {}
+
+    def convolution(name: str, inputs: int, high: int = 1, wide: int = 1) -> int:
+        [out] = arrays[f"{name}.bias"].shape
+        result[f"{name}.weight"], result[f"{name}.bias"] = (out, inputs, high, wide), (out,)
+        return out
+
+    def block(name: str, inputs: int, ahead: int) -> int:
+        high, wide = arrays[f"{name}.look.weight"].shape[2:]
+        if wide < 2 or not 0 <= ahead < wide or high % 2 != 1:
+            raise ValueError(f"a filter of {high} bands and {wide} steps, {ahead} ahead")
+        between = convolution(f"{name}.widen", inputs)
+        if convolution(f"{name}.look", 1, high, wide) != between:
+            raise ValueError(f"{name} has two widths")
+        return convolution(f"{name}.narrow", between)
+
+    bands = BANDS // 2
+    channels = convolution("first", 1, 5, 5)
+    for index, ((down, _), ahead) in enumerate(layout.bands):
+        channels = block(f"bands.{index}", channels, ahead)
+        bands //= down
+    channels = convolution("flat", channels * bands)
+    for index, ahead in enumerate(layout.time):
+        channels = block(f"time.{index}", channels, ahead)
+    if convolution("out", channels) <= layout.heads:
+        raise ValueError("a frame holds attention logits alone")
+    return result
 
 
 def mel_features(audio: np.ndarray) -> np.ndarray:

@@ -72,8 +72,8 @@ def add_ear(tables: Tables, ear: TapwordEar, eight_bits: bool = False) -> dict[s
     """Add weights and shapes of the ear; return its macros."""
     arrays = ear.network.arrays
     first, bands = arrays["first.weight"], tapword_ear.BANDS // 2
-    band_blocks = _blocks(arrays, "bands", tapword_ear.BAND_BLOCKS, bands)
-    time_blocks = _blocks(arrays, "time", tapword_ear.TIME_BLOCKS, 1)
+    band_blocks = _blocks(arrays, "bands", ear.network.layout.bands, bands)
+    time_blocks = _blocks(arrays, "time", [((1, 1), ahead) for ahead in ear.network.layout.time], 1)
     blocks, flat = [*band_blocks, *time_blocks], band_blocks[-1].bands_after
     layers = {
         name: Layer.of(arrays, name, flat if name == "flat" else 1)
@@ -90,7 +90,7 @@ def add_ear(tables: Tables, ear: TapwordEar, eight_bits: bool = False) -> dict[s
         "EIGHT_BITS": int(eight_bits),
         "EAR_HOP": tapword_ear.HOP,
         "EAR_OVERLAP": tapword_ear.OVERLAP,
-        "EAR_LATENCY": tapword_ear.LATENCY_FRAMES,
+        "EAR_LATENCY": ear.network.latency,
         "EAR_SHIFT": f"{tapword_ear.SHIFT}f",
         "EAR_SCALE": f"{tapword_ear.SCALE}f",
         "EAR_TAPS": first.shape[-1],
@@ -171,7 +171,7 @@ def ranges(ear: TapwordEar) -> list[tuple[float, int]]:
     state = {f"before_{index}": one for index, one in enumerate(network.initial_state(1))}
     low, high = np.zeros(len(names)), np.zeros(len(names))
     for clip in in_rooms(demo_clips()):
-        missing = -len(clip) % tapword_ear.HOP + tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
+        missing = -len(clip) % tapword_ear.HOP + network.latency * tapword_ear.HOP
         mel = tapword_ear.mel_features(np.pad(clip, (tapword_ear.OVERLAP, missing))[None])
         given = {"mel": np.ascontiguousarray(mel.transpose(0, 2, 1)[:, None])} | state
         heard = session.run(names, given)

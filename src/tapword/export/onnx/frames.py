@@ -189,7 +189,7 @@ def blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
     """Frames (t_i, d_i) of each block of a backbone, from log-mel energies (1, t, bands)."""
     if backbone.name == "logmel":
         return [graph.reshape(mel, -1, logmel.BANDS)]
-    make = _ear_blocks if backbone.name == "tapword_ear" else _embedding_blocks
+    make = _ear_blocks if isinstance(backbone, TapwordEar) else _embedding_blocks
     return make(graph, backbone, mel)
 
 
@@ -206,7 +206,7 @@ def _ear_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
     [frames] = graph.include(model, inputs, ["frames"])
     # (1, 101, 1, t) -> (t, 101), without the first frames, which are of the initial state.
     frames = graph.node("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
-    return [graph.slice(frames, graph.ints(tapword_ear.LATENCY_FRAMES), graph.length(frames))]
+    return [graph.slice(frames, graph.ints(backbone.network.latency), graph.length(frames))]
 
 
 def _embedding_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
