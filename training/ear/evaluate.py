@@ -27,15 +27,20 @@ Printed are, in percent:
 
 import argparse
 import itertools
+import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 from ship import described, folded
+
+sys.path.append(str(Path(__file__).parent.parent))
+from speechocean import BESIDE_S, LONGEST_S, SHORTEST_S, TESTED
 
 from tapword import registry
 from tapword.audio import align, files
@@ -241,11 +246,6 @@ def level(sound: np.ndarray) -> np.ndarray:
     return sound * np.float32(LEVEL / max(float(np.sqrt(np.square(sound).mean())), 1e-6))
 
 
-def extent(clip: np.ndarray) -> tuple[int, int]:
-    """Start and end of a clip's sound, which is scaled to `LEVEL`."""
-    return align.extent(clip)
-
-
 def among(clips: Sequence[np.ndarray], speech: np.ndarray) -> Placed:
     """Place the sound of clips in speech, without a pause."""
     gap = round(GAP_S * SAMPLE_RATE)
@@ -257,7 +257,7 @@ def among(clips: Sequence[np.ndarray], speech: np.ndarray) -> Placed:
         while np.sqrt(np.square(between).mean()) < LEVEL / 20:
             start = int(rng.integers(len(speech) - gap))
             between = speech[start : start + gap]
-        first, last = extent(clip)
+        first, last = align.extent(clip)
         parts += [level(between), level(clip[first:last])]
         centres.append(at + gap + align.centre(clip) - first)
         at += gap + last - first
@@ -271,7 +271,7 @@ def placed(clips: Sequence[np.ndarray], noise: Iterator[np.ndarray] | None) -> P
     parts: list[np.ndarray] = [gap]
     centres, at = [], len(gap)
     for clip in clips:
-        first, last = extent(clip)
+        first, last = align.extent(clip)
         loud = float(np.sqrt(np.square(clip[first:last]).mean()))
         parts += [clip * np.float32(LEVEL / loud), gap]
         centres.append(at + align.centre(clip))
@@ -287,7 +287,7 @@ def placed(clips: Sequence[np.ndarray], noise: Iterator[np.ndarray] | None) -> P
 
 
 def segmented(paths: Sequence[Path], seconds: float | None = None) -> Placed:
-    """Recordings, and the centres of the windows that a detector would score in them."""
+    """Join recordings; the centres are those of windows that a detector would score."""
     sounds, centres, at = [], [], 0
     for path in paths:
         sound = read(path)
@@ -304,12 +304,6 @@ def segmented(paths: Sequence[Path], seconds: float | None = None) -> Placed:
 
 def speech(folder: Path) -> tuple[np.ndarray, np.ndarray, Placed, np.ndarray]:
     """Words of sentences: cut out (n, 16000), and in a stream of these sentences."""
-    import json
-    import sys
-
-    sys.path.append(str(Path(__file__).parent.parent))
-    from speechocean import BESIDE_S, LONGEST_S, SHORTEST_S, TESTED
-
     tested = set(TESTED.split())
     lines = (folder / "words.jsonl").read_text("utf-8").splitlines()
     rng = np.random.default_rng(0)
@@ -332,7 +326,7 @@ def speech(folder: Path) -> tuple[np.ndarray, np.ndarray, Placed, np.ndarray]:
 
 
 def stored(data: Path, cache: Path) -> Tests:
-    """Prepared recordings from the cache, which is made if it does not exist."""
+    """Read prepared recordings from the cache, which is made if it does not exist."""
     if not cache.is_file():
         made = prepare(data)
         flat: dict[str, np.ndarray] = {}
@@ -342,12 +336,12 @@ def stored(data: Path, cache: Path) -> Tests:
         np.savez(cache, **flat)
     with np.load(cache) as file:
         arrays = {name: file[name] for name in file.files}
-    fields = {}
+    fields: dict[str, Any] = {}
     for name in Tests._fields:
-        one = arrays.get(name)
-        fields[name] = (
-            Placed(arrays[f"{name}.sound"], arrays[f"{name}.centres"]) if one is None else one
-        )
+        if name in arrays:
+            fields[name] = arrays[name]
+        else:
+            fields[name] = Placed(arrays[f"{name}.sound"], arrays[f"{name}.centres"])
     return Tests(**fields)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from tapword.audio.align import HALF_WINDOW, HOP, PAUSE, SMOOTH
 from tapword.backbones import logmel, speech_embedding, tapword_ear
+from tapword.backbones.tapword_ear import TapwordEar
 from tapword.export.layout import (
     ABOVE,
     CLIP,
