@@ -29,6 +29,9 @@ SEGMENT_SCORE = 0.1
 # A word waits for a phrase that may contain it: until this much silence follows, or until this long
 # after the end of the longest phrase. Choices: a segment is scored at most 0.42 s after its end.
 SILENCE_S, LATE_S = 0.2, 0.5
+# How much of a window must have final frames if they are those of the stream; the last of these
+# stands for the others. Words are told sooner, and as well (docs/listening.md has the effect).
+KNOWN_S = 0.825
 # Longer chunks are split, so memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE
 
@@ -321,7 +324,8 @@ class Detector:
             return None
         hop = self._frames.hop
         first = (window.start - self._frames_start + hop // 2) // hop
-        return self.spotter.encoder.pool_first([self._frames.cut(first, -(-WINDOW // hop))])[0]
+        frames = self._frames.cut(first, -(-WINDOW // hop), known_hops(hop))
+        return self.spotter.encoder.pool_first([frames])[0]
 
     def _look_for_phrases(self, phrases: Phrases) -> Event | None:
         """Return a phrase that has ended, if there is one."""
@@ -353,11 +357,18 @@ class Detector:
         return event
 
 
+def known_hops(hop: int) -> int:
+    """Count the hops of a window whose frames must be final."""
+    return math.ceil(KNOWN_S * SAMPLE_RATE / hop)
+
+
 def lag(backbone: Backbone) -> int:
-    """Count the steps by which the last frame of a window comes after its last sample."""
+    """Count the steps by which a window's frames come after its last sample."""
     assert backbone.hop is not None
-    # Windows begin up to half a hop later on the grid of the frames.
-    return math.ceil((backbone.latency * backbone.hop + backbone.hop / 2) / HOP)
+    hops = known_hops(backbone.hop) + backbone.latency
+    # On the grid of the frames, windows begin up to half a hop later.
+    late = hops * backbone.hop + backbone.hop / 2 - WINDOW
+    return max(0, math.ceil(late / HOP))
 
 
 def _check(chunk: np.ndarray) -> np.ndarray:

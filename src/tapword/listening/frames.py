@@ -75,24 +75,22 @@ class FrameBuffer:
             self._frames[index] = np.concatenate([kept, final[index], after[index]])
             self._n_final[index] = len(kept) + len(final[index])
 
-    def cut(self, start: int, length: int) -> list[np.ndarray]:
-        """Frames of each block for some hops; beyond what is known, the nearest frame."""
-        first = start - self.first
+    def cut(self, start: int, length: int, known: int | None = None) -> list[np.ndarray]:
+        """Frames of each block for some hops.
+
+        Where a frame is not known, or not among the first `known` hops, it is the nearest that is;
+        0 before there is any.
+        """
+        first, known = start - self.first, length if known is None else known
         result = []
         for block, per, count in zip(
             self._frames, self._per_hop, self._counts(length), strict=True
         ):
-            rows = slice(first * per, first * per + count)
-            if rows.start < 0 or rows.stop > len(block):
-                known = np.clip(np.arange(rows.start, rows.stop), 0, max(len(block) - 1, 0))
-                block = (
-                    np.take(block, known, axis=0)
-                    if len(block)
-                    else np.zeros((count, block.shape[1]), dtype=np.float32)
-                )
-            else:
-                block = block[rows]
-            result.append(block)
+            block = block[: max((first + known) * per, 1)]
+            if not len(block):
+                block = np.zeros((1, block.shape[1]), dtype=np.float32)
+            rows = np.arange(first * per, first * per + count)
+            result.append(block[np.clip(rows, 0, len(block) - 1)])
         return result
 
     @functools.cached_property

@@ -7,7 +7,14 @@ from tapword.audio.align import MARGIN_S
 from tapword.backbones.tapword_ear import HOP
 from tapword.export.c.tables import Tables
 from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE, SHARED_S
-from tapword.listening.detector import CLOSE_SCORE, LATE_S, SEGMENT_SCORE, SILENCE_S, lag
+from tapword.listening.detector import (
+    CLOSE_SCORE,
+    LATE_S,
+    SEGMENT_SCORE,
+    SILENCE_S,
+    known_hops,
+    lag,
+)
 from tapword.listening.phrases import MARGIN_HOPS, STEP_S, Grid
 from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
 from tapword.spotter import vocabulary
@@ -49,6 +56,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "SEARCH_FLOOR_RISE_DB": SEARCH.floor_rise_db_per_s / STEPS_PER_S,
         "SEARCH_LOUD": 10 ** (-SEARCH.extent_db / 10),
         "SEARCH_LAG": late,
+        "SEARCH_KNOWN": known_hops(HOP),
         "SEARCH_FLUSH": Segmenter(lag=late).flush_samples,
         "REFRACTORY_S": REFRACTORY_S,
         "RISE_SCORE": f"{RISE_SCORE}f",

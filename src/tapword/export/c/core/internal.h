@@ -204,9 +204,6 @@ TAPWORD_PRIVATE void tapword_kept(const tapword_listener *l, size_t ago, size_t 
 TAPWORD_PRIVATE void tapword_stream_begin(tapword_listener *l);
 TAPWORD_PRIVATE int tapword_stream_sample(tapword_listener *l, float sample);
 #endif
-#if TAPWORD_STREAMS || TAPWORD_PHRASE_HOPS
-TAPWORD_PRIVATE int tapword_score_hops(tapword *t, tapword_listener *l, int64_t start, size_t hops);
-#endif
 TAPWORD_PRIVATE int tapword_score_second(tapword *t, tapword_listener *l, int64_t point);
 #if TAPWORD_PHRASE_HOPS
 #if !TAPWORD_STREAMS
@@ -214,6 +211,7 @@ TAPWORD_PRIVATE void tapword_make_frames(tapword *t, tapword_listener *l);
 #endif
 TAPWORD_PRIVATE void tapword_pool_hops(tapword *t, const tapword_listener *l, int64_t start,
                                        size_t hops);
+TAPWORD_PRIVATE int tapword_score_hops(tapword *t, tapword_listener *l, int64_t start, size_t hops);
 TAPWORD_PRIVATE int64_t tapword_last_end(const tapword_listener *l);
 #endif
 

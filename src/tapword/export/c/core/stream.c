@@ -51,39 +51,50 @@ TAPWORD_PRIVATE int tapword_stream_sample(tapword_listener *l, float sample)
     return 1;
 }
 
-/* Frames of some hops; beyond those that are known, the nearest. */
-static const float *tapword_cut_frames(tapword *t, const tapword_listener *l, int64_t start,
-                                       size_t hops)
+/* Pool some hops into t->vector. Where a frame is not known, or not among the first `known` hops,
+   it is the nearest that is; 0 before there is any. */
+static void tapword_pool_known(tapword *t, const tapword_listener *l, int64_t start, size_t hops,
+                               size_t known)
 {
-    float *frames = t->work.encoding.frames;
-    size_t hop;
-    if (l->final == 0) {
-        memset(frames, 0, hops * sizeof *l->frames);
-        return frames;
-    }
-    for (hop = 0; hop < hops; hop++) {
-        int64_t row = start - l->from + (int64_t)hop, last = (int64_t)l->final - 1;
-        row = row < 0 ? 0 : row < last ? row : last;
-        memcpy(frames + hop * TAPWORD_FRAME, l->frames[row], sizeof *l->frames);
-    }
-    return frames;
-}
-
-/* Pool some hops into t->vector. */
-TAPWORD_PRIVATE void tapword_pool_hops(tapword *t, const tapword_listener *l, int64_t start,
-                                       size_t hops)
-{
+    float *frame = t->work.encoding.frames;
     const float *frames[1];
-    frames[0] = tapword_cut_frames(t, l, start, hops);
+    int64_t first = start - l->from, last = first + (int64_t)known;
+    size_t hop;
+    last = last < (int64_t)l->final ? last : (int64_t)l->final;
+    frames[0] = frame;
+    for (hop = 0; hop < hops; hop++, frame += TAPWORD_FRAME) {
+        int64_t row = first + (int64_t)hop;
+        row = row < last ? row : last - 1;
+        if (l->final > 0) {
+            memcpy(frame, l->frames[row > 0 ? row : 0], sizeof *l->frames);
+        } else {
+            memset(frame, 0, sizeof *l->frames);
+        }
+    }
     tapword_vector(frames, &hops, t->vector);
 }
 
-/* Score some hops. Returns 1, 0 if they are only noise, or an error. */
+#if TAPWORD_PHRASE_HOPS
+/* Pool a segment into t->vector. */
+TAPWORD_PRIVATE void tapword_pool_hops(tapword *t, const tapword_listener *l, int64_t start,
+                                       size_t hops)
+{
+    tapword_pool_known(t, l, start, hops, hops);
+}
+
+/* Score a segment. Returns 1, 0 if it is only noise, or an error. */
 TAPWORD_PRIVATE int tapword_score_hops(tapword *t, tapword_listener *l, int64_t start, size_t hops)
 {
     tapword_pool_hops(t, l, start, hops);
     return tapword_score_vector(t, hops);
 }
+
+/* Latest end of a segment: its margin may lack frames. */
+TAPWORD_PRIVATE int64_t tapword_last_end(const tapword_listener *l)
+{
+    return l->hops - TAPWORD_EAR_LATENCY + TAPWORD_SEGMENT_MARGIN;
+}
+#endif
 
 /* Score the second around a step. Returns as above. */
 TAPWORD_PRIVATE int tapword_score_second(tapword *t, tapword_listener *l, int64_t point)
@@ -91,16 +102,9 @@ TAPWORD_PRIVATE int tapword_score_second(tapword *t, tapword_listener *l, int64_
     /* From a second before, since a division rounds to zero. */
     int64_t sample = (point + TAPWORD_SEARCH_HALF) * TAPWORD_HOP + TAPWORD_EAR_HOP / 2;
     int64_t first = sample / TAPWORD_EAR_HOP - TAPWORD_CLIP / TAPWORD_EAR_HOP;
-    return tapword_score_hops(t, l, first, TAPWORD_CLIP / TAPWORD_EAR_HOP);
+    tapword_pool_known(t, l, first, TAPWORD_CLIP / TAPWORD_EAR_HOP, TAPWORD_SEARCH_KNOWN);
+    return tapword_score_vector(t, TAPWORD_CLIP / TAPWORD_EAR_HOP);
 }
-
-#if TAPWORD_PHRASE_HOPS
-/* Latest end of a segment: its margin may lack frames. */
-TAPWORD_PRIVATE int64_t tapword_last_end(const tapword_listener *l)
-{
-    return l->hops - TAPWORD_EAR_LATENCY + TAPWORD_SEGMENT_MARGIN;
-}
-#endif
 #else
 /* Score a number of hops that began `ago` samples ago, as a clip. */
 static int tapword_score_kept(tapword *t, const tapword_listener *l, size_t ago, size_t hops)
