@@ -285,7 +285,8 @@ class Client:
 
     async def _report(self, matches: list[Match]) -> None:
         for one in matches:
-            scores = f"score {one.score:.2f}, threshold {one.threshold:.2f}"
+            sure = "" if one.confidence is None else f"sure {one.confidence}, "
+            scores = f"{sure}score {one.score:.2f}, threshold {one.threshold:.2f}"
             if one.said:
                 log.info("%s: heard %r, %s", self.name, one.word, scores)
                 await self._send(Detection(name=one.word, timestamp=one.ended_ms).event())

@@ -20,6 +20,7 @@ class Match(NamedTuple):
     ended_ms: int
     score: float
     threshold: float
+    confidence: int | None
     said: bool
 
 
@@ -119,6 +120,7 @@ class Stream:
                 round(self._clock_ms + 1000 * one.end_s),
                 one.score,
                 thresholds[one.word] if isinstance(one, Event) else one.threshold,
+                one.confidence,
                 isinstance(one, Event),
             )
             for one in found
