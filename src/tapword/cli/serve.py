@@ -1,6 +1,8 @@
 """Commands that serve a model: to the browser, and to Home Assistant."""
 
 import contextlib
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,6 +105,17 @@ def home(
             "so what it forwards needs no token.",
         ),
     ] = None,
+    events: Annotated[
+        str | None,
+        option(
+            "URL",
+            "Fire events at Home Assistant's API, such as http://supervisor/core/api, by the token "
+            "in the variable SUPERVISOR_TOKEN.",
+        ),
+    ] = None,
+    commands: Annotated[
+        bool, flag("--commands", "Read commands of automations from standard input.")
+    ] = False,
     backbone: Backbones = None,
     verbose: Verbose = False,
     check: Check = False,
@@ -118,6 +131,8 @@ def home(
         return
     _require_web()
     from tapword.serve import log
+    from tapword.serve.home.commands import Commands
+    from tapword.serve.home.events import Events
     from tapword.serve.home.model import HomeModel
     from tapword.serve.home.pages import Home
     from tapword.serve.home.run import serve
@@ -130,11 +145,16 @@ def home(
     parts = _parts(model, backbone)
     made = HomeModel(model, parts, backbone, EXPORTS, clients=clients)
     pages = Home(made, clients)
+    if events is not None:
+        token = os.environ.get("SUPERVISOR_TOKEN", "")
+        pages.satellites.noted.append(Events(events, token).note)
     prepared = prepare(made, at.host, at.port, tls, ingress=ingress, extension=pages)
 
     def ready(bound: int, address: "Address") -> None:
         _show_service(made, host, bound)
         _show_links(model, address)
+        if commands:
+            Commands(pages).follow(sys.stdin.buffer)
 
     serve(pages, prepared, host, port, service.info(), ready)
     out.print("The service and the studio are closed.")

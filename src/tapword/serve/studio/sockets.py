@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import anyio
 import numpy as np
@@ -124,7 +124,7 @@ class Extension:
         Further commands by type, with the types of their arguments.
     """
 
-    commands: Mapping[str, dict[str, tuple[type, ...]]] = {}
+    commands: ClassVar[Mapping[str, dict[str, tuple[type, ...]]]] = {}
 
     def routes(self, sockets: "Sockets") -> list[Route]:
         """Give further HTTP requests; called once, with the WebSockets of the pages."""
