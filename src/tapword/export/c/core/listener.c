@@ -47,7 +47,8 @@ static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre,
 static int tapword_look_at_windows(tapword *t, tapword_listener *l)
 {
     static const int offsets[TAPWORD_SEARCH_OFFSET_COUNT] = {TAPWORD_SEARCH_OFFSETS};
-    int64_t point = l->steps - TAPWORD_SEARCH_HALF - TAPWORD_SEARCH_LAG, near = point - TAPWORD_SEARCH_APART;
+    int64_t point = l->steps - TAPWORD_SEARCH_HALF - TAPWORD_SEARCH_LAG,
+            near = point - TAPWORD_SEARCH_APART;
     int error = 0;
     size_t i;
     if (point < 0) {

@@ -112,7 +112,9 @@ static size_t tapword_best_segment(tapword *t, tapword_listener *l, int64_t *sta
         end = last - TAPWORD_SEGMENT_STEP + TAPWORD_SEGMENT_APART;
         for (; end <= last; end += TAPWORD_SEGMENT_APART) {
             int64_t first = end - (int64_t)hops;
-            float margin = first < tapword_first_start(l) ? -FLT_MAX : tapword_segment_margin(t, l, first, hops);
+            float margin = first < tapword_first_start(l)
+                               ? -FLT_MAX
+                               : tapword_segment_margin(t, l, first, hops);
             if (margin > most) {
                 most = margin;
                 best = hops;

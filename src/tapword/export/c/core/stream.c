@@ -152,10 +152,7 @@ TAPWORD_PRIVATE void tapword_pool_hops(tapword *t, const tapword_listener *l, in
 }
 
 /* Latest end of a segment. */
-TAPWORD_PRIVATE int64_t tapword_last_end(const tapword_listener *l)
-{
-    return l->hops;
-}
+TAPWORD_PRIVATE int64_t tapword_last_end(const tapword_listener *l) { return l->hops; }
 
 /* Run the network on new samples. After silence it starts again: before its start it has heard
    nothing, which is not the same as silence. */
