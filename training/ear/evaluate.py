@@ -1,6 +1,7 @@
 """Compare ears by their frames: of clips heard alone, and of words in a running stream.
 
-    python training/ear/evaluate.py DATA EAR ... [--before S] [--no-anew] [--cache FILE]
+    python training/ear/evaluate.py DATA EAR ... [--before S] [--known S] [--no-anew]
+        [--cache FILE]
 
 DATA is the folder of recordings (`speech_commands_v0.01_subset`, `mswc_layout`, `negatives`,
 `wake_phrases`, `training`). EAR is a checkpoint of train.py, a shipped file of weights, or
@@ -9,8 +10,9 @@ DATA is the folder of recordings (`speech_commands_v0.01_subset`, `mswc_layout`,
 Vectors are compared as in the presets: scaled by how words vary, and normalised by a cohort, both
 fitted here to speechocean762 and phone calls 1 and 2. Clips are taught without augmented copies,
 from the beginning of a stream, or after some silence (`--before`). Words in a stream are searched
-at their known places, in two ways: "pooled" takes the frames of the stream, "anew" cuts out a
-second and passes it through the ear from the beginning, as the detector did for the first ear.
+at their known places, in two ways: "pooled" takes the frames of the stream, those of the first
+`--known` seconds of a window; "anew" cuts out a second and passes it through the ear from the
+beginning, as the detector does for ears that do not stream.
 Taught clips are always heard alone.
 
 Printed are, in percent:
@@ -48,8 +50,9 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones import tapword_ear
 from tapword.backbones.tapword_ear import HOP, OVERLAP, EarGraph, Layout, mel_features
 from tapword.learners.cosine import Cosine
+from tapword.listening.detector import KNOWN_S
 from tapword.listening.segmenter import Segmenter
-from tapword.poolings.attentive import VARIANCE_FLOOR, WORD, Attentive
+from tapword.poolings.attentive import Attentive
 from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.whitening import Whitening
 from tapword.support.onnx_sessions import open_session
@@ -121,41 +124,16 @@ class Ear:
             found.append(frames[0])
         return np.concatenate(found)[self.latency :]
 
-    def pool(self, frames: np.ndarray, centres: np.ndarray) -> Vectors:
-        """Vectors (n, D) of the seconds of a stream around these samples, from its frames."""
-        t = SAMPLE_RATE // HOP
-        # A frame before, and one after: windows begin anywhere in a frame.
-        first = np.floor(centres / HOP - t / 2).astype(int)
-        padded = np.pad(frames, ((t, t + 1), (0, 0)), mode="edge")
-        rows = np.clip(first + t, 0, len(padded) - t - 1)
-        some = np.stack([padded[row : row + t + 1] for row in rows])
-        return reduce(self.pooling, some, centres / HOP - (rows - t))
+    def pool(self, frames: np.ndarray, centres: np.ndarray, known_s: float) -> Vectors:
+        """Vectors (n, D) of the seconds of a stream around these samples, as a detector has them.
 
-
-def reduce(pooling: Attentive, frames: np.ndarray, middle: np.ndarray) -> Vectors:
-    """Pool windows (b, t, d) of a word each, which is around `middle` (b,), in frames."""
-    b, t, _ = frames.shape
-    k = len(pooling.centers)
-    frames, logits = frames[..., :-k], frames[..., -k:]
-    length = WORD * SAMPLE_RATE / HOP
-    first, last = (middle - length / 2)[:, None], (middle + length / 2)[:, None]
-    at = np.arange(t)[None]
-    inside = np.clip(np.minimum(last, at + 1) - np.maximum(first, at), 0, 1)
-    inside = (inside / inside.sum(axis=1, keepdims=True)).astype(np.float32)
-    mean = np.einsum("bt,btd->bd", inside, frames)
-    square = np.einsum("bt,btd->bd", inside, np.square(frames - mean[:, None]))
-    position = (at + 0.5 - first) / length
-    z = (position[..., None] - np.array(pooling.centers)) / np.array(pooling.widths)
-    weights = logits - np.square(z).astype(np.float32) / 2
-    weights = np.exp(weights - weights.max(axis=1, keepdims=True))
-    # Of a second alone: frames beyond its ends do not count.
-    half = SAMPLE_RATE / HOP / 2
-    share = np.minimum(middle[:, None] + half, at + 1) - np.maximum(middle[:, None] - half, at)
-    weights *= np.clip(share, 0, 1)[..., None].astype(np.float32)
-    weights /= weights.sum(axis=1, keepdims=True)
-    heads = np.einsum("btk,btd->bkd", weights, frames)
-    deviation = np.sqrt(square + np.float32(VARIANCE_FLOOR))
-    return np.concatenate([mean[:, None], deviation[:, None], heads], axis=1).reshape(b, -1)
+        Of each second, frames of the first `known_s` are used; the last of these stands for others.
+        """
+        first = (centres - SAMPLE_RATE // 2 + HOP // 2) // HOP
+        rows = first[:, None] + np.arange(SAMPLE_RATE // HOP)
+        last = first + int(np.ceil(known_s * SAMPLE_RATE / HOP)) - 1
+        rows = np.clip(rows, 0, np.minimum(last, len(frames) - 1)[:, None])
+        return self.pooling.pool(frames[rows])
 
 
 class Placed(NamedTuple):
@@ -348,12 +326,12 @@ def stored(data: Path, cache: Path) -> Tests:
 class Judge:
     """Figures of an ear whose vectors in streams are heard in one way."""
 
-    def __init__(self, tests: Tests, ear: Ear, before_s: float, anew: bool):
+    def __init__(self, tests: Tests, ear: Ear, before_s: float, known_s: float | None):
         self.tests = tests
         self._heard: Callable[[Placed], Vectors] = (
             (lambda placed: ear.clips(placed.anew()))
-            if anew
-            else (lambda placed: ear.pool(ear.stream(placed.sound), placed.centres))
+            if known_s is None
+            else (lambda placed: ear.pool(ear.stream(placed.sound), placed.centres, known_s))
         )
         rng = np.random.default_rng(0)
         counts = dict(zip(*np.unique(tests.token_words, return_counts=True), strict=True))
@@ -391,6 +369,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("ears", nargs="+", metavar="ear")
     parser.add_argument("--before", type=float, default=0.0, metavar="S")
+    parser.add_argument("--known", type=float, default=KNOWN_S, metavar="S")
     parser.add_argument("--no-anew", action="store_true", help="do not hear words anew")
     parser.add_argument("--cache", type=Path, default=Path("/tmp/tapword_ears.npz"))
     options = parser.parse_args()
@@ -400,7 +379,7 @@ def main() -> None:
         ear = Ear(path)
         print(f"\n{path}: {ear.million:.2f} million weights", flush=True)
         for anew in (False,) if options.no_anew else (False, True):
-            judge = Judge(tests, ear, options.before, anew)
+            judge = Judge(tests, ear, options.before, None if anew else options.known)
             lines = [*clips_alone(judge), *in_streams(judge)]
             for line in lines:
                 print(f"{'anew' if anew else 'pooled':7} {line}", flush=True)

@@ -6,6 +6,9 @@ import numpy as np
 
 from tapword.backbones.base import Backbone, FrameStream
 
+# Hops of a clip whose frames are counted, to know those of any length. A choice.
+PROBED = 25
+
 
 class FrameBuffer:
     """The last frames of a stream; positions are in hops of the backbone.
@@ -34,7 +37,6 @@ class FrameBuffer:
     def __init__(self, backbone: Backbone, kept: int):
         assert backbone.hop is not None
         self.backbone, self.hop, self._kept = backbone, backbone.hop, kept
-        self._known: dict[int, list[int]] = {}
         self.begin(0)
 
     def begin(self, hop: int) -> None:
@@ -96,12 +98,15 @@ class FrameBuffer:
     @functools.cached_property
     def _per_hop(self) -> list[int]:
         """Frames of each block in a hop."""
-        fewer, more = self._counts(25), self._counts(26)
-        return [b - a for a, b in zip(fewer, more, strict=True)]
+        return [more - fewer for fewer, more in zip(*self._probed, strict=True)]
+
+    @functools.cached_property
+    def _probed(self) -> list[list[int]]:
+        """Frames of each block for a number of hops, and for one more."""
+        clips = [np.zeros((PROBED + more) * self.hop, dtype=np.float32) for more in (0, 1)]
+        return [list(map(len, self.backbone.frames(clip))) for clip in clips]
 
     def _counts(self, length: int) -> list[int]:
         """Frames of each block for audio of `length` hops."""
-        if length not in self._known:
-            silence = np.zeros(length * self.hop, dtype=np.float32)
-            self._known[length] = list(map(len, self.backbone.frames(silence)))
-        return self._known[length]
+        probed = zip(self._probed[0], self._per_hop, strict=True)
+        return [count + (length - PROBED) * per for count, per in probed]
