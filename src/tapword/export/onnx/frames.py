@@ -163,8 +163,7 @@ def log_mel(graph: GraphBuilder, audio: str, front: FrontEnd) -> str:
     The Fourier transform is a convolution with windowed sines and cosines, at the frequencies that
     the bands use: every runtime has a fast convolution.
     """
-    window, bands = logmel.tables(*front.mel)
-    weights = bands.toarray()
+    window, weights = logmel.tables(*front.mel)
     used = np.flatnonzero(weights.any(axis=0))
     # Two tables of 512 numbers and indices into them are smaller than all kernels.
     turn = 2 * np.pi * np.arange(logmel.FFT) / logmel.FFT
