@@ -16,7 +16,7 @@ from tapword import registry
 from tapword.assets import CLIPS
 from tapword.audio.files import read
 
-OPTIONAL = "scipy", "sklearn", "onnx", "torch"
+OPTIONAL = "scipy", "sklearn", "onnx", "onnxruntime", "torch"
 # As long as the paper's vectors of one layer: above the length from which scipy is used.
 LONG = 2000
 

@@ -5,7 +5,6 @@ product. Depthwise ones are sums over shifted views, without copies of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,130 +14,155 @@ Observer = Callable[[str, np.ndarray], None]
 BlockKind = tuple[tuple[int, int], int]
 
 
-class Weights(NamedTuple):
-    """Of a convolution: (time, bands, channels, out), or (time, bands, channels) if depthwise."""
-
-    weight: np.ndarray
-    bias: np.ndarray
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, np.ndarray], name: str, depthwise: bool = False) -> "Weights":
-        """Take a layer (out, channels, bands, time) of a weight file."""
-        weight, bias = (arrays[f"{name}.{part}"].astype(np.float32) for part in ("weight", "bias"))
-        turned = np.ascontiguousarray(weight.transpose(3, 2, 1, 0))
-        return cls(turned[:, :, 0] if depthwise else turned, bias)
-
-    def mix(self, x: np.ndarray) -> np.ndarray:
-        """Mix channels (..., channels) at each step and band, and add the bias."""
-        channels, out = self.weight.shape[-2:]
-        y = x.reshape(-1, channels) @ self.weight.reshape(channels, out)
-        y += self.bias
-        return y.reshape(*x.shape[:-1], out)
+def _layer(arrays: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Weight (time, bands, channels, out) and bias of a layer (out, channels, bands, time)."""
+    weight, bias = (arrays[f"{name}.{part}"].astype(np.float32) for part in ("weight", "bias"))
+    return np.ascontiguousarray(weight.transpose(3, 2, 1, 0)), bias
 
 
-class Padded(NamedTuple):
-    """Input of a convolution over time and bands: earlier steps before it, zeros around the bands.
+def _mix(arrays: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Weight (channels, out) and bias of a layer of one step and band."""
+    weight, bias = _layer(arrays, name)
+    return weight[0, 0], bias
 
-    Attributes
+
+def _times(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Multiply (..., channels) by (channels, out) as one product."""
+    return (x.reshape(-1, len(weight)) @ weight).reshape(*x.shape[:-1], -1)
+
+
+class Window:
+    """Takes the input of a convolution apart: earlier steps, and what is around the bands.
+
+    Parameters
     ----------
-    values
-        Shape (clips, steps - 1 + time, edge + bands + edge, channels).
-    inner
-        The same without the zeros.
+    bands
+        Of the input.
+    steps, taps, channels
+        Of the convolution: steps of time, and bands.
+    stride
+        Over bands and over time.
     """
 
-    values: np.ndarray
-    inner: np.ndarray
+    def __init__(self, bands: int, steps: int, taps: int, channels: int, stride: tuple[int, int]):
+        self._bands, self._steps, self._taps, self._channels = bands, steps, taps, channels
+        self._by_bands, self._by_time = stride
+        self._edge = taps // 2
+        self.bands_after = -(-bands // self._by_bands)
 
-    @classmethod
-    def after(cls, before: np.ndarray, time: int, edge: int) -> "Padded":
-        """Make space for `time` steps after the state `before` (clips, steps - 1, bands, c)."""
-        clips, earlier, bands, channels = before.shape
-        values = np.empty((clips, earlier + time, bands + 2 * edge, channels), dtype=np.float32)
-        values[:, :, :edge] = values[:, :, edge + bands :] = 0
-        inner = values[:, :, edge : edge + bands]
-        inner[:, :earlier] = before
-        return cls(values, inner)
+    def initial(self, clips: int) -> np.ndarray:
+        """State (clips, steps - 1, bands, channels) before a stream."""
+        shape = clips, self._steps - 1, self._bands, self._channels
+        return np.zeros(shape, dtype=np.float32)
 
-    def windows(self, shape: Sequence[int], stride: tuple[int, int]) -> np.ndarray:
-        """View of each output's inputs: (clips, time, bands, *shape, channels)."""
-        windows = np.lib.stride_tricks.sliding_window_view(self.values, shape, axis=(1, 2))
-        by_bands, by_time = stride
-        return windows[:, ::by_time, ::by_bands].transpose(0, 1, 2, 4, 5, 3)
+    def space(self, before: np.ndarray, time: int) -> tuple[np.ndarray, np.ndarray]:
+        """Space for `time` steps after a state: all of it, and what to write (clips, time, ...)."""
+        clips, earlier = before.shape[:2]
+        end = self._edge + self._bands
+        shape = clips, earlier + time, end + self._edge, self._channels
+        whole = np.empty(shape, dtype=np.float32)
+        if self._edge:
+            whole[:, :, : self._edge] = whole[:, :, end:] = 0
+        whole[:, :earlier, self._edge : end] = before
+        return whole, whole[:, earlier:, self._edge : end]
 
-    def end(self, count: int) -> np.ndarray:
-        """The last steps, a copy."""
-        return self.inner[:, self.inner.shape[1] - count :].copy()
+    def state(self, whole: np.ndarray) -> np.ndarray:
+        """Copy the last steps."""
+        end = self._edge + self._bands
+        return whole[:, whole.shape[1] - self._steps + 1 :, self._edge : end].copy()
+
+    def views(self, whole: np.ndarray) -> np.ndarray:
+        """Show each output's inputs: (clips, time, bands, steps, taps, channels)."""
+        clips, time = whole.shape[:2]
+        by_clip, by_step, by_band, by_channel = whole.strides
+        time = -(-(time - self._steps + 1) // self._by_time)
+        shape = clips, time, self.bands_after, self._steps, self._taps, self._channels
+        strides = by_clip, self._by_time * by_step, self._by_bands * by_band
+        # Like `sliding_window_view`, which takes longer than most of the products.
+        return np.ndarray(shape, whole.dtype, whole, 0, (*strides, by_step, by_band, by_channel))
 
 
 class First:
     """The first convolution: bands of one channel, with a ReLU."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], name: str, stride: tuple[int, int]):
-        self._name, self._stride = name, stride
-        self._weights = Weights.of(arrays, name)
-        self.out = self._weights.weight.shape[-1]
+    def __init__(
+        self, arrays: Mapping[str, np.ndarray], name: str, bands: int, stride: tuple[int, int]
+    ):
+        self._name = name
+        weight, self._bias = _layer(arrays, name)
+        steps, taps, _, out = weight.shape
+        self._weight = weight.reshape(steps * taps, out)
+        self._window = Window(bands, steps, taps, 1, stride)
+        self.bands_after = self._window.bands_after
 
-    def states(self, bands: int) -> list[tuple[int, ...]]:
-        """Shapes (time, bands, channels) of its state."""
-        return [(len(self._weights.weight) - 1, bands, 1)]
+    def initial_state(self, clips: int) -> list[np.ndarray]:
+        """State before a stream."""
+        return [self._window.initial(clips)]
 
     def __call__(
         self, x: np.ndarray, state: list[np.ndarray], observe: Observer | None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Compute x (clips, time, bands, 1) and the new state."""
-        steps, taps, _, out = self._weights.weight.shape
-        padded = Padded.after(state[0], x.shape[1], taps // 2)
-        padded.inner[:, steps - 1 :] = x
+        whole, inner = self._window.space(state[0], x.shape[1])
+        inner[:] = x
         if observe:
-            observe(self._name, padded.values)
-        windows = padded.windows((steps, taps), self._stride)
-        y = windows.reshape(-1, steps * taps) @ self._weights.weight.reshape(-1, out)
-        y += self._weights.bias
-        np.maximum(y, 0, out=y)
-        return y.reshape(*windows.shape[:3], out), [padded.end(steps - 1)]
+            observe(self._name, whole)
+        views = self._window.views(whole)
+        y = _times(views.reshape(*views.shape[:3], -1), self._weight)
+        y += self._bias
+        return np.maximum(y, 0, out=y), [self._window.state(whole)]
 
 
 class Block:
-    """Inverted residual block: expand, depthwise convolution, project, add the input."""
+    """Inverted residual block: expand, depthwise convolution, project, add the input.
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], name: str, kind: BlockKind):
+    The depthwise convolution's bias is moved behind its ReLU, relu(a + b) = max(a, -b) + b, and
+    into the next bias, which saves a pass over the numbers.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], name: str, bands: int, kind: BlockKind):
         self._name = name
-        self._stride, ahead = kind
-        self._widen = Weights.of(arrays, f"{name}.widen")
-        self._look = Weights.of(arrays, f"{name}.look", depthwise=True)
-        self._narrow = Weights.of(arrays, f"{name}.narrow")
-        self.channels, self.out = self._widen.weight.shape[2], len(self._narrow.bias)
-        self._adds = self._stride == (1, 1) and self.out == self.channels
+        stride, ahead = kind
+        self._widen, self._wide_bias = _mix(arrays, f"{name}.widen")
+        look, look_bias = _layer(arrays, f"{name}.look")
+        self._look = np.ascontiguousarray(look[:, :, 0])
+        self._narrow, bias = _mix(arrays, f"{name}.narrow")
+        steps, taps, wide = self._look.shape
+        self._window = Window(bands, steps, taps, wide, stride)
+        self.bands_after = self._window.bands_after
+        self._least = -look_bias
+        self._bias = bias + look_bias @ self._narrow
+        self._channels = len(self._widen)
+        self._adds = stride == (1, 1) and len(bias) == self._channels
         # The input waits for this long before it is added.
         self._waits = ahead if self._adds else 0
+        self._bands = bands
 
-    def states(self, bands: int) -> list[tuple[int, ...]]:
-        """Shapes (time, bands, channels) of its state."""
-        steps, _, wide = self._look.weight.shape
-        waiting = [(self._waits, bands, self.channels)] if self._waits else []
-        return [(steps - 1, bands, wide), *waiting]
+    def initial_state(self, clips: int) -> list[np.ndarray]:
+        """State before a stream."""
+        waiting = np.zeros((clips, self._waits, self._bands, self._channels), dtype=np.float32)
+        return [self._window.initial(clips), *([waiting] if self._waits else [])]
 
     def __call__(
         self, x: np.ndarray, state: list[np.ndarray], observe: Observer | None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Compute x (clips, time, bands, channels) and the new state."""
-        steps, taps, _ = self._look.weight.shape
-        padded = Padded.after(state[0], x.shape[1], taps // 2)
-        np.maximum(self._widen.mix(x), 0, out=padded.inner[:, steps - 1 :])
-        kept = [padded.end(steps - 1)]
-        windows = padded.windows((steps, taps), self._stride)
-        y = np.einsum("ntbijc,ijc->ntbc", windows, self._look.weight)
-        y += self._look.bias
-        np.maximum(y, 0, out=y)
+        whole, inner = self._window.space(state[0], x.shape[1])
+        y = _times(x, self._widen)
+        y += self._wide_bias
+        np.maximum(y, 0, out=inner)
+        kept = [self._window.state(whole)]
+        y = np.einsum("ntbijc,ijc->ntbc", self._window.views(whole), self._look)
+        np.maximum(y, self._least, out=y)
         if observe:
             observe(f"{self._name}.widen", x)
-            observe(f"{self._name}.look", padded.values)
-            observe(f"{self._name}.narrow", y)
-        y = self._narrow.mix(y)
+            observe(f"{self._name}.look", whole)
+            observe(f"{self._name}.narrow", y - self._least)
+        y = _times(y, self._narrow)
+        y += self._bias
         if self._waits:
             x = np.concatenate([state[1], x], axis=1)
-            kept.append(x[:, -self._waits :].copy())
+            kept.append(x[:, x.shape[1] - self._waits :].copy())
             x = x[:, : -self._waits]
         if self._adds:
             y += x
@@ -156,11 +180,6 @@ class Layers:
         Of the input.
     band_blocks, time_blocks
         Of each block over bands and over time.
-
-    Attributes
-    ----------
-    states
-        Shapes (time, bands, channels) of the state's arrays.
     """
 
     def __init__(
@@ -170,52 +189,49 @@ class Layers:
         band_blocks: Sequence[BlockKind],
         time_blocks: Sequence[BlockKind],
     ):
-        self._first = First(arrays, "first", (2, 2))
-        self._over_bands = [
-            Block(arrays, f"bands.{index}", kind) for index, kind in enumerate(band_blocks)
-        ]
-        self._over_time = [
-            Block(arrays, f"time.{index}", kind) for index, kind in enumerate(time_blocks)
-        ]
-        # States of each layer, in the order of the layers.
-        counts = [self._first.states(bands)]
-        bands = -(-bands // 2)
-        for block, (stride, _) in zip(self._over_bands, band_blocks, strict=True):
-            counts.append(block.states(bands))
-            bands = -(-bands // stride[0])
-        counts += [block.states(1) for block in self._over_time]
-        self._counts = [len(shapes) for shapes in counts]
-        self.states = [shape for shapes in counts for shape in shapes]
-        flat, bias = Weights.of(arrays, "flat")
+        first = First(arrays, "first", bands, (2, 2))
+        self._over_bands: list[First | Block] = [first]
+        self._over_time: list[Block] = []
+        for index, kind in enumerate(band_blocks):
+            bands = self._over_bands[-1].bands_after
+            self._over_bands.append(Block(arrays, f"bands.{index}", bands, kind))
+        for index, kind in enumerate(time_blocks):
+            self._over_time.append(Block(arrays, f"time.{index}", 1, kind))
+        flat, self._flat_bias = _mix(arrays, "flat")
         # The file has bands of channels, here are channels of bands.
-        channels, out = flat.shape[2] // bands, flat.shape[3]
-        turned = flat.reshape(channels, bands, out).transpose(1, 0, 2).reshape(flat.shape)
-        self._flat = Weights(np.ascontiguousarray(turned), bias)
-        self._out = Weights.of(arrays, "out")
+        apart = flat.reshape(-1, self._over_bands[-1].bands_after, flat.shape[1])
+        self._flat = np.ascontiguousarray(apart.transpose(1, 0, 2)).reshape(flat.shape)
+        self._out, self._out_bias = _mix(arrays, "out")
+
+    def initial_state(self, clips: int) -> list[np.ndarray]:
+        """State before streams, side by side."""
+        layers = [*self._over_bands, *self._over_time]
+        return [array for layer in layers for array in layer.initial_state(clips)]
 
     def __call__(
         self, x: np.ndarray, state: Sequence[np.ndarray], observe: Observer | None = None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Compute the next frames (clips, t, d) of x (clips, time, bands), and the new state."""
-        waiting, kept = iter(state), []
-        counts = iter(self._counts)
+        kept: list[np.ndarray] = []
 
         def run(layer: First | Block, x: np.ndarray) -> np.ndarray:
-            own = [next(waiting) for _ in range(next(counts))]
-            x, new = layer(x, own, observe)
+            x, new = layer(x, list(state[len(kept) : len(kept) + 2]), observe)
             kept.extend(new)
             return x
 
-        x = run(self._first, x[..., None])
-        for block in self._over_bands:
-            x = run(block, x)
+        x = x[..., None]
+        for layer in self._over_bands:
+            x = run(layer, x)
         x = x.reshape(*x.shape[:2], 1, -1)
         if observe:
             observe("flat", x)
-        x = self._flat.mix(x)
+        x = _times(x, self._flat)
+        x += self._flat_bias
         np.maximum(x, 0, out=x)
         for block in self._over_time:
             x = run(block, x)
         if observe:
             observe("out", x)
-        return self._out.mix(x)[:, :, 0], kept
+        x = _times(x, self._out)
+        x += self._out_bias
+        return x[:, :, 0], kept
