@@ -14,8 +14,8 @@ from tapword.support.threads import one_blas_thread
 
 # From this length of vectors on, scipy is worth its import: a choice, above every preset's blocks.
 LARGE = 1024
-# Rows that a triangular system is solved for at a time, and rows up to which a triangle's positions
-# are stored, which is faster than a loop over columns. Choices; the times differ little.
+# Rows that are factored or solved for at a time, and rows up to which a matrix is factored at once
+# and the positions of its triangle are stored. Choices; the times differ little.
 STEP, SMALL = 48, 128
 # Numbers whose differences are computed at a time.
 CACHED = 32_768
@@ -70,14 +70,22 @@ class ByNumpy:
         """Lower Cholesky factor, or None."""
         dim = packed_dim(len(packed))
         upper = np.zeros((dim, dim))
-        start = 0
+        place = 0
         for row in range(dim):
-            upper[row, row:] = packed[start : start + dim - row]
-            start += dim - row
-        try:
-            return np.linalg.cholesky(upper.T)
-        except np.linalg.LinAlgError:
-            return None
+            upper[row, row:] = packed[place : place + dim - row]
+            place += dim - row
+        # In place: numpy's own factor of the whole matrix takes two copies of it.
+        block = dim if dim <= SMALL else STEP
+        for start in range(0, dim, block):
+            end = start + block
+            upper[start:end, start:] -= upper[:start, start:end].T @ upper[:start, start:]
+            try:
+                lower = np.linalg.cholesky(upper[start:end, start:end].T)
+            except np.linalg.LinAlgError:
+                return None
+            upper[start:end, start:end] = lower.T
+            upper[start:end, end:] = np.linalg.inv(lower) @ upper[start:end, end:]
+        return upper.T
 
     def solve(self, lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         """Solve with the matrix."""
