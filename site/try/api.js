@@ -13,7 +13,10 @@ const HANDLERS = {
   'api/rename': ({old, new: now}) => program.rename(old, now),
   'api/sensitivity': ({word, value}) => program.sensitivity(word, value),
   'api/undo': () => program.undo(),
-  'api/model': async file => program.open(new Uint8Array(await file.arrayBuffer())),
+  'api/model': async (file, {how}) => {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    return how === 'inspect' ? program.inspect(bytes) : program.open(bytes);
+  },
 };
 
 export async function post(path, body = null, query = {}) {

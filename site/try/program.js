@@ -199,6 +199,17 @@ export class Program {
 
   undo() { return this.#change(() => this.#history.undo()); }
 
+  // The words of a file, before anything is changed.
+  inspect(bytes) {
+    return this.#one(async () => {
+      const ours = await this.#spotter.save();
+      await this.#spotter.load(bytes);
+      const words = await this.#spotter.words();
+      await this.#spotter.load(ours);
+      return {words: words.map(({word}) => word), addable: false};
+    });
+  }
+
   open(bytes) {
     return this.#change(async () => {
       await this.#spotter.load(bytes);

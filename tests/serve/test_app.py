@@ -355,6 +355,9 @@ def test_download_and_upload(client, path, tmp_path):
     other.learn(tone(1200), "music")
     other.save(tmp_path / "other.tap")
     content = (tmp_path / "other.tap").read_bytes()
+    looked = client.post("/api/model", content=content, params={"how": "inspect"})
+    assert looked.json() == {"words": ["music"], "addable": True}
+    assert tapword.load(path).words == {"lamp": 1}
     added = client.post("/api/model", content=content, params={"how": "add"})
     assert words_of(added.json()) == {"lamp": 1, "music": 1}
     seen = added.json()["revision"]
@@ -461,7 +464,8 @@ def test_uploads_that_cannot_be_used(client, path, tmp_path):
         (b"", "add", "the uploaded file is empty"),
         (b"nonsense" * 100, "replace", "the uploaded file is not a tapword model"),
         ((tmp_path / "other.tap").read_bytes(), "replace", "another backbone"),
-        (before, "both", "how must be add or replace"),
+        (before, "both", "how must be inspect, add or replace"),
+        (b"nonsense" * 100, "inspect", "the uploaded file is not a tapword model"),
     ):
         answer = client.post("/api/model", content=content, params={"how": how} | revision)
         assert answer.status_code in (409, 422) and said in answer.json()["error"]

@@ -518,6 +518,75 @@ def test_a_slider_moves_the_sensitivity(microphone, open_page, path):
     assert vocabulary.sensitivity == 0.6 and vocabulary.sensitivities == {}
 
 
+@pytest.mark.parametrize("name", ["All words", "lamp"])
+def test_a_slider_keeps_up_with_the_keyboard(open_page, path, name):
+    """The page's own news, which come later, must not set it back."""
+    taught(path, "lamp", "music")
+    page = open_page()
+    page.get_by_label(f"Sensitivity: {name}").focus()
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(40)
+    page.locator(".sensitivity output", has_text="0.90").first.wait_for()
+    page.wait_for_timeout(1500)
+    assert page.get_by_label(f"Sensitivity: {name}").input_value() == "0.9"
+    assert tapword.load(path).vocabulary.sensitivity_of("lamp") == 0.9
+
+
+def test_the_ends_of_a_slider_have_labels(open_page, path):
+    taught(path, "lamp", "music")
+    page = open_page()
+    boxes = [
+        page.locator("#word-list li").first.get_by_text(text).bounding_box()
+        for text in ("fewer false alarms", "fewer missed words")
+    ]
+    slider = page.get_by_label("Sensitivity: lamp").bounding_box()
+    middle = slider["x"] + slider["width"] / 2
+    assert boxes[0]["x"] + boxes[0]["width"] < middle < boxes[1]["x"]
+
+
+def test_the_map_names_words_that_nearly_coincide(open_page, path):
+    """Close words, and those that only look close because a map is flat."""
+    taught(path, "lamp", "music", "kitchen")
+    page = open_page()
+    page.locator("#map-picture svg").wait_for()
+    assert page.locator("#map-lead").inner_text() == "No words are easily confused."
+    row = {"x": 0.5, "y": 0, "distance": 0.9}
+    points = [
+        row | {"word": "lamp", "nearest": "music", "verdict": "close"},
+        row | {"word": "music", "x": 0.52, "nearest": "lamp", "verdict": "close"},
+        row | {"word": "kitchen", "x": -0.5, "nearest": "lamp", "verdict": "distinct"},
+        row | {"word": "stop", "x": -0.51, "nearest": "lamp", "verdict": "distinct"},
+    ]
+    answer = {"revision": None, "points": points, "overlaps": [["kitchen", "stop"]]}
+    page.route("**/api/map", lambda route: route.fulfill(json=answer))
+    page.reload()
+    page.locator("#map-lead", has_text="look here").wait_for()
+    assert page.locator("#map-lead").inner_text() == (
+        "Close, but not easily confused: music and lamp. "
+        "Further apart than they look here: kitchen and stop."
+    )
+
+
+def test_the_name_of_a_file_keeps_its_first_letter(open_page, path):
+    page = open_page()
+    path.write_text("not a model")
+    page.locator("#problem", has_text="home.tap").wait_for()
+    assert "Home.tap" not in page.locator("#problem").inner_text()
+
+
+def test_the_page_without_a_token_has_a_style(browser, path):
+    page = browser.new_context().new_page()
+    with running(StudioModel(path)) as studio:
+        assert page.goto(studio.origin).status == 403
+        styles = page.evaluate(
+            "['max-width', 'font-family'].map(name => "
+            "getComputedStyle(document.body).getPropertyValue(name))"
+        )
+    assert styles[0] != "none" and "system-ui" in styles[1]
+    page.context.close()
+
+
 def test_forgetting_says_what_stays(open_page, path):
     with tapword.Spotter.edit(path) as spotter:
         for word in ("lamp", "music"):
@@ -539,14 +608,15 @@ def test_model_down_and_up(open_page, path, tmp_path):
             spotter.learn(CLIPS / word / f"{VOICE}_0.ogg", word)
     page = open_page()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download model").click()
+        page.get_by_role("link", name="Save the model").click()
     assert download.value.suggested_filename == "home.tap"
     assert tapword.load(download.value.path()).words == {"lamp": 1}
     for choice, words in (
         ("Add words", {"lamp": 1, "music": 1}),
         ("Replace all", {"music": 1}),
     ):
-        page.locator("#upload-file").set_input_files(other)
+        page.locator("#model-file").set_input_files(other)
+        page.get_by_text("It contains 1 word: music.").wait_for()
         page.get_by_role("button", name=choice).click()
         page.locator("#dialog").wait_for(state="hidden")
         page.locator(f"#word-list:has(li:nth-child({len(words)}):last-child)").wait_for()
@@ -555,9 +625,12 @@ def test_model_down_and_up(open_page, path, tmp_path):
             page.locator("#map-picture svg").wait_for()
             rows = page.locator("#map-table tr").all_text_contents()
             assert [row.startswith(word) for row, word in zip(rows, words, strict=True)]
-    page.locator("#upload-file").set_input_files(CLIPS / "README.md")
-    page.get_by_role("button", name="Replace all").click()
-    page.get_by_text("is not a tapword model").wait_for()
+    assert page.get_by_role("button", name="Open a model").is_visible()
+    # Nobody is asked about a file that is not a model.
+    page.locator("#model-file").set_input_files(CLIPS / "README.md")
+    page.locator("#dialog-text:visible").wait_for()
+    assert "is not a tapword model" in page.locator("#dialog-text").inner_text()
+    assert not page.get_by_role("button", name="Replace all").is_visible()
     assert tapword.load(path).words == {"music": 1}
 
 

@@ -205,11 +205,16 @@ class _Requests:
 
     async def upload(self, request: Request) -> Response:
         how = request.query_params.get("how")
-        if how not in ("add", "replace"):
-            raise InputError(f"how must be add or replace, got {how!r}")
+        if how not in ("inspect", "add", "replace"):
+            raise InputError(f"how must be inspect, add or replace, got {how!r}")
         seen = request.query_params.get("revision") or None
         most = self.limits.model_bytes
         content = await self._body(request, most, f"{most:,} bytes")
+        if how == "inspect":
+            found = await to_thread.run_sync(
+                self.model.inspect, content, limiter=self.sockets.changes
+            )
+            return _Json(found)
         return await self._change(self.model.upload, content, how == "add", seen)
 
     async def _change(self, change: Callable[..., Outcome | None], *given: Any) -> Response:

@@ -260,19 +260,31 @@ class StudioModel(WatchedModel):
         self._require_words()
         return self.exports[kind](self.spotter)
 
-    def upload(self, content: bytes, add: bool, seen: str | None) -> None:
-        """Add the words of an uploaded model file, or replace revision `seen` by it.
+    def inspect(self, content: bytes) -> dict[str, Any]:
+        """Give the words of an uploaded model file, and whether they can be added to these."""
+        theirs = self._load_uploaded(content)
+        addable = theirs.learner.mergeable and _same_parts(theirs, self.spotter)
+        return {"words": list(theirs.words), "addable": addable}
+
+    def _load_uploaded(self, content: bytes) -> Spotter:
+        """Read an uploaded model file.
 
         Its backbone must be the one in use: nothing that it names is loaded from this machine.
-        Another revision than `seen` is not replaced.
         """
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "uploaded.tap"
             path.write_bytes(content)
             try:
-                theirs = Spotter.load(path, self.spotter.encoder.backbones)
+                return Spotter.load(path, self.spotter.encoder.backbones)
             except ModelFileError as error:
                 raise ModelFileError(str(error).replace(str(path), "the uploaded file")) from None
+
+    def upload(self, content: bytes, add: bool, seen: str | None) -> None:
+        """Add the words of an uploaded model file, or replace revision `seen` by it.
+
+        Another revision than `seen` is not replaced.
+        """
+        theirs = self._load_uploaded(content)
         with self._changing:
             with self.edit() as ours:
                 if add:
@@ -323,7 +335,12 @@ class StudioModel(WatchedModel):
     def map(self) -> dict[str, Any]:
         """Give the map of the words, and the revision it shows, ready for JSON."""
         revision, spotter = self.revision, self.spotter
-        return {"revision": revision, "points": [point._asdict() for point in word_map(spotter)]}
+        points, overlaps = word_map(spotter)
+        return {
+            "revision": revision,
+            "points": [point._asdict() for point in points],
+            "overlaps": overlaps,
+        }
 
 
 class _Snapshot:
