@@ -1,7 +1,11 @@
 // The studio's interface (../../src/tapword/serve/studio/static/api.js) on the program in this page.
 
 import {Program, errorOf} from './program.js';
+import settings from './settings.js';
 import {errorText} from './texts.js';
+
+// The core has room for one clip.
+export const MAX_FILE_S = settings.limits.clip_s;
 
 const sockets = new Set();
 const program = new Program(message => sockets.forEach(socket => socket.dispatch(message)));

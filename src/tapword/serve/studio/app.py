@@ -143,16 +143,18 @@ class _Requests:
         if kind not in ("take", "file"):
             raise InputError(f"kind must be take or file, got {kind!r}")
         anyway = "anyway" in request.query_params
-        audio = await self._audio(request)
+        limits = self.limits
+        audio = await self._audio(request, limits.file_s if kind == "file" else limits.clip_s)
         history = self._history(request)
         return await self._change(self._learn, audio, word, history, kind, anyway)
 
     def _learn(
         self, audio: np.ndarray, word: str, history: History, kind: Kind, anyway: bool
     ) -> Outcome:
-        """Learn a recording (n,): of a take only the speech, a file as it is."""
-        clip = examine(audio) if kind == "take" else audio
-        return self.model.learn(clip, word, history, kind, anyway)
+        """Learn a recording (n,): of a take only the speech, of a file each of its takes."""
+        if kind == "file":
+            return self.model.learn_file(audio, word, history, anyway)
+        return self.model.learn(examine(audio), word, history, kind, anyway)
 
     async def forget(self, request: Request) -> Response:
         [word] = await self._values(request, word=TEXT)
@@ -227,9 +229,8 @@ class _Requests:
         """Give the history of the page that sent a request."""
         return self.model.histories.of(page_id(request))
 
-    async def _audio(self, request: Request) -> np.ndarray:
+    async def _audio(self, request: Request, most_s: float) -> np.ndarray:
         """Read samples (n,) float32 from the body of a request."""
-        most_s = self.limits.clip_s
         most = 2 * round(most_s * SAMPLE_RATE)
         content = await self._body(request, most, f"{most_s:g} s of audio")
         if len(content) % 2:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from tapword.audio import endpoint
+from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner, Row
@@ -33,20 +34,33 @@ from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.session import LATEST, Kind, TeachSession
 from tapword.spotter.spotter import Spotter, require_same_parts
+from tapword.spotter.takes import Sound, find_takes
 from tapword.spotter.vocabulary import MAX_WORD_BYTES, clean_new_word, clean_word
 from tapword.spotter.watched import WatchedModel
 from tapword.support.issues import Issue
 
 
 class Outcome(NamedTuple):
-    """What came of a clip: its number if it was learned, and what may be wrong with it."""
+    """What came of a clip: its number if it was learned, and what may be wrong with it.
+
+    Of a file with several takes, the outcome of each, with the sound that it is about.
+    """
 
     take: int | None
     issues: list[Issue]
+    sounds: Sequence[tuple[Sound, "Outcome"]] = ()
 
     def state(self) -> dict[str, Any]:
         """Give what a page shows of it, ready for JSON."""
-        return {"take": self.take, "issues": issue_states(self.issues)}
+        state = {"take": self.take, "issues": issue_states(self.issues)}
+        if not self.sounds:
+            return state
+        sounds = [
+            {"first": sound.first, "samples": len(sound.audio), "start_s": round(sound.start_s, 1)}
+            | outcome.state()
+            for sound, outcome in self.sounds
+        ]
+        return state | {"sounds": sounds}
 
 
 def issue_states(issues: Iterable[Issue]) -> list[dict[str, Any]]:
@@ -77,6 +91,7 @@ class StudioModel(WatchedModel):
         limits: ServerLimits = LIMITS,
     ):
         super().__init__(path, parts, backbones)
+        self.limits = limits
         self.exports = dict(exports or {})
         self.histories = Histories(limits)
         # Held while the file and the histories change together.
@@ -115,6 +130,30 @@ class StudioModel(WatchedModel):
                 take.learn(spotter)
             _note(history, take, spotter)
         return Outcome(take.number, [*checked.issues, *close])
+
+    def learn_file(
+        self, audio: np.ndarray, word: str, history: History | None = None, anyway: bool = True
+    ) -> Outcome:
+        """Learn a recording (n,) of a word: each of its takes, if it contains several."""
+        sounds = find_takes(self.spotter.encoder, audio)
+        if not sounds:
+            limit_s, seconds = self.limits.clip_s, len(audio) / SAMPLE_RATE
+            if seconds > limit_s:
+                raise InputError(
+                    f"{seconds:.0f} s without several takes of one word: cut it into clips of at "
+                    f"most {limit_s:g} s",
+                    code="file_too_long",
+                    params={"seconds": round(seconds), "limit_s": limit_s},
+                )
+            return self.learn(audio, word, history, "file", anyway)
+        unlike = Outcome(None, [Issue("unlike", "doubt", {"word": word})])
+        history = history or History()
+        outcomes = [
+            (one, self.learn(one.audio, word, history, "file", anyway) if one.is_take else unlike)
+            for one in sounds
+        ]
+        takes = sum(one.is_take for one in sounds)
+        return Outcome(None, [Issue("several_takes", "note", {"takes": takes})], outcomes)
 
     def _session_of(self, spotter: Spotter, word: str) -> TeachSession:
         """Session of the latest clips of a word; a new one if the word or the model is another."""

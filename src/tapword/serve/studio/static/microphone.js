@@ -6,6 +6,8 @@ export const RATE = 16000;
 const LINGER_MS = 20000;
 
 const users = new Set();
+// Called with every chunk too, but they do not keep the microphone open.
+const watchers = new Set();
 let opened = null;
 let closing = 0;
 // Identifier of the chosen microphone; '' is the system's default.
@@ -29,10 +31,13 @@ export async function use(onChunk) {
   };
 }
 
+export function watch(onChunk) { watchers.add(onChunk); }
+
 async function close() {
   const was = opened;
   opened = null;
   if (was) (await was.catch(() => null))?.();
+  dispatchEvent(new Event('microphone-closed'));
 }
 
 addEventListener('pagehide', close);
@@ -78,7 +83,7 @@ async function open() {
       await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));
       const source = context.createMediaStreamSource(stream);
       const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
-      node.port.onmessage = ({data}) => users.forEach(user => user(data));
+      node.port.onmessage = ({data}) => [...users, ...watchers].forEach(user => user(data));
       source.connect(node);
       await context.resume();
       stream.getTracks()[0].onended = () =>
