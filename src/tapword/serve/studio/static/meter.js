@@ -8,13 +8,14 @@ const TEST_MS = 30_000, LOWEST_DB = -60;
 
 let release = null;
 let ending = 0;
-// When the level was last given to screen readers.
+// When the level was last given to screen readers, and the loudest since.
 let given_ms = 0;
+let loudest_db = LOWEST_DB;
 
 export function setUp() {
   $('meter-test').onclick = () => release ? stop() : start();
   watch(chunk => show(level(chunk)));
-  addEventListener('microphone-closed', () => show(LOWEST_DB));
+  addEventListener('microphone-closed', () => { loudest_db = LOWEST_DB; show(LOWEST_DB); });
   addEventListener('microphone-lost', stop);
   setButton();
 }
@@ -50,9 +51,11 @@ function setButton() {
 function show(now_db) {
   const share = Math.max(0, Math.min(1, (now_db - LOWEST_DB) / -LOWEST_DB));
   $('level').firstElementChild.style.transform = `scaleX(${share})`;
+  loudest_db = Math.max(loudest_db, now_db);
   // Not every 80 ms.
   if (performance.now() - given_ms < 1000 && now_db > LOWEST_DB) return;
   given_ms = performance.now();
-  $('level').setAttribute('aria-valuenow', String(Math.round(Math.max(LOWEST_DB, now_db))));
-  $('level').setAttribute('aria-valuetext', texts.levels[now_db < -45 ? 'quiet' : now_db < -6 ? 'speech' : 'loud']);
+  $('level').setAttribute('aria-valuenow', String(Math.round(loudest_db)));
+  $('level').setAttribute('aria-valuetext', texts.levels[loudest_db < -45 ? 'quiet' : loudest_db < -6 ? 'speech' : 'loud']);
+  loudest_db = LOWEST_DB;
 }
