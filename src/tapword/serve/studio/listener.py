@@ -156,10 +156,12 @@ class Listener:
                 "word again, then correct that",
                 code="event_expired",
             )
-        take = examine(kept.audio)
-        if take.has_speech:
-            return take
-        return take._replace(audio=kept.audio, end_s=len(kept.audio) / SAMPLE_RATE)
+        return speech_of(kept.audio)
+
+    @property
+    def recording(self) -> bool:
+        """Whether a take is being recorded."""
+        return self._endpointer is not None
 
     def missed(self, word: str) -> Message:
         """Find a word that was said in the last seconds and missed, and learn it.
@@ -267,11 +269,24 @@ class Listener:
         return list(self.clips)
 
 
+def speech_of(clip: np.ndarray) -> Take:
+    """Cut a clip (n,) of an event to its speech, if there is any."""
+    take = examine(clip)
+    return take if take.has_speech else take._replace(audio=clip, end_s=len(clip) / SAMPLE_RATE)
+
+
+def encode_audio(audio: np.ndarray) -> str:
+    """Encode samples (n,) float32 as 16-bit integers in base64."""
+    samples = np.clip(np.round(audio * 32768), -32768, 32767).astype("<i2")
+    return base64.b64encode(samples.tobytes()).decode()
+
+
 def _sound_message(take: Take) -> Message:
-    """Audio of a take as 16-bit integers in base64, and how long the speech in it lasts."""
-    samples = np.clip(np.round(take.audio * 32768), -32768, 32767).astype("<i2")
-    audio = base64.b64encode(samples.tobytes()).decode()
-    return {"audio": audio, "seconds": round(take.end_s - take.start_s, 3)}
+    """Audio of a take, and how long the speech in it lasts."""
+    return {
+        "audio": encode_audio(take.audio),
+        "seconds": round(take.end_s - take.start_s, 3),
+    }
 
 
 def _rounded_floats(values: Message) -> Message:

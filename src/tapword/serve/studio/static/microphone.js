@@ -12,6 +12,12 @@ let opened = null;
 let closing = 0;
 // Identifier of the chosen microphone; '' is the system's default.
 let chosen = '';
+// What opens other sources of sound, by the beginning of their identifiers.
+const sources = new Map();
+
+// Let microphones whose identifiers begin with `prefix` be opened by `opener`: it gets the rest of
+// the identifier and a function for chunks, and resolves to a function that closes it.
+export const addSource = (prefix, opener) => sources.set(prefix, opener);
 
 export async function use(onChunk) {
   clearTimeout(closing);
@@ -62,7 +68,11 @@ export async function list() {
   return devices.filter(({kind, deviceId}) => kind === 'audioinput' && deviceId !== 'default');
 }
 
+const give = chunk => [...users, ...watchers].forEach(user => user(chunk));
+
 async function open() {
+  const prefix = [...sources.keys()].find(one => chosen.startsWith(one));
+  if (prefix) return sources.get(prefix)(chosen.slice(prefix.length), give);
   if (!window.isSecureContext) throw new Error(texts.insecure);
   if (!navigator.mediaDevices?.getUserMedia || !window.AudioWorkletNode) throw new Error(texts.noWorklet);
   let stream;
@@ -83,7 +93,7 @@ async function open() {
       await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));
       const source = context.createMediaStreamSource(stream);
       const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
-      node.port.onmessage = ({data}) => [...users, ...watchers].forEach(user => user(data));
+      node.port.onmessage = ({data}) => give(data);
       source.connect(node);
       await context.resume();
       stream.getTracks()[0].onended = () =>
