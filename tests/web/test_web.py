@@ -517,6 +517,8 @@ def test_teach_by_voice(microphone, open_page):
         if page.locator("#record.idle").is_visible():
             break
     assert "“lamp” is ready: 5 takes" in page.locator("#verdict").inner_text()
+    assert page.get_by_role("button", name="Try it now").is_visible()
+    assert page.locator("#take-list canvas").count() == 5
     page.get_by_role("button", name="Remove take 2").click()
     page.locator("#undo[aria-label='Undo: removed a take of “lamp”']").wait_for()
     assert taught(page) == {"lamp": 4}
@@ -539,6 +541,28 @@ def test_teach_by_voice(microphone, open_page):
     page.locator("#word-list li", has_text="lamp5 takes").wait_for()
     page.locator("#undo").click()
     page.locator("#word-list li", has_text="lamp4 takes").wait_for()
+
+
+def test_a_doubtful_missed_word_is_asked_about(microphone, open_page):
+    page = open_page()
+    for word in WORDS[:2]:
+        teach_files(page, word, clips(word))
+    known = taught(page)
+    speak(microphone, ["kitchen"], gap_s=1.5)
+    page.locator("#listen-button").click()
+    page.locator("#events li", has_text="kitchen").first.wait_for()
+    found = page.locator("#missed-found")
+    for answer, takes in (("Do not learn", 0), ("Learn as “lamp”", 1)):
+        page.locator("#missed-word").select_option("lamp")
+        page.locator("#missed-button").click()
+        page.locator("#missed-status", has_text="Not learned yet.").wait_for()
+        assert found.locator("canvas").is_visible()
+        found.get_by_role("button", name=answer).click()
+        page.locator("#missed-status", has_text=re.compile("Nothing|another take")).wait_for()
+        assert taught(page) == known | {"lamp": known["lamp"] + takes}
+    found.get_by_role("button", name="Undo").click()
+    page.locator("#missed-status", has_text="Undone.").wait_for()
+    assert taught(page) == known
 
 
 def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
@@ -629,7 +653,7 @@ def test_what_is_asked_for_while_the_page_loads_waits_for_it(open_page):
     said = open_page().evaluate(
         """async () => {
           const api = await import('./api.js?anew');
-          return api.post('/api/undo', {}).catch(error => error.message);
+          return api.post('api/undo', {}).catch(error => error.message);
         }"""
     )
     assert "nothing to undo" in said

@@ -152,7 +152,7 @@ export default {
   whichWord: 'Welches?',
   justSaid: 'Das habe ich gerade gesagt',
   heard: 'Gehört',
-  nothingToHear: 'Noch keine Wörter. Die beigebrachten stehen hier, und jedes wird unten gemeldet, wenn jemand es sagt.',
+  nothingToHear: 'Hier stehen die beigebrachten Wörter, und jedes wird unten gemeldet, wenn jemand es sagt.',
   pressAndSay: 'Drücken Sie den Knopf und sagen Sie eines Ihrer Wörter.',
   listeningNow: 'Hört zu',
   stopped: 'Hört nicht mehr zu',

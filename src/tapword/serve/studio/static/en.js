@@ -149,7 +149,7 @@ export default {
   whichWord: 'Which one?',
   justSaid: 'I just said that',
   heard: 'Heard',
-  nothingToHear: 'No words yet. Those you teach are listed here, and each one is reported below when somebody says it.',
+  nothingToHear: 'The words you teach are listed here, and each one is reported below when somebody says it.',
   pressAndSay: 'Press the button and say one of your words.',
   listeningNow: 'Listening',
   stopped: 'Stopped listening',

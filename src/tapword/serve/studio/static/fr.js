@@ -151,7 +151,7 @@ export default {
   whichWord: 'Lequel ?',
   justSaid: 'Je viens de le dire',
   heard: 'Entendu',
-  nothingToHear: 'Aucun mot pour l’instant. Ceux que vous apprenez sont listés ici, et chacun est signalé ci-dessous quand on le dit.',
+  nothingToHear: 'Les mots que vous apprenez sont listés ici, et chacun est signalé ci-dessous quand on le dit.',
   pressAndSay: 'Appuyez sur le bouton et dites un de vos mots.',
   listeningNow: 'À l’écoute',
   stopped: 'Écoute arrêtée',
