@@ -242,6 +242,7 @@ export default {
   // The microphone.
   insecure: 'Browser erlauben das Mikrofon nur auf sicheren Seiten. Starten Sie das Studio mit --tls-self-signed, oder öffnen Sie es auf dem Rechner, auf dem es läuft. Dateien können Sie trotzdem verwenden.',
   noWorklet: 'Dieser Browser kann nicht aufnehmen (ihm fehlt AudioWorklet). Verwenden Sie einen aktuellen Firefox, Chrome, Edge oder Safari.',
+  notStarted: 'Dieser Browser startet den Ton nicht. Schließen Sie Lautsprecher oder Kopfhörer an und versuchen Sie es noch einmal.',
   unread: reason => `Das Mikrofon ließ sich nicht lesen: ${reason}`,
   notAllowed: 'Das Mikrofon ist gesperrt. Erlauben Sie es für diese Seite (das Symbol neben der Adresse) und versuchen Sie es noch einmal.',
   notFound: 'Kein Mikrofon gefunden. Stecken Sie eines ein oder wählen Sie eines in den Systemeinstellungen. Sie können auch Dateien verwenden.',

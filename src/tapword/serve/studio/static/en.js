@@ -239,6 +239,7 @@ export default {
   // The microphone.
   insecure: 'Browsers allow the microphone on secure pages only. Start the studio with --tls-self-signed, or open it on the computer it runs on. You can still teach from files.',
   noWorklet: 'This browser cannot record (it lacks AudioWorklet). Use a current Firefox, Chrome, Edge or Safari.',
+  notStarted: 'This browser does not start audio. Connect loudspeakers or headphones, then try again.',
   unread: reason => `The microphone could not be read: ${reason}`,
   notAllowed: 'The microphone is blocked. Allow it for this page (the icon next to the address), then try again.',
   notFound: 'No microphone found. Plug one in or choose one in the system settings, then try again. You can also teach from files.',

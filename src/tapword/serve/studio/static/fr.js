@@ -241,6 +241,7 @@ export default {
   // The microphone.
   insecure: 'Les navigateurs n’autorisent le microphone que sur les pages sécurisées. Lancez le studio avec --tls-self-signed, ou ouvrez-le sur l’ordinateur où il tourne. Les fichiers restent possibles.',
   noWorklet: 'Ce navigateur ne peut pas enregistrer (il lui manque AudioWorklet). Utilisez un Firefox, Chrome, Edge ou Safari récent.',
+  notStarted: 'Ce navigateur ne démarre pas le son. Branchez des haut-parleurs ou un casque, puis réessayez.',
   unread: reason => `Le microphone n’a pas pu être lu : ${reason}`,
   notAllowed: 'Le microphone est bloqué. Autorisez-le pour cette page (l’icône près de l’adresse), puis réessayez.',
   notFound: 'Aucun microphone trouvé. Branchez-en un ou choisissez-en un dans les réglages du système, puis réessayez. Vous pouvez aussi utiliser des fichiers.',

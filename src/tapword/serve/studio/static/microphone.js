@@ -4,6 +4,8 @@ import {texts} from './texts.js';
 
 export const RATE = 16000;
 const LINGER_MS = 20000;
+// A browser may never start audio, as Firefox without loudspeakers.
+const START_MS = 5000;
 
 const users = new Set();
 // Called with every chunk too, but they do not keep the microphone open.
@@ -95,7 +97,7 @@ async function open() {
       const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
       node.port.onmessage = ({data}) => give(data);
       source.connect(node);
-      await context.resume();
+      await started(context);
       stream.getTracks()[0].onended = () =>
         dispatchEvent(new CustomEvent('microphone-lost'));
       return () => {
@@ -104,13 +106,18 @@ async function open() {
       };
     } catch (error) {
       await context?.close().catch(() => null);
-      if (!('sampleRate' in options)) {
+      if (error.silent || !('sampleRate' in options)) {
         stream.getTracks().forEach(track => track.stop());
-        throw new Error(texts.unread(error.message), {cause: error});
+        throw new Error(error.silent ? texts.notStarted : texts.unread(error.message), {cause: error});
       }
     }
   }
 }
+
+const started = context => Promise.race([
+  context.resume(),
+  new Promise((_, no) => setTimeout(() => no(Object.assign(new Error(), {silent: true})), START_MS)),
+]);
 
 function explain(error) {
   switch (error.name) {
