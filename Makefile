@@ -7,7 +7,7 @@ C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c
     examples/c/*.c examples/esp32/main/*.c examples/esp32/components/tapword/*.[ch]))
 C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_TEACHING
 
-.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak fuzz fuzz_input fuzz_c bench mutants clean
+.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak browsers fuzz fuzz_input fuzz_c bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -61,6 +61,11 @@ fuzz_c: $(VENV)/.dev
 soak: $(VENV)/.dev
 	$(BIN)/pytest -q -m soak --durations=0
 
+# The studio and the page without a server in Chromium, Firefox and WebKit, for several minutes.
+# Install them with: apt install chromium chromium-driver firefox-esr webkit2gtk-driver xvfb
+browsers: $(VENV)/.dev
+	$(BIN)/pytest -q -m "browsers or not browsers" --durations=0 tests/web/test_browsers.py
+
 # Run everything in benchmarks/ and write docs/speed.md; peers are installed in build/peers once.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
@@ -87,6 +92,7 @@ wheel: $(VENV)/.dev
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(BIN)/python -m build --no-isolation --wheel --outdir build/wheel .
 	$(BIN)/python .ci/install_alone.py build/wheel/*.whl build/wheel/venv
+	build/wheel/venv/bin/python .ci/light_path.py
 	cd build/wheel && venv/bin/tapword demo
 
 # The core for web pages, as an npm package in build/web/core, and the demo page in build/web/try, for

@@ -31,6 +31,7 @@ import argparse
 import itertools
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -39,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import safetensors
 import safetensors.numpy
-from ship import described, folded
+from ship import folded
 
 sys.path.append(str(Path(__file__).parent.parent))
 from speechocean import BESIDE_S, LONGEST_S, SHORTEST_S, TESTED
@@ -47,15 +48,13 @@ from speechocean import BESIDE_S, LONGEST_S, SHORTEST_S, TESTED
 from tapword import registry
 from tapword.audio import align, files
 from tapword.audio.files import SAMPLE_RATE
-from tapword.backbones import tapword_ear
-from tapword.backbones.tapword_ear import HOP, OVERLAP, EarGraph, Layout, mel_features
+from tapword.backbones.tapword_ear import HOP, EarNetwork, EarStream, TapwordEar
 from tapword.learners.cosine import Cosine
 from tapword.listening.detector import KNOWN_S
 from tapword.listening.segmenter import Segmenter
 from tapword.poolings.attentive import Attentive
 from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.whitening import Whitening
-from tapword.support.onnx_sessions import open_session
 
 SHOTS, ARABIC_SHOTS = (1, 5, 10, 20, 100), (1, 5)
 DRAWS, SETS, WORD_DRAWS = 8, 60, 4
@@ -74,55 +73,41 @@ class Ear:
     """An ear, from a checkpoint or shipped weights."""
 
     def __init__(self, path: str):
+        heads: dict[str, Any] = {}
         if path == "tapword_ear":
-            shipped = tapword_ear.TapwordEar()
-            arrays, layout = shipped.network.arrays, shipped.network.layout
+            self._network = TapwordEar().network
         else:
-            arrays = safetensors.numpy.load_file(path)
-            with safetensors.safe_open(path, "numpy") as file:
-                text = (file.metadata() or {}).get(tapword_ear.KEY)
-            layout = Layout() if text is None else Layout.parse(text)
-        heads = {}
-        if "place" in arrays:
-            heads = {"centers": tuple(map(float, arrays["place"]))}
-            heads["widths"] = tuple(map(float, np.exp(arrays["reach"])))
-            layout, arrays = described(path), folded(arrays)
-        graph = EarGraph(arrays, layout)
-        self.latency = layout.latency
-        self._shapes, self._session = graph.states, open_session(graph.content())
+            given = safetensors.numpy.load_file(path)
+            if "place" in given:
+                heads["centers"] = tuple(map(float, given["place"]))
+                heads["widths"] = tuple(map(float, np.exp(given["reach"])))
+                given = folded(given)
+            with tempfile.TemporaryDirectory() as folder:
+                shipped = Path(folder, "ear.safetensors")
+                safetensors.numpy.save_file(given, shipped)
+                self._network = EarNetwork(shipped)
         self.pooling = Attentive(frame_rate=SAMPLE_RATE // HOP, **heads)
-        self.groups = self.pooling.groups(len(arrays["out.bias"]))
-        self.million = sum(one.size for one in arrays.values()) / 1e6
-
-    def _push(self, sound: np.ndarray, state: list[np.ndarray]) -> tuple[np.ndarray, list]:
-        mel = np.ascontiguousarray(mel_features(sound).transpose(0, 2, 1)[:, None])
-        given = {f"before_{index}": one for index, one in enumerate(state)}
-        frames, *state = self._session.run(None, {"mel": mel} | given)
-        return frames[:, :, 0].transpose(0, 2, 1), state
-
-    def _begin(self, count: int) -> list[np.ndarray]:
-        return [np.zeros((count, *shape), dtype=np.float32) for shape in self._shapes]
+        self.groups = self.pooling.groups(len(self._network.arrays["out.bias"]))
+        self.million = self._network.params / 1e6
 
     def clips(self, clips: Sequence[np.ndarray], before_s: float = 0.0) -> Vectors:
         """Vectors (n, D) of clips of one second each, alone."""
         before, parts = round(before_s * SAMPLE_RATE / HOP) * HOP, []
         for start in range(0, len(clips), 32):
             some = np.stack(clips[start : start + 32])
-            sound = np.pad(some, ((0, 0), (OVERLAP + before, self.latency * HOP)))
-            frames = self._push(sound, self._begin(len(some)))[0][:, self.latency + before // HOP :]
+            some = np.pad(some, ((0, 0), (before, 0)))
+            frames = EarStream(self._network, len(some)).whole(some)[:, before // HOP :]
             parts.append(self.pooling.pool(frames))
         return np.concatenate(parts)
 
     def stream(self, sound: np.ndarray) -> np.ndarray:
         """Frames (t, d) of a stream."""
-        piece, state, found = PIECE_S * SAMPLE_RATE, self._begin(1), []
-        sound = np.pad(sound, (OVERLAP, self.latency * HOP))
-        for start in range(0, len(sound) - OVERLAP, piece):
-            part = sound[start : start + piece + OVERLAP]
-            part = part[: (len(part) - OVERLAP) // HOP * HOP + OVERLAP]
-            frames, state = self._push(part[None], state)
-            found.append(frames[0])
-        return np.concatenate(found)[self.latency :]
+        piece, stream = PIECE_S * SAMPLE_RATE, EarStream(self._network)
+        sound = np.pad(sound, (0, -len(sound) % HOP))
+        found = [
+            stream.advance(sound[start : start + piece])[0] for start in range(0, len(sound), piece)
+        ]
+        return np.concatenate([*found, *stream.provisional()])
 
     def pool(self, frames: np.ndarray, centres: np.ndarray, known_s: float) -> Vectors:
         """Vectors (n, D) of the seconds of a stream around these samples, as a detector has them.

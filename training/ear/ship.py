@@ -13,10 +13,7 @@ import sys
 from collections.abc import Mapping
 
 import numpy as np
-from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
-
-from tapword.backbones.tapword_ear import KEY, Layout
 
 EPSILON = 1e-5  # of torch's batch normalisation
 PARTS = {"widen": 0, "look": 1, "narrow": 2}
@@ -27,39 +24,12 @@ def main(source: str, record: str, target: str) -> None:
     given = load_file(source)
     with open(record, encoding="utf-8") as file:
         about = json.dumps(json.load(file), ensure_ascii=False)
-    halves = {name: one.astype(np.float16) for name, one in sorted(folded(given).items())}
-    notes = {"tapword_ear": about}
-    if described(source) != Layout():
-        notes[KEY] = json.dumps(described(source)._asdict())
-    save_file(halves, target, notes)
+    save_file(folded(given), target, {"tapword_ear": about})
     print("places", given["place"].round(2), "reaches", np.exp(given["reach"]).round(2))
 
 
-def described(source: str) -> Layout:
-    """Layout of a checkpoint, which its notes describe; without notes that of the first ear.
-
-    Blocks over time beyond the first ear's look at the past alone.
-    """
-    with safe_open(source, "numpy") as file:
-        text = (file.metadata() or {}).get(KEY)
-        names = list(file.keys())
-        heads = file.get_tensor("look.bias").shape[0]
-    if text is not None:
-        return Layout.parse(text)
-    first = Layout()
-    count = blocks(names, "time")
-    ahead = (first.time + (0,) * count)[:count]
-    return first._replace(time=ahead, heads=heads)
-
-
-def blocks(names: list[str], room: str) -> int:
-    """Count the blocks of a kind in a checkpoint."""
-    found = [re.match(rf"{room}\.(\d+)\.body", name) for name in names]
-    return len({one[1] for one in found if one})
-
-
 def folded(given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Weights and biases of a checkpoint with its normalisations folded in."""
+    """Weights and biases of a checkpoint with its normalisations folded in, float16."""
     kept: dict[str, np.ndarray] = {}
 
     def fold(name: str, part: str) -> None:
@@ -72,12 +42,13 @@ def folded(given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     fold("first", "bands.0")
     fold("flat", "flat")
     for room, first in (("bands", 1), ("time", 0)):
-        for index in range(blocks(list(given), room)):
+        found = {int(one) for one in re.findall(rf"\b{room}\.(\d+)\.body", " ".join(given))}
+        for index in range(len(found)):
             for name, place in PARTS.items():
                 fold(f"{room}.{index}.{name}", f"{room}.{index + first}.body.{place}")
     for kind in ("weight", "bias"):
         kept[f"out.{kind}"] = np.concatenate([given[f"out.{kind}"], given[f"look.{kind}"]])
-    return kept
+    return {name: array.astype(np.float16) for name, array in sorted(kept.items())}
 
 
 if __name__ == "__main__":

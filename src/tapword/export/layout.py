@@ -7,7 +7,6 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones import logmel, speech_embedding, tapword_ear
 from tapword.backbones.base import Backbone
 from tapword.backbones.logmel import Logmel
-from tapword.backbones.tapword_ear import TapwordEar
 from tapword.errors import InputError
 from tapword.spotter.vocabulary import CLIP_S, MAX_S
 
@@ -45,9 +44,9 @@ class FrontEnd(NamedTuple):
 
 def front_end(backbone: Backbone) -> FrontEnd:
     """Describe the input of a backbone; refuse one that cannot be exported."""
-    if isinstance(backbone, TapwordEar):
+    if backbone.name == "tapword_ear":
         mel = tapword_ear.BANDS, tapword_ear.LOW_HZ, tapword_ear.HIGH_HZ
-        after = backbone.network.latency * tapword_ear.HOP
+        after = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
         return FrontEnd(mel, tapword_ear.OVERLAP, after, tapword_ear.HOP, True)
     mel = logmel.BANDS, logmel.LOW_HZ, logmel.HIGH_HZ
     if isinstance(backbone, Logmel):
