@@ -29,6 +29,7 @@ KINDS = {
     "backbones": "tapword.backbones",
     "poolings": "tapword.poolings",
     "learners": "tapword.learners",
+    "voices": "tapword.voices",
     "datasets": "tapword.research.datasets",
 }
 # Floats, and most programs that read JSON, hold larger whole numbers inexactly.

@@ -69,7 +69,7 @@ class Cosine(CovarianceLearner):
         return self._directions
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
-        statistics = self.statistics
+        statistics = self.effective
         means = statistics.means.astype(np.float64)
         strength = self.strength * statistics.dim
         scale = 1 / (statistics.n_scatter + strength)

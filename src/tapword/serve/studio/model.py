@@ -151,7 +151,10 @@ class StudioModel(WatchedModel):
         take = history.find(number)
         with self._changing:
             with self.edit() as spotter:
-                last = not take.negative and spotter.words.get(take.word) == 1
+                last = not take.negative and (
+                    spotter.words.get(take.word) == 1
+                    and take.word not in spotter.vocabulary.synthetic
+                )
                 word_model = spotter.extract_word(take.word) if last else None
                 take.unlearn(spotter)
             take.gone = "take_removed"
