@@ -85,7 +85,7 @@ class Kokoro(Voice):
             raise Unspeakable(f"{text!r} ({spelled}) must have {wanted}, got {len(numbers)}")
         rng = np.random.default_rng(seed)
         parts = cast(self._files.speakers, language, n, rng)
-        speeds = np.exp(rng.uniform(*np.log(SPEEDS), size=n))
+        speeds = np.exp(rng.uniform(np.log(SPEEDS[0]), np.log(SPEEDS[1]), size=n))
 
         def say(part: dict[str, float], speed: float) -> Said:
             return self._say(numbers, part, float(speed))
