@@ -404,7 +404,9 @@ class TeachSession:
             say(issue)
         # The file is locked only for the moment of learning.
         model, words = self.model, dict.fromkeys(clip.word for clip in self.accepted)
-        step = f"learn {listed(list(words))}: {counted(self.clips, 'clip')}"
+        said = all(clip.synthetic for clip in self.accepted)
+        verb = "say" if said else "learn"
+        step = f"{verb} {listed(list(words))}: {counted(self.clips, 'clip')}"
         with Spotter.edit(model.path, model.backbones, step, **model.parts) as spotter:
             # Somebody may have replaced it meanwhile.
             require_same_parts(spotter, self.spotter)
