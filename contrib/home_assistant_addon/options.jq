@@ -1,5 +1,6 @@
-# The options set in Home Assistant -> the arguments of tapword wyoming, one per line.
-"/share/tapword/" + .model,
+# The options set in Home Assistant -> the arguments of tapword home, one per line.
+# $folder is where the model lies.
+$folder + "/" + .model,
 "--name", .name,
 "--false-alarms-per-hour", (.false_alarms_per_hour | tostring),
 "--refractory", (.refractory | tostring),
@@ -12,4 +13,5 @@
         | "--false-alarms-per-hour", "\($name)/\(.)"),
     (.name as $name | .refractory // empty | "--refractory", "\($name)/\(.)"),
     (.name as $name | .sensitivity // empty | "--sensitivity", "\($name)/\(.)")),
+(if .events then "--events", "http://supervisor/core/api" else empty end),
 (if .verbose then "--verbose" else empty end)

@@ -1,8 +1,19 @@
 #!/usr/bin/with-contenv bashio
-# Start the service with the options set in Home Assistant, and announce its address.
+# Start the service and the studio with the options set in Home Assistant, and announce the service.
 set -e
 
-mapfile -t arguments < <(jq --raw-output --from-file /options.jq /data/options.json)
+data=${TAPWORD_DATA:-/data}
+share=${TAPWORD_SHARE:-/share/tapword}
+# Home Assistant's ingress comes from this address.
+supervisor=172.30.32.2
+
+# A model that was copied into the share stays there; otherwise it lies in the app's own folder.
+folder=$data
+if [ -e "$share/$(jq --raw-output .model "$data/options.json")" ]; then folder=$share; fi
+
+mapfile -t arguments < <(
+    jq --raw-output --arg folder "$folder" --from-file "${TAPWORD_JQ:-/options.jq}" "$data/options.json"
+)
 
 (
     until (exec 3<> /dev/tcp/localhost/10400) 2> /dev/null; do sleep 1; done
@@ -12,4 +23,5 @@ mapfile -t arguments < <(jq --raw-output --from-file /options.jq /data/options.j
     fi
 ) &
 
-exec /opt/tapword/bin/tapword wyoming "${arguments[@]}"
+exec "${TAPWORD_COMMAND:-/opt/tapword/bin/tapword}" home "${arguments[@]}" \
+    --host 0.0.0.0 --ingress "$supervisor" --commands

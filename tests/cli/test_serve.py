@@ -302,3 +302,44 @@ def test_the_service_in_a_process(tmp_path):
         rest = process.stdout.read()
     assert process.returncode == 0, errors.read_text()
     assert "no passwords" in rest and rest.endswith("is closed.\n")
+
+
+# Both in one process.
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to catch")
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_service_and_studio_in_a_process(path, ending):
+    httpx = pytest.importorskip("httpx2")
+    teach(path, {"lamp": [clip("lamp", n) for n in (0, 2)]})
+    command = [sys.executable, "-m", "tapword", "home", path, "--port", "0"]
+    command += ["--uri", "tcp://127.0.0.1:0", "--ingress", "127.0.0.9"]
+    process = subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    lines = []
+    while not re.search(r"http://\S+token=", line := process.stdout.readline()):
+        assert line, "".join(lines)
+        lines.append(line)
+    port = int(re.search(r"port (\d+)", "".join(lines))[1])
+    address, token = line.strip().split("/?token=")
+    try:
+        assert asyncio.run(ask(port)) == ["lamp"]
+        with httpx.Client(base_url=address) as client:
+            forged = {"x-ingress-path": "/api/hassio_ingress/token"}
+            assert client.get("/", headers=forged).status_code == 403
+            bearer = {"authorization": f"Bearer {token}"}
+            assert client.get("/api/home", headers=bearer).json()["satellites"] == []
+            # What the studio teaches is served at once.
+            answer = client.post(
+                "/api/learn?word=tone&anyway=1",
+                content=spoken(tone(300, 0.5)),
+                headers=bearer | {"origin": address},
+            )
+            assert answer.status_code == 200
+            assert asyncio.run(ask(port)) == ["lamp", "tone"]
+    finally:
+        process.send_signal(ending)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0, output
+    assert "are closed" in output and "Traceback" not in output

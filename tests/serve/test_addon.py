@@ -1,16 +1,28 @@
 """The app for Home Assistant: its options reach the service, and none it accepts ends it."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 
 import pytest
 
 import tapword
+from tapword.cli.serve_options import PORT
 from tapword.errors import InputError
+from tapword.serve.studio.ingress import SUPERVISOR
 from tapword.serve.wyoming.settings import DetectorSettings, read_clients
 from tests.conftest import ROOT
+from tests.serve.supervisor_schema import (
+    OPTIONAL,
+    REPOSITORY,
+    REPOSITORY_OPTIONAL,
+    REQUIRED,
+    problems,
+)
 
 yaml = pytest.importorskip("yaml", reason="needs the package pyyaml")
 FOLDER = ROOT / "contrib" / "home_assistant_addon"
@@ -26,10 +38,64 @@ def accepts(rule: str, value: str) -> bool:
     return re.match(re.fullmatch(r"match\((.*)\)", rule)[1], value) is not None
 
 
-@pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
-@pytest.mark.parametrize("more", [{}, {"verbose": True}])
+needs_jq = pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
+
+
+def test_the_supervisor_accepts_the_app_and_the_repository(config):
+    assert problems(config, REQUIRED, OPTIONAL) == []
+    repository = yaml.safe_load((ROOT / "repository.yaml").read_text())
+    assert problems(repository, REPOSITORY, REPOSITORY_OPTIONAL) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"slug": None}, "slug is None"),
+        ({"arch": ["sparc"]}, "arch is ['sparc']"),
+        ({"map": ["share:rx"]}, "map is"),
+        ({"map": [{"type": "share", "read_only": "no"}]}, "map is"),
+        ({"ingress_port": 70000}, "ingress_port is"),
+        ({"schema": {"model": "text"}}, "schema is"),
+        ({"schema": {"clients": [["str"]]}}, "schema is"),
+        ({"image": "tapword"}, "image is"),
+        ({"ingres": True}, "ingres is unknown"),
+        ({"backup": "warm"}, "backup is"),
+    ],
+)
+def test_the_schema_finds_mistakes(config, change, found):
+    [problem] = problems(config | change, REQUIRED, OPTIONAL)
+    assert problem.startswith(found)
+    del (missing := dict(config))["version"]
+    assert problems(missing, REQUIRED, OPTIONAL) == ["version is missing"]
+
+
+def test_a_workflow_builds_the_images_that_the_app_names(config):
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "app.yml").read_text())
+    job = workflow["jobs"]["image"]
+    assert [one["arch"] for one in job["strategy"]["matrix"]["include"]] == config["arch"]
+    push = next(step["with"] for step in job["steps"] if "build-push" in step.get("uses", ""))
+    image, _, tag = push["tags"].partition(":")
+    assert image == config["image"].replace("{arch}", "${{ matrix.arch }}")
+    assert tag == "${{ steps.version.outputs.version }}"
+    read = next(step["run"] for step in job["steps"] if step.get("id") == "version")
+    command = re.search(r"=\$\((.*)\)\"", read)[1]
+    found = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout.strip() == tapword.__version__
+
+
+def test_the_studio_is_inside_home_assistant(config):
+    assert config["ingress"] and config["panel_admin"] and config["stdin"]
+    script = (FOLDER / "run.sh").read_text()
+    assert f"supervisor={SUPERVISOR}\n" in script
+    assert config["ingress_port"] == PORT
+
+
+@needs_jq
+@pytest.mark.parametrize("more", [{}, {"verbose": True, "events": True}])
 def test_options_become_arguments(run, monkeypatch, config, more):
     pytest.importorskip("wyoming", reason="needs the extra wyoming")
+    pytest.importorskip("starlette", reason="needs the extra web")
+    from tapword.serve.home import run as home
     from tapword.serve.wyoming import service
 
     clients = [
@@ -40,23 +106,88 @@ def test_options_become_arguments(run, monkeypatch, config, more):
     given = {"name": "My words", "clients": clients, "thresholds": thresholds, "languages": ["de"]}
     given |= {"sensitivities": ["0.4", "the bath/turn off=0.7"]}
     seen = []
-    monkeypatch.setattr(service, "serve", lambda *arguments: seen.append(arguments))
+
+    def seen_by(pages, studio, *others):
+        studio[1].close()
+        seen.append((pages, *others))
+
+    monkeypatch.setattr(home, "serve", seen_by)
     monkeypatch.setenv("TAPWORD_URI", "tcp://0.0.0.0:10400")
+    monkeypatch.setenv("TAPWORD_PORT", "0")
+    monkeypatch.setenv("SUPERVISOR_TOKEN", "token")
     for options in (config["options"], config["options"] | given | more):
-        command = ["jq", "--raw-output", "--from-file", FOLDER / "options.jq"]
+        command = ["jq", "--raw-output", "--arg", "folder", "/tmp", "--from-file"]
         content = json.dumps(options)
-        lines = subprocess.run(command, input=content, capture_output=True, text=True, check=True)
-        code, _, error = run("wyoming", *lines.stdout.splitlines())
+        lines = subprocess.run(
+            [*command, FOLDER / "options.jq"], input=content, capture_output=True, text=True
+        )
+        code, _, error = run("home", *lines.stdout.splitlines())
         assert code == 0, error
     [plain, full] = seen
-    assert plain[0].clients.common == DetectorSettings() and plain[3] == service.SERVICE_INFO
-    assert str(full[0].path) == "/share/tapword/home.tap"
+    assert plain[0].model.clients.common == DetectorSettings()
+    assert plain[3] == service.SERVICE_INFO and not plain[0].satellites.noted
+    assert len(full[0].satellites.noted) == ("events" in more)
+    assert str(full[0].model.path) == "/tmp/home.tap"
     assert full[3] == service.ServiceInfo("My words", ["de"])
-    known = full[0].clients
+    known = full[0].model.clients
     hall, bath = known.settings("10.0.0.7"), known.settings("10.0.0.8")
     assert hall == DetectorSettings(0.5, 0.0, {"turn off": 0.6}, {None: 0.0})
     assert bath == DetectorSettings(0.1, 0.4, {"turn off": 0.5}, {None: 0.4, "turn off": 0.7})
     assert known.name("10.0.0.8") == "the bath"
+
+
+@needs_jq
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_script_starts_both_on_the_model_that_is_there(config, tmp_path, shared):
+    """With Home Assistant's shell functions as its base image documents them."""
+    pytest.importorskip("wyoming", reason="needs the extra wyoming")
+    pytest.importorskip("starlette", reason="needs the extra web")
+    data, share = tmp_path / "data", tmp_path / "share"
+    data.mkdir(), share.mkdir()
+    (data / "options.json").write_text(json.dumps(config["options"]))
+    if shared:
+        tapword.Spotter().save(share / "home.tap")
+    functions = tmp_path / "bashio"
+    functions.write_text(
+        "bashio::var.json() { echo '{}'; }\n"
+        "bashio::discovery() { return 0; }\n"
+        'bashio::log.error() { echo "$1" >&2; }\n'
+    )
+    environment = os.environ | {
+        "TAPWORD_DATA": str(data),
+        "TAPWORD_SHARE": str(share),
+        "TAPWORD_JQ": str(FOLDER / "options.jq"),
+        "TAPWORD_COMMAND": str(tmp_path / "tapword"),
+        "TAPWORD_URI": "tcp://127.0.0.1:0",
+        "TAPWORD_PORT": "0",
+        "BASH_ENV": str(functions),
+    }
+    command = tmp_path / "tapword"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m tapword "$@"\n')
+    command.chmod(0o755)
+    process = subprocess.Popen(
+        ["bash", FOLDER / "run.sh"],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    lines = []
+    try:
+        while "token=" not in (line := process.stdout.readline()):
+            assert line, "".join(lines)
+            lines.append(line)
+        folder = share if shared else data
+        assert lines[0].startswith(f"{folder / 'home.tap'}: ")
+        process.stdin.write('{"command": "pause", "seconds": 1}\n')
+        process.stdin.flush()
+        while "command:" not in (line := process.stdout.readline()):
+            assert line
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate(timeout=30)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +220,7 @@ def test_every_option_is_explained_in_every_language(config):
     assert config["version"] == tapword.__version__
     assert set(config["options"]) == set(config["schema"])
     documented = (FOLDER / "DOCS.md").read_text()
-    for language in ("en", "de"):
+    for language in ("en", "de", "fr"):
         text = yaml.safe_load((FOLDER / "translations" / f"{language}.yaml").read_text())
         assert set(text["configuration"]) == set(config["schema"])
         assert set(text["network"]) == set(config["ports"])

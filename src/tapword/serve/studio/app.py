@@ -33,7 +33,13 @@ from tapword.serve.studio.history import History
 from tapword.serve.studio.ingress import Ingress
 from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.serve.studio.model import Outcome, StudioModel
-from tapword.serve.studio.sockets import Sockets, error_message, page_id
+from tapword.serve.studio.sockets import (
+    NO_EXTENSION,
+    Extension,
+    Sockets,
+    error_message,
+    page_id,
+)
 from tapword.spotter.session import Kind
 
 STATIC = Path(__file__).parent / "static"
@@ -69,13 +75,14 @@ def studio(
     limits: ServerLimits = LIMITS,
     phone: str | None = None,
     ingress: Ingress = NO_INGRESS,
+    extension: Extension = NO_EXTENSION,
 ) -> Starlette:
     """Make the web application of a studio that is bound to `host`.
 
     Requests must show the token, or come through `ingress`. `phone` is the link that opens it on
-    another device, if one can reach it.
+    another device, if one can reach it. `extension` adds to its pages.
     """
-    sockets = Sockets(model, limits, phone is not None)
+    sockets = Sockets(model, limits, phone is not None, extension)
     requests = _Requests(model, sockets, limits, phone)
     application = Starlette(
         routes=[
@@ -94,6 +101,7 @@ def studio(
             Route("/api/phone", requests.phone),
             WebSocketRoute("/api/live", sockets.serve),
             Route("/static/{name}", requests.static),
+            *extension.routes(sockets),
         ],
         middleware=[
             Middleware(Guard, host=host, token=token, ingress=ingress),
@@ -132,10 +140,10 @@ class _Requests:
 
     async def state(self, _: Request) -> Response:
         await to_thread.run_sync(self.model.refresh)
-        return _Json(self.model.state())
+        return JsonAnswer(self.model.state())
 
     async def map(self, _: Request) -> Response:
-        return _Json(await to_thread.run_sync(self.model.map, limiter=self.sockets.changes))
+        return JsonAnswer(await to_thread.run_sync(self.model.map, limiter=self.sockets.changes))
 
     async def learn(self, request: Request) -> Response:
         word = request.query_params.get("word", "")
@@ -216,7 +224,7 @@ class _Requests:
         """Change the model, send its state to every page, and answer with it."""
         outcome = await to_thread.run_sync(change, *given, limiter=self.sockets.changes)
         self.sockets.broadcast()
-        return _Json(self.model.state() | (outcome.state() if outcome else {}))
+        return JsonAnswer(self.model.state() | (outcome.state() if outcome else {}))
 
     def _history(self, request: Request) -> History:
         """Give the history of the page that sent a request."""
@@ -238,33 +246,41 @@ class _Requests:
         return as_float(np.frombuffer(content, dtype="<i2"))
 
     async def _values(self, request: Request, **kinds: ValueType) -> list[Any]:
-        """Read values of the given types from a JSON body."""
-        most = self.limits.json_bytes
-        try:
-            value = json.loads(await self._body(request, most, f"{most:,} bytes"))
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict) or not all(
-            name in value and type(value[name]) in kind.types for name, kind in kinds.items()
-        ):
-            wanted = ", ".join(f"the {kind.name} {name}" for name, kind in kinds.items())
-            raise InputError(f"the request must be JSON with {wanted}")
-        return [value[name] for name in kinds]
+        return await read_values(request, self.limits, **kinds)
 
     async def _body(self, request: Request, most: int, shown: str) -> bytes:
-        """Read a body of at most `most` bytes, whatever its header says."""
-        content = bytearray()
-        try:
-            async with asyncio.timeout(self.limits.body_s):
-                async for part in request.stream():
-                    content += part
-                    if len(content) > most:
-                        raise HTTPException(413, f"too large: the limit is {shown}")
-        except TimeoutError:
-            raise HTTPException(408, "the upload took too long; try again") from None
-        except ClientDisconnect:
-            raise HTTPException(400, "the upload was interrupted") from None
-        return bytes(content)
+        return await _read_body(request, self.limits, most, shown)
+
+
+async def read_values(request: Request, limits: ServerLimits, **kinds: ValueType) -> list[Any]:
+    """Read values of the given types from the JSON body of a request."""
+    most = limits.json_bytes
+    try:
+        value = json.loads(await _read_body(request, limits, most, f"{most:,} bytes"))
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or not all(
+        name in value and type(value[name]) in kind.types for name, kind in kinds.items()
+    ):
+        wanted = ", ".join(f"the {kind.name} {name}" for name, kind in kinds.items())
+        raise InputError(f"the request must be JSON with {wanted}")
+    return [value[name] for name in kinds]
+
+
+async def _read_body(request: Request, limits: ServerLimits, most: int, shown: str) -> bytes:
+    """Read a body of at most `most` bytes, whatever its header says."""
+    content = bytearray()
+    try:
+        async with asyncio.timeout(limits.body_s):
+            async for part in request.stream():
+                content += part
+                if len(content) > most:
+                    raise HTTPException(413, f"too large: the limit is {shown}")
+    except TimeoutError:
+        raise HTTPException(408, "the upload took too long; try again") from None
+    except ClientDisconnect:
+        raise HTTPException(400, "the upload was interrupted") from None
+    return bytes(content)
 
 
 def _attached(name: str) -> dict[str, str]:
@@ -292,12 +308,13 @@ class _InBlocks:
         await self.app(scope, receive, send_blocks)
 
 
-class _Json(Response):
+class JsonAnswer(Response):
     """JSON in ASCII, so that any file name and any text of a page can be sent."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
+        """Encode it."""
         return json.dumps(content).encode()
 
 
@@ -321,7 +338,7 @@ class _Download(StreamingResponse):
 
 async def _refuse(_: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        return _Json({"error": error.detail}, error.status_code)
+        return JsonAnswer({"error": error.detail}, error.status_code)
     status: dict[type, int] = {InputError: 422, ModelFileError: 409}
     assert isinstance(error, TapwordError)
-    return _Json(error_message(error), status.get(type(error), 400))
+    return JsonAnswer(error_message(error), status.get(type(error), 400))

@@ -6,6 +6,7 @@ undo is refused.
 """
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -296,11 +297,15 @@ class History:
 
 
 class Histories(dict[str, History]):
-    """Histories of the latest pages, by page identifier."""
+    """Histories of the latest pages, by page identifier.
+
+    `renamed` is called with the old and the new name of a word.
+    """
 
     def __init__(self, limits: ServerLimits = LIMITS):
         super().__init__()
         self.limits = limits
+        self.renamed: list[Callable[[str, str], None]] = []
 
     def of(self, page: str) -> History:
         """Give the history of a page; a page without an identifier gets a new one each time."""
@@ -316,6 +321,8 @@ class Histories(dict[str, History]):
         """Note that a word was renamed."""
         for history in list(self.values()):
             history.rename_word(old, new)
+        for told in self.renamed:
+            told(old, new)
 
     def in_model(self) -> list[Take]:
         """List takes of all pages that are in the model."""

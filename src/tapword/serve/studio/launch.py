@@ -51,17 +51,19 @@ def prepare(
     tls: Tls = False,
     limits: ServerLimits = LIMITS,
     ingress: str | None = None,
+    extension: Any = None,
 ) -> tuple[Any, socket.socket, Address]:
     """Bind a port, 0 for a free one; give the server, its socket and its address.
 
-    `ingress` is the address of Home Assistant's proxy, whose requests need no token. Run it
-    with `server.run(sockets=[socket])`.
+    `ingress` is the address of Home Assistant's proxy, whose requests need no token; `extension` is
+    an `Extension` of the pages. Run it with `server.run(sockets=[socket])`.
     """
     try:
         import uvicorn
 
         from tapword.serve.studio.app import studio
         from tapword.serve.studio.server import Server
+        from tapword.serve.studio.sockets import NO_EXTENSION
     except ImportError as error:
         raise MissingExtra("the studio", str(error.name), "web") from error
     forwarded = Ingress(ingress)
@@ -81,8 +83,10 @@ def prepare(
         scheme = "https" if context else "http"
         shown = [f"[{name}]" if ":" in name else name for name in names]
         urls = [f"{scheme}://{name}:{port}/?token={token}" for name in shown]
+        link = None if local else urls[0]
+        more = extension or NO_EXTENSION
         config = uvicorn.Config(
-            studio(model, host, token, limits, None if local else urls[0], forwarded),
+            studio(model, host, token, limits, link, forwarded, more),
             http="h11",
             ws="websockets-sansio",
             ws_max_size=1 << 17,

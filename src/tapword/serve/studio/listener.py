@@ -139,11 +139,11 @@ class Listener:
         else:
             outcome = self.model.learn(spoken, word, self.history)
         self.clips.pop(event, None)
-        return outcome.state() | {"audio": _encode_audio(spoken)}
+        return outcome.state() | {"audio": encode_audio(spoken)}
 
     def event_audio(self, event: int) -> Message:
         """Give the audio of an event, as it would be learned."""
-        return {"audio": _encode_audio(self._event_speech(event))}
+        return {"audio": encode_audio(self._event_speech(event))}
 
     def _event_speech(self, event: int) -> np.ndarray:
         """Clip (n,) of an event, cut to its speech if there is any."""
@@ -154,8 +154,12 @@ class Listener:
                 "word again, then correct that",
                 code="event_expired",
             )
-        take = examine(kept.audio)
-        return take.audio if take.has_speech else kept.audio
+        return speech_of(kept.audio)
+
+    @property
+    def recording(self) -> bool:
+        """Whether a take is being recorded."""
+        return self._endpointer is not None
 
     def missed(self, word: str) -> Message:
         """Learn a word that was said in the last seconds and missed."""
@@ -169,7 +173,7 @@ class Listener:
             )
         outcome = self.model.learn(take.audio, word, self.history)
         self._recent = NO_AUDIO
-        return outcome.state() | {"audio": _encode_audio(take.audio)}
+        return outcome.state() | {"audio": encode_audio(take.audio)}
 
     # Recording a take.
 
@@ -235,7 +239,13 @@ class Listener:
         return list(self.clips)
 
 
-def _encode_audio(audio: np.ndarray) -> str:
+def speech_of(clip: np.ndarray) -> np.ndarray:
+    """Cut a clip (n,) of an event to its speech, if there is any."""
+    take = examine(clip)
+    return take.audio if take.has_speech else clip
+
+
+def encode_audio(audio: np.ndarray) -> str:
     """Encode samples (n,) float32 as 16-bit integers in base64."""
     samples = np.clip(np.round(audio * 32768), -32768, 32767).astype("<i2")
     return base64.b64encode(samples.tobytes()).decode()

@@ -62,7 +62,8 @@ class StudioModel(WatchedModel):
 
     Clips are encoded before the file is locked; under the lock only their vectors are learned.
     `detector` is the class of detectors of its words. `exports` maps a file extension to a function
-    that exports a spotter. Changes go into the page's history if the learner can undo them.
+    that exports a spotter. Changes go into the page's history if the learner can undo them. `more`
+    goes to a further base class.
     """
 
     detector: type[Detector] = Detector
@@ -75,8 +76,9 @@ class StudioModel(WatchedModel):
         backbones: Sequence[str | Backbone] | None = None,
         exports: Mapping[str, Callable[[Spotter], bytes]] | None = None,
         limits: ServerLimits = LIMITS,
+        **more: Any,
     ):
-        super().__init__(path, parts, backbones)
+        super().__init__(path, parts=parts, backbones=backbones, **more)
         self.exports = dict(exports or {})
         self.histories = Histories(limits)
         # Held while the file and the histories change together.
@@ -113,7 +115,7 @@ class StudioModel(WatchedModel):
                     taught = spotter.encode([audio], learning=True)
                 take = history.take(word, taught)
                 take.learn(spotter)
-            _note(history, take, spotter)
+            note_taught(history, take, spotter)
         return Outcome(take.number, [*checked.issues, *close])
 
     def _session_of(self, spotter: Spotter, word: str) -> TeachSession:
@@ -143,7 +145,7 @@ class StudioModel(WatchedModel):
                     asked, taught = _encode_both(spotter, clip)
                 take = history.take("", taught, asked)
                 take.learn(spotter)
-            _note(history, take, spotter)
+            note_taught(history, take, spotter)
         return Outcome(take.number, [])
 
     def remove(self, number: int, history: History) -> None:
@@ -357,7 +359,7 @@ class _Snapshot:
         }
 
 
-def _note(history: History, take: Take, spotter: Spotter) -> None:
+def note_taught(history: History, take: Take, spotter: Spotter) -> None:
     """Add a take to a history if the learner can unlearn it."""
     if spotter.learner.mergeable:
         history.add(Taught(take))

@@ -5,14 +5,15 @@ import contextlib
 import json
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import anyio
 import numpy as np
 from anyio import to_thread
 from starlette.requests import HTTPConnection
+from starlette.routing import Route
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tapword.audio.files import SAMPLE_RATE
@@ -45,13 +46,15 @@ TEACHING_COMMANDS = ("correct", "missed", "keep")
 # time to those who listen.
 MAX_CHANGES = 2
 MAX_PAGE_ID_CHARACTERS = 40
+# Messages of which a page needs only the latest.
+DROPPED = ("scores", "levels")
 
 
 class EncodedMessage(NamedTuple):
-    """A message as it is sent, and its type."""
+    """A message as it is sent, and its type; bytes are sound."""
 
     type: str
-    text: str
+    text: str | bytes
 
 
 def encode_message(message: Message) -> EncodedMessage:
@@ -60,7 +63,7 @@ def encode_message(message: Message) -> EncodedMessage:
 
 
 class Outbox:
-    """Messages that wait for a slow page: old scores are dropped, other messages are not."""
+    """Messages that wait for a slow page: old ones of `DROPPED` are dropped, others are not."""
 
     def __init__(self, limits: ServerLimits = LIMITS) -> None:
         self.limits = limits
@@ -76,13 +79,17 @@ class Outbox:
         return len(self._waiting) > self.limits.messages
 
     def put(self, message: EncodedMessage) -> None:
-        """Queue a message; drop the oldest scores if too many wait."""
-        if message.type == "scores":
-            waiting = [old for old in self._waiting if old.type == "scores"]
+        """Queue a message; drop the oldest scores, or of another kind, if too many wait."""
+        if message.type in DROPPED:
+            waiting = [old for old in self._waiting if old.type == message.type]
             if len(waiting) >= self.limits.scores:
                 self._waiting.remove(waiting[0])
         self._waiting.append(message)
         self._ready.set()
+
+    def waiting(self, kind: str) -> int:
+        """Count the messages of a type that wait."""
+        return sum(message.type == kind for message in self._waiting)
 
     async def get(self) -> EncodedMessage:
         """Wait for the next message."""
@@ -108,11 +115,48 @@ class RateLimiter:
         return max(self._done_s - now_s, 0.0)
 
 
+class Extension:
+    """What a program around the studio adds to its pages; this one adds nothing.
+
+    Attributes
+    ----------
+    commands
+        Further commands by type, with the types of their arguments.
+    """
+
+    commands: ClassVar[Mapping[str, dict[str, tuple[type, ...]]]] = {}
+
+    def routes(self, sockets: "Sockets") -> list[Route]:
+        """Give further HTTP requests; called once, with the WebSockets of the pages."""
+        return []
+
+    def opened(self, outbox: Outbox, listener: Listener) -> None:
+        """Note that a page connected."""
+
+    def closed(self, outbox: Outbox) -> None:
+        """Note that it disconnected."""
+
+    def run(self, outbox: Outbox, command: Message) -> None:
+        """Run a command of `commands`."""
+
+
+NO_EXTENSION = Extension()
+
+
 class Sockets:
     """The WebSockets of all pages; `open` maps the outbox of each to the history of its page."""
 
-    def __init__(self, model: StudioModel, limits: ServerLimits = LIMITS, phone: bool = False):
+    def __init__(
+        self,
+        model: StudioModel,
+        limits: ServerLimits = LIMITS,
+        phone: bool = False,
+        extension: Extension = NO_EXTENSION,
+    ):
         self.model = model
+        self.extension = extension
+        self.commands = {name: arguments for name, (_, arguments) in COMMANDS.items()}
+        self.commands |= extension.commands
         self.limits = limits
         self.phone = phone
         self.open: dict[Outbox, History] = {}
@@ -138,6 +182,7 @@ class Sockets:
         self.open[outbox] = history
         outbox.put(encode_message(self._model_message() | {"history": history.state()}))
         listener = Listener(self.model, self.limits, history=history)
+        self.extension.opened(outbox, listener)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._send, socket, outbox, tasks.cancel_scope)
@@ -148,6 +193,7 @@ class Sockets:
                         await socket.close(*refusal)
                 tasks.cancel_scope.cancel()
         finally:
+            self.extension.closed(outbox)
             del self.open[outbox]
 
     async def _receive(
@@ -166,9 +212,12 @@ class Sockets:
                 samples = np.frombuffer(audio, dtype="<i2")
                 answers = await to_thread.run_sync(_push, listener, samples)
             else:
-                command = _read_command(message.get("text") or "", self.limits.text_characters)
+                command = self._read_command(message.get("text") or "")
                 if command is None:
                     return REFUSED, "a command must be JSON with a known type"
+                if command["type"] in self.extension.commands:
+                    self.extension.run(outbox, command)
+                    continue
                 teaches = command["type"] in TEACHING_COMMANDS
                 limiter = self.changes if teaches else None
                 answers = await to_thread.run_sync(_run, listener, command, limiter=limiter)
@@ -178,11 +227,28 @@ class Sockets:
                 outbox.put(answer)
         return None
 
+    def _read_command(self, text: str) -> Message | None:
+        """Type and arguments of a command; None if the text is not a command."""
+        try:
+            command = json.loads(text if len(text) <= self.limits.text_characters else "")
+            arguments = self.commands[command["type"]]
+            # Not isinstance: True and False would pass for numbers.
+            valid = all(type(command[key]) in types for key, types in arguments.items())
+            # JSON can contain half of a surrogate pair, which cannot be sent back.
+            json.dumps(command, ensure_ascii=False).encode()
+        except (ValueError, RecursionError, KeyError, TypeError):
+            return None
+        return {key: command[key] for key in ("type", *arguments)} if valid else None
+
     async def _send(self, socket: WebSocket, outbox: Outbox, scope: anyio.CancelScope) -> None:
         """Send what waits; disconnect a page that does not read it."""
         with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
             while not outbox.full:
-                await socket.send_text((await outbox.get()).text)
+                content = (await outbox.get()).text
+                if isinstance(content, bytes):
+                    await socket.send_bytes(content)
+                else:
+                    await socket.send_text(content)
         scope.cancel()
 
 
@@ -194,20 +260,6 @@ def page_id(request: HTTPConnection) -> str:
 def error_message(error: TapwordError) -> Message:
     """Encode an error: an English message, and a code and parameters for the page's language."""
     return {"error": str(error), "code": error.code, "params": error.params}
-
-
-def _read_command(text: str, max_characters: int) -> Message | None:
-    """Type and arguments of a command; None if the text is not a command."""
-    try:
-        command = json.loads(text if len(text) <= max_characters else "")
-        _, arguments = COMMANDS[command["type"]]
-        # Not isinstance: True and False would pass for numbers.
-        valid = all(type(command[key]) in types for key, types in arguments.items())
-        # JSON can contain half of a surrogate pair, which cannot be sent back.
-        json.dumps(command, ensure_ascii=False).encode()
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return None
-    return {key: command[key] for key in ("type", *arguments)} if valid else None
 
 
 def _push(listener: Listener, samples: np.ndarray) -> list[EncodedMessage]:

@@ -83,6 +83,8 @@ class ConvertedChunk(NamedTuple):
     timestamp_ms: int | None = None
     # How much is missing since the chunk before; None if it follows directly.
     lost_s: float | None = None
+    # When it arrived, on the service's clock.
+    arrived_s: float = 0.0
 
 
 class Converter:

@@ -115,10 +115,12 @@ class Client:
         self._limits = service.limits
         self._reader = reader
         self._writer = writer
+        self._watch = service.watch(self.address)
         self._stream = Stream(
             service.model,
             service.model.clients.settings(self.address),
-            near_misses=log.isEnabledFor(logging.DEBUG),
+            near_misses=self._watch.listed or log.isEnabledFor(logging.DEBUG),
+            clips=self._watch.listed,
         )
         self._control_events = 0.0
         self._queue: deque[ConvertedChunk] = deque()
@@ -152,6 +154,7 @@ class Client:
         finally:
             if self._processing is not None:
                 self._processing.cancel()
+            self._watch.closed()
             self._writer.close()
             log.debug("%s: disconnected", self.name)
 
@@ -194,6 +197,7 @@ class Client:
             if not self._stream.detected:
                 await self._send(NotDetected().event())
             self._stream.reset()
+            self._watch.stopped()
         else:
             log.debug("%s: ignored %.60r", self.name, event.type)
 
@@ -228,7 +232,7 @@ class Client:
         if self._lost_s is not None:
             chunk = chunk._replace(lost_s=self._lost_s + (chunk.lost_s or 0.0))
             self._lost_s = None
-        self._queue.append(chunk)
+        self._queue.append(chunk._replace(arrived_s=self.last))
         self._queued_s += self._cost(chunk)
         if self._processing is None or self._processing.done():
             self._processing = asyncio.create_task(self._process())
@@ -275,6 +279,7 @@ class Client:
                     turn.append(self._queue.popleft())
                     turn_s += self._cost(turn[-1])
                 self._queued_s -= turn_s
+                self._watch.audio(turn)
                 await self._report(await self._service.work(self.ahead_s, self._stream.push, turn))
         except OSError as error:
             log.debug("%s: connection lost: %r", self.name, error)
@@ -286,11 +291,18 @@ class Client:
     async def _report(self, matches: list[Match]) -> None:
         for one in matches:
             scores = f"score {one.score:.2f}, threshold {one.threshold:.2f}"
+            if self._watch.holds_back():
+                log.info("%s: held back %r, %s", self.name, one.word, scores)
+                continue
             if one.said:
                 log.info("%s: heard %r, %s", self.name, one.word, scores)
-                await self._send(Detection(name=one.word, timestamp=one.ended_ms).event())
+                await self._send(Detection(name=one.name, timestamp=one.ended_ms).event())
             else:
                 log.debug("%s: nearly %r, %s", self.name, one.word, scores)
+            if self._watch.listed:
+                live = one.arrived_s is not None and not self.ahead_of_realtime
+                latency_s = self._service.clock() - (one.arrived_s or 0.0) if live else None
+                await self._service.work(self.ahead_s, self._watch.note, one, latency_s)
 
     def _abort(self) -> None:
         """Close at once, without waiting for a client that does not read."""

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class ServedModel(WatchedModel):
 
     Parameters
     ----------
-    path, backbones
+    path, backbones, parts
         As for `WatchedModel`.
     clients
         Settings of each client.
@@ -37,8 +38,9 @@ class ServedModel(WatchedModel):
         path: Path,
         clients: Clients | None = None,
         backbones: Sequence[str | Backbone] | None = None,
+        parts: dict[str, Any] | None = None,
     ):
-        super().__init__(path, backbones=backbones)
+        super().__init__(path, parts, backbones)
         self.clients = clients or Clients()
         self._serve(self.spotter)
 

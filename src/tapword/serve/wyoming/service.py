@@ -24,6 +24,7 @@ from tapword.serve.polling import polling
 from tapword.serve.wyoming.announce import announced
 from tapword.serve.wyoming.client import LIMITS, Client, ClientLimits, log
 from tapword.serve.wyoming.served_model import ServedModel
+from tapword.serve.wyoming.watch import Watch
 from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
 
@@ -107,8 +108,10 @@ class Service:
         info: ServiceInfo,
         limits: ClientLimits,
         clock: Callable[[], float],
+        watch: Callable[[str], Watch] = Watch,
     ):
         self.model = model
+        self.watch = watch
         self._info = info
         self.limits = limits
         self.clock = clock
@@ -224,12 +227,17 @@ async def serving(
     port: int,
     info: ServiceInfo = SERVICE_INFO,
     *,
-    poll_s: float = POLL_S,
+    poll_s: float | None = POLL_S,
     limits: ClientLimits = LIMITS,
     clock: Callable[[], float] = time.monotonic,
+    watch: Callable[[str], Watch] = Watch,
 ) -> AsyncIterator[int]:
-    """Serve within this context, announced in the network if it has a name there; give the port."""
-    service = Service(model, info, limits, clock)
+    """Serve within this context, announced in the network if it has a name there; give the port.
+
+    None as `poll_s`: somebody else reads the model again. `watch` makes the watch of a client at an
+    address.
+    """
+    service = Service(model, info, limits, clock, watch)
     try:
         server = await asyncio.start_server(service.handle, host, port, limit=limits.data_bytes)
     except OSError as error:
@@ -239,7 +247,8 @@ async def serving(
         ) from error
     port = server.sockets[0].getsockname()[1]
     try:
-        async with polling(model, poll_s), announced(info.announced_as, host, port):
+        changes = contextlib.nullcontext() if poll_s is None else polling(model, poll_s)
+        async with changes, announced(info.announced_as, host, port):
             yield port
     finally:
         server.close()
@@ -265,9 +274,16 @@ def serve(
             ready(bound)
             await stop.wait()
 
+    with listening_threads():
+        asyncio.run(main())
+
+
+@contextlib.contextmanager
+def listening_threads() -> Iterator[None]:
+    """Set Python and BLAS up for the threads of the service, within this context."""
     # The threads use all cores already; BLAS's own threads would compete for them.
     with one_blas_thread, _short_switch_interval():
-        asyncio.run(main())
+        yield
 
 
 @contextlib.contextmanager

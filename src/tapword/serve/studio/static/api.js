@@ -46,7 +46,7 @@ export function post(path, body = null, query = {}) {
 
 export const postJson = (path, value) => post(path, JSON.stringify(value));
 
-function decodeAudio(base64) {
+export function decodeAudio(base64) {
   const bytes = Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
   return new Int16Array(bytes.buffer);
 }
@@ -65,12 +65,17 @@ export class StudioSocket extends EventTarget {
     const address = new URL(`api/live?page=${PAGE}`, document.baseURI);
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(address);
+    socket.binaryType = 'arraybuffer';
     socket.onopen = () => {
       this.#socket = socket;
       this.#wait_ms = 500;
       this.dispatchEvent(new Event('open'));
     };
     socket.onmessage = ({data}) => {
+      if (data instanceof ArrayBuffer) {
+        this.dispatchEvent(new CustomEvent('sound', {detail: new Int16Array(data)}));
+        return;
+      }
       const message = JSON.parse(data);
       if (message.audio) message.audio = decodeAudio(message.audio);
       this.dispatchEvent(new CustomEvent(message.type, {detail: message}));

@@ -7,6 +7,7 @@ import * as map from './map.js';
 import * as microphones from './microphones.js';
 import * as more from './more.js';
 import {$, bytes} from './page.js';
+import * as satellites from './satellites.js';
 import * as takes from './takes.js';
 import * as teach from './teach.js';
 import {errorText, fillIn, texts} from './texts.js';
@@ -21,6 +22,7 @@ words.setUp();
 listen.setUp(socket);
 microphones.setUp();
 more.setUp();
+satellites.setUp(socket);
 undo.setUp();
 
 let away = 0;
@@ -28,7 +30,7 @@ let problem = null;
 
 socket.addEventListener('model', (/** @type {CustomEvent} */ {detail: model}) => {
   $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
-  for (const part of [takes, teach, listen, words, map, more, undo]) part.show(model);
+  for (const part of [takes, teach, listen, words, map, more, undo, satellites]) part.show(model);
   problem = model.problem;
   showProblem();
 });

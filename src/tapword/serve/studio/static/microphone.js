@@ -10,6 +10,12 @@ let opened = null;
 let closing = 0;
 // Identifier of the chosen microphone; '' is the system's default.
 let chosen = '';
+// What opens other sources of sound, by the beginning of their identifiers.
+const sources = new Map();
+
+// Let microphones whose identifiers begin with `prefix` be opened by `opener`: it gets the rest of
+// the identifier and a function for chunks, and resolves to a function that closes it.
+export const addSource = (prefix, opener) => sources.set(prefix, opener);
 
 export async function use(onChunk) {
   clearTimeout(closing);
@@ -58,6 +64,8 @@ export async function list() {
 }
 
 async function open() {
+  const prefix = [...sources.keys()].find(one => chosen.startsWith(one));
+  if (prefix) return sources.get(prefix)(chosen.slice(prefix.length), data => users.forEach(user => user(data)));
   if (!window.isSecureContext) throw new Error(texts.insecure);
   if (!navigator.mediaDevices?.getUserMedia || !window.AudioWorkletNode) throw new Error(texts.noWorklet);
   let stream;

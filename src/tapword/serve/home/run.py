@@ -1,0 +1,49 @@
+"""Run the service and the studio in one process."""
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tapword.serve.home.pages import Home
+from tapword.serve.studio.launch import Address
+from tapword.serve.wyoming.service import ServiceInfo, listening_threads, serving
+
+# A studio that is ready to run: its server, its socket and its address.
+Prepared = tuple[Any, socket.socket, Address]
+
+
+async def run(
+    home: Home,
+    studio: Prepared,
+    host: str,
+    port: int,
+    info: ServiceInfo,
+    ready: Callable[[int, Address], None],
+) -> None:
+    """Serve until the studio's server ends; `ready` is called with the service's port."""
+    server, listening, address = studio
+    watch = home.satellites.watch
+    # The studio reads the model again for both.
+    async with serving(home.model, host, port, info, poll_s=None, watch=watch) as bound:
+        ready(bound, address)
+        await server.serve(sockets=[listening])
+
+
+def serve(
+    home: Home,
+    studio: Prepared,
+    host: str,
+    port: int,
+    info: ServiceInfo,
+    ready: Callable[[int, Address], None],
+) -> None:
+    """Serve until interrupted or terminated."""
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn ends by these signals, and then sends them again to the handlers from before.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+    with studio[1], listening_threads():
+        asyncio.run(run(home, studio, host, port, info, ready))
