@@ -227,3 +227,11 @@ def test_vectors_are_checked(wrong):
     with pytest.raises(InputError):
         learner.learn_synthetic(wrong, "typed")
     same_state(learner.state(), before)
+
+
+def test_directions_are_those_of_the_effective_means():
+    learner = taught("cosine:prior=shipped")
+    means = learner.effective.means
+    lengths = np.linalg.norm(means, axis=1)
+    np.testing.assert_allclose(learner.directions() * lengths[:, None], means, atol=1e-5)
+    assert lengths.min() > 0

@@ -63,7 +63,7 @@ class Cosine(CovarianceLearner):
     def directions(self) -> np.ndarray:
         """Means scaled to unit length, (rows, D) float32; computed once after each change."""
         if self._directions is None:
-            means = self.statistics.means.astype(np.float64)
+            means = self.effective.means.astype(np.float64)
             lengths = np.linalg.norm(means, axis=1, keepdims=True)
             self._directions = (means / np.maximum(lengths, 1e-12)).astype(np.float32)
         return self._directions

@@ -12,8 +12,8 @@ from tapword.spotter.encoder import Encoded, Encoder
 from tapword.voices.base import Said, Unspeakable, Voice, check_text
 from tapword.voices.choice import choose
 
-# docs/results/typed.md has what more and fewer clips give.
-CLIPS = 40
+# Of three wake phrases, 4, 8, 16, 24 and 40 clips miss 4.8, 4.6, 4.3, 4.2 and 4.1%.
+CLIPS = 16
 LANGUAGE = "en-us"
 # A clip is silent below this peak: speech at 1% of full scale is 40 dB below it.
 SILENT = 0.01
