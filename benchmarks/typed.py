@@ -113,7 +113,8 @@ def spoken(word: Word, n: int, voice: str | None, kept: Path) -> list[np.ndarray
     if not path.exists():
         kept.mkdir(parents=True, exist_ok=True)
         said = [one.audio for one in made.speak(word.text, word.language, n)]
-        np.savez(path, **{f"{k:03d}": audio for k, audio in enumerate(said)})
+        arrays: dict[str, Any] = {f"{k:03d}": audio for k, audio in enumerate(said)}
+        np.savez(path, **arrays)
     with np.load(path, allow_pickle=False) as stored:
         return [stored[name] for name in sorted(stored.files)]
 
@@ -148,7 +149,7 @@ def hear(spotter: Spotter, word: Word, noise: np.ndarray, options: argparse.Name
     )
 
 
-def teach(spotter: Spotter, one: Heard, takes: Sequence[int], text: bool) -> None:
+def teach(spotter: Spotter, one: Heard, takes: np.ndarray, text: bool) -> None:
     """Teach a word by its text, by some recordings, or by both."""
     if text:
         spotter.learn_encoded(one.spoken, [one.word.name] * len(one.spoken), synthetic=True)
@@ -156,7 +157,7 @@ def teach(spotter: Spotter, one: Heard, takes: Sequence[int], text: bool) -> Non
         spotter.learn_encoded(one.learned[takes], [one.word.name] * len(takes))
 
 
-def missed(empty: Spotter, one: Heard, takes: Sequence[int], text: bool) -> np.ndarray:
+def missed(empty: Spotter, one: Heard, takes: np.ndarray, text: bool) -> np.ndarray:
     """Percent of other recordings that a model misses: clean, in noise."""
     spotter = empty.copy()
     teach(spotter, one, takes, text)
