@@ -235,3 +235,19 @@ def test_directions_are_those_of_the_effective_means():
     lengths = np.linalg.norm(means, axis=1)
     np.testing.assert_allclose(learner.directions() * lengths[:, None], means, atol=1e-5)
     assert lengths.min() > 0
+
+
+@pytest.mark.parametrize(
+    ("word", "count"), [("word1", 0), ("word1", -1), ("word0", -9), ("word0", 0), ("typed", 0)]
+)
+def test_only_a_typed_word_has_no_samples(word, count):
+    learner = taught("cosine")
+    counts = learner.state()["counts"].copy()
+    counts[learner.rows.index(Row(word))] = count
+    given = [learner.state() | {"counts": counts}, learner.words, {}, learner.rows]
+    made = registry.build("learners", "cosine")
+    if word in learner.synthetic and not count:
+        made.load_state(*given, synthetic=learner.synthetic)
+        return
+    with pytest.raises(ModelFileError, match="cannot be right"):
+        made.load_state(*given, synthetic=learner.synthetic)

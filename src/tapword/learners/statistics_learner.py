@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tapword.errors import InputError
+from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner, StateBytes, StateReader
 from tapword.learners.packed import PackedBlocks, packed_size
 from tapword.learners.statistics import SketchStatistics, Statistics, WordStatistics
@@ -131,6 +131,7 @@ class StatisticsLearner(Learner):
 
     def _load_synthetic(self, state: StateReader, clips: list[int]) -> None:
         counts = np.array(clips)
+        self._require_counts(self.statistics.counts + counts)
         spoken = self._spoken_rows()
         spoken.counts[:] = counts
         spoken.centres[counts > 0] = state.take("synthetic_means", (sum(counts > 0), spoken.dim))
@@ -169,6 +170,13 @@ class StatisticsLearner(Learner):
 
     def _load(self, state: StateReader, n_rows: int) -> None:
         self.statistics.load(state, n_rows)
+        # Only a typed word has no samples.
+        if "synthetic_means" not in state:
+            self._require_counts(self.statistics.counts)
+
+    def _require_counts(self, counts: np.ndarray) -> None:
+        if counts.min(initial=1) < 1:
+            raise ModelFileError(f"learner {self.name!r}: 'counts' or 'n_scatter' cannot be right")
 
 
 class LinearLearner(StatisticsLearner):
