@@ -42,12 +42,12 @@ def test_a_typed_word_is_taught_shown_undone_and_forgotten(voice, run):
     code, output, error = run("learn", "home.tap", "hello", *SAY, "həlO", *PARTS)
     assert (code, error) == (0, "")
     assert output.splitlines()[0] == "learned 4 clips"
-    assert "home.tap: 1 word, 0 samples, 4 spoken clips" in output
+    assert "home.tap: 1 word, 0 samples, 4 synthetic clips" in output
     assert run("learn", "home.tap", "lamp", *SAY, "læmp")[0] == 0
     facts = json.loads(run("info", "home.tap", "--json")[1])
     assert facts["words"] == {"hello": 0, "lamp": 0}
     assert facts["synthetic"] == {"hello": 4, "lamp": 4} and facts["format"] == 3
-    assert "spoken" in run("info", "home.tap")[1]
+    assert "synthetic" in run("info", "home.tap")[1]
     before = Path("home.tap").read_bytes()
     assert run("forget", "home.tap", "lamp")[0] == 0
     assert json.loads(run("info", "home.tap", "--json")[1])["synthetic"] == {"hello": 4}
@@ -65,7 +65,7 @@ def test_a_model_without_typed_words_shows_no_column_for_them(run, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     soundfile.write("a.wav", tone(300), 16_000)
     assert run("learn", "home.tap", "lamp", "a.wav", *PARTS)[0] == 0
-    assert "spoken" not in run("info", "home.tap")[1]
+    assert "synthetic" not in run("info", "home.tap")[1]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def info(
     columns = {"samples": {word: str(n) for word, n in words.items()}}
     # Most models have none of these.
     if spoken:
-        columns["spoken"] = {word: str(spoken.get(word, 0)) for word in words}
+        columns["synthetic"] = {word: str(spoken.get(word, 0)) for word in words}
     if negatives:
         columns["negatives"] = {word: str(negatives.get(word, 0)) for word in words}
     if own or common != SENSITIVITY:

@@ -323,7 +323,7 @@ def report_model(model: Path, spotter: Spotter) -> None:
     """Print what a model knows, after it was written."""
     samples = counted(sum(spotter.words.values()), "sample")
     spoken = sum(spotter.vocabulary.synthetic.values())
-    clips = f"{samples}, {counted(spoken, 'spoken clip')}" if spoken else samples
+    clips = f"{samples}, {counted(spoken, 'synthetic clip')}" if spoken else samples
     out.print(
         f"{model}: {counted(len(spotter.words), 'word')}, {clips}, "
         f"{spotter.learner.state_bytes.total:,} bytes of statistics"

@@ -352,6 +352,7 @@ class StudioModel(WatchedModel):
         # Another thread may replace the spotter meanwhile.
         revision, spotter = self.revision, self.spotter
         learner, negatives = spotter.learner, spotter.vocabulary.negatives
+        spoken = spotter.vocabulary.synthetic
         return {
             "file": self.path.name,
             "revision": revision,
@@ -361,6 +362,7 @@ class StudioModel(WatchedModel):
                     "word": word,
                     "count": n,
                     "negatives": negatives.get(word, 0),
+                    "synthetic": spoken.get(word, 0),
                     "sensitivity": spotter.vocabulary.sensitivity_of(word),
                 }
                 for word, n in spotter.words.items()
