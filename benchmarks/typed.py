@@ -236,7 +236,10 @@ def count_alarms(
             alone = empty.copy()
             teach(alone, one, drawn(one, n, 0), kind != "takes")
             name = one.word.name
-            rate[name] = Alarms(name, candidates, hours).count(alone.thresholds()[name]) / hours
+            # Phrases and single words are searched in different segments.
+            own_candidates = [x for x in candidates if name in x.scores.words]
+            alarms = Alarms(name, own_candidates, hours)
+            rate[name] = alarms.count(alone.thresholds()[name]) / hours
         for name in ("phrases", "english", "arabic"):
             own = [rate[one.word.name] for one in heard if one.word.set == name]
             row = {"words": name, "taught": taught_by(kind, n)}
