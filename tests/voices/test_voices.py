@@ -153,6 +153,12 @@ def test_a_language_without_native_speakers_is_spoken_by_all():
     )
 
 
+def test_kokoro_names_the_extra_that_it_needs(monkeypatch):
+    monkeypatch.setattr(kokoro.importlib.util, "find_spec", lambda name: None)
+    missing = Kokoro().why_not("en-us")
+    assert "needs the package 'onnxruntime'" in missing and "[voices]" in missing
+
+
 # The choice.
 
 

@@ -1,6 +1,7 @@
 # ruff: noqa: RUF001, RUF002 (phonetic signs look like letters)
 """Kokoro-82M: a network that says phonemes, by 54 speakers and blends of them."""
 
+import importlib.util
 import itertools
 import os
 import re
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapword.audio import files
+from tapword.errors import MissingExtra
 from tapword.support import onnx_sessions
 from tapword.voices import espeak, kokoro_files
 from tapword.voices.base import Said, Unspeakable, Voice
@@ -74,6 +76,8 @@ class Kokoro(Voice):
 
     def why_not(self, language: str, phonemes: str = "") -> str | None:
         """Say what is missing on this machine to speak a language; None: nothing."""
+        if importlib.util.find_spec("onnxruntime") is None:
+            return str(MissingExtra("voice kokoro", "onnxruntime", "voices"))
         spelled = None if phonemes else espeak.why_no_phonemes(language)
         return self._files.why_not() or spelled
 
@@ -103,7 +107,7 @@ class Kokoro(Voice):
 
     @cached_property
     def _session(self) -> Any:
-        return onnx_sessions.open_session(self._files.model(), 1)
+        return onnx_sessions.open_session(self._files.model(), 1, "voice kokoro", "voices")
 
     def _say(self, numbers: Sequence[int], part: dict[str, float], speed: float) -> Said:
         row = len(numbers) - 1

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.errors import TapwordError
-from tapword.support import downloads
 from tapword.support.atomic_files import PathLike, atomic_write
 
 
@@ -133,6 +132,9 @@ class Files:
 
     def _fetch(self, wanted: Download, source: PathLike | None, say: Progress) -> Path:
         """Put one file into the folder, from the network or from another folder."""
+        # Imported here: it brings http along, which most commands do not need.
+        from tapword.support import downloads
+
         path = self.folder / wanted.name
         temporary = path.with_name(f".{wanted.name}.unchecked")
         say(f"{wanted.name} ({wanted.n_bytes / 1e6:.0f} MB)")
