@@ -17,7 +17,7 @@ def onnx_runtime(part: str = "an ONNX file", extra: str = "onnx") -> Any:
     try:
         return importlib.import_module("onnxruntime")
     except ImportError as error:
-        raise MissingExtra(part, "onnxruntime", extra) from error
+        raise MissingExtra(part, package="onnxruntime", extra=extra) from error
 
 
 def open_session(
