@@ -627,7 +627,7 @@ def test_what_is_asked_for_while_the_page_loads_waits_for_it(open_page):
     said = open_page().evaluate(
         """async () => {
           const api = await import('./api.js?anew');
-          return api.post('/api/undo', {}).catch(error => error.message);
+          return api.post('api/undo', {}).catch(error => error.message);
         }"""
     )
     assert "nothing to undo" in said
