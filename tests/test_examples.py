@@ -108,9 +108,10 @@ def test_words_come_from_a_pipe(spotter, header, tmp_path):
 
     found = heard(wav(sound))
     assert heard(sound.tobytes()) == found
-    for (times, word, score), event in zip(found, events, strict=True):
+    for (times, word, score, _, sure), event in zip(found, events, strict=True):
         assert word == event.word
         assert float(score) == pytest.approx(event.score, abs=0.05)
+        assert int(sure) == pytest.approx(event.confidence, abs=10)
         start, end = map(float, times.split("-"))
         assert start == pytest.approx(event.start_s, abs=0.02)
         assert end == pytest.approx(event.end_s, abs=0.02)

@@ -6,8 +6,9 @@ DIR is a folder of Speech Commands with `_background_noise_`; SPEECHOCEAN is the
 training/whitening.py. For the preset small, it prints the cosines to white noise of noise
 recordings, of words and of words in noise at 10 dB (`encoder.NOISE_COSINE` is between them), and
 the accuracy with a few clips a word for several factors on the diagonal of the whitening's
-covariance (`whitening.DIAGONAL`). For medium and large, it prints how much higher right words score
-by all backbones than by the first (`scorer.REST_SCORE`).
+covariance (`whitening.DIAGONAL`). For small and medium, it prints how wide the scale of confidences
+is (`thresholds.CONFIDENCE_SLOPES`). For medium and large, it prints how much higher right words
+score by all backbones than by the first (`scorer.REST_SCORE`).
 """
 
 import argparse
@@ -48,6 +49,8 @@ def main() -> None:
     }
     noise_cosines(clips, noises)
     diagonals(clips, options.speechocean)
+    for size in ("small", "medium"):
+        confidence_width(size, clips)
     for size in ("medium", "large"):
         rest_scores(size, clips)
 
@@ -107,6 +110,38 @@ def diagonals(clips: dict[str, list[np.ndarray]], speechocean: str) -> None:
             shares.append(100 * np.mean(right))
         shown = ", ".join(f"{share:.1f}% at {n}" for n, share in zip(SHOTS, shares, strict=True))
         print(f"diagonal {diagonal:g} times: {shown} clips a word")
+
+
+def confidence_width(size: str, clips: dict[str, list[np.ndarray]]) -> None:
+    """Print the width of a logistic regression between right words and the nearest other words.
+
+    Its variable is the score less the threshold, and its middle is the threshold. Other words are
+    those that are not taught; both kinds weigh the same.
+    """
+    spotter = Spotter(size=size)
+    taught = sorted(clips)[:WORDS]
+    for word in taught:
+        spotter.learn_many(clips[word][:SAMPLES], [word] * SAMPLES)
+    thresholds, right, others = spotter.thresholds(), [], []
+    for word, some in clips.items():
+        for scores in spotter.score_encoded(spotter.encode(some[SAMPLES:])):
+            above = {name: score - thresholds[name] for name, score in scores.words.items()}
+            if word in above:
+                right.append(above[word])
+            else:
+                others.append(max(above.values()))
+    slope = spotter.encoder.whitenings[0].offset_slope[1]
+    widths = np.linspace(0.5, 5, 91) * slope
+    losses = [
+        np.logaddexp(0, -np.array(right) / width).mean()
+        + np.logaddexp(0, np.array(others) / width).mean()
+        for width in widths
+    ]
+    best = widths[int(np.argmin(losses))]
+    print(
+        f"{size}: confidences are {best:.3f} wide, {best / slope:.2f} slopes of {slope:.4f} "
+        f"({len(right)} clips of taught words, {len(others)} of others)"
+    )
 
 
 def rest_scores(size: str, clips: dict[str, list[np.ndarray]]) -> None:

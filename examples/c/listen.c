@@ -4,7 +4,8 @@
        make MODEL=home.tap
        arecord -q -f S16_LE -r 16000 | ./listen          # or: ./listen < recording.wav
 
-   One line per word: its start and end in seconds, the word, and its score. */
+   One line per word: its start and end in seconds, the word, its score, and how sure that is, from
+   50 to 100. */
 #define TAPWORD_IMPLEMENTATION
 #define TAPWORD_SIMD
 #include "home.h"
@@ -63,8 +64,8 @@ static void print_events(int found, const tapword_event *events)
         fprintf(stderr, "%s\n", tapword_error(found));
     }
     for (i = 0; i < found; i++) {
-        printf("%.2f-%.2f %s %.3f\n", events[i].start, events[i].end, model.names[events[i].word],
-               (double)events[i].score);
+        printf("%.2f-%.2f %s %.3f sure %d\n", events[i].start, events[i].end,
+               model.names[events[i].word], (double)events[i].score, events[i].confidence);
         fflush(stdout);
     }
 }

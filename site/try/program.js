@@ -276,14 +276,14 @@ export class Program {
     }
   }
 
-  #sendEvent({word, score, start, end}) {
+  #sendEvent({word, score, confidence, start, end}) {
     const id = ++this.#events, from_s = this.#began / RATE, since_s = (this.#received - this.#recent.length) / RATE;
     const start_s = from_s + start, end_s = from_s + end;
     const place = at_s => Math.max(0, Math.round((at_s - since_s) * RATE));
     const audio = this.#recent.slice(place(start_s - limits.margin_s), place(end_s + limits.margin_s));
     this.#clips.set(id, {audio, at_ms: performance.now()});
     while (this.#clips.size > limits.events) this.#clips.delete(this.#clips.keys().next().value);
-    this.#send({type: 'event', id, word, score, start_s, end_s});
+    this.#send({type: 'event', id, word, score, confidence, start_s, end_s});
   }
 
   async play({id}) { return {audio: await this.#eventSpeech(id)}; }

@@ -59,7 +59,7 @@ def told(folder):
 
 
 def heard(word, start_s=1.0):
-    return Event(word, start_s, start_s + 0.5, 0.51234)
+    return Event(word, start_s, start_s + 0.5, 0.51234, 93)
 
 
 def until(condition, seconds=30):
@@ -78,11 +78,13 @@ NOT_PLAIN = [
 
 @pytest.mark.parametrize("word", [*PLAIN, *NOT_PLAIN])
 def test_only_a_plain_name_becomes_an_argument_and_stays_inside_it(note, tmp_path, capsys, word):
-    with Action(note + " {word} 'is {word}, from {start} to {end}: {score}' {", True) as action:
+    with Action(
+        note + " {word} 'is {word}, from {start} to {end}: {score}, {confidence}' {", True
+    ) as action:
         action(heard(word))
     [[arguments, values, given]] = told(tmp_path)
     shown = word if word in PLAIN else "TAPWORD_WORD"
-    assert arguments == [shown, f"is {shown}, from 1.00 to 1.50: 0.51", "{"]
+    assert arguments == [shown, f"is {shown}, from 1.00 to 1.50: 0.51, 93", "{"]
     assert given == ("" if word in PLAIN else f"{word}\n")
     assert ("is not a plain name" in capsys.readouterr().err) == (word in NOT_PLAIN)
     assert (
@@ -90,6 +92,7 @@ def test_only_a_plain_name_becomes_an_argument_and_stays_inside_it(note, tmp_pat
         >= {
             "TAPWORD_WORD": word,
             "TAPWORD_SCORE": "0.51",
+            "TAPWORD_CONFIDENCE": "93",
             "TAPWORD_START": "1.00",
             "TAPWORD_END": "1.50",
         }.items()
@@ -142,7 +145,7 @@ def test_what_is_not_passed_as_an_argument_is_said_once_and_only_where_it_was_wa
     [
         ("echo 'lamp", "is not a command: No closing quotation"),
         ("  ", "needs a command"),
-        ("echo {words}", "replaces {word}, {score}, {start}, {end}, got {words}"),
+        ("echo {words}", "replaces {word}, {score}, {confidence}, {start}, {end}, got"),
         ("echo ${HOME}", "got {HOME}"),
         ("{word} on", "must name a program"),
         ("no-such-program {word}", "program 'no-such-program' was not found"),

@@ -18,6 +18,7 @@ from tapword.audio import microphone
 from tapword.listening import calibration
 from tapword.listening.detector import CLOSE_SCORE, Detector
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import confidence
 from tests.conftest import shared, tone
 from tests.sounds import ASKED, RATE, TAUGHT, clip, noise, padded, samples, silence
 
@@ -31,7 +32,7 @@ def test_a_file_is_heard(model, sound, run):
     code, output, error = run("listen", model, "room.wav", "--json")
     events = [json.loads(line) for line in output.splitlines()]
     assert code == 0 and [event["word"] for event in events] == ["lamp", "music"]
-    assert list(events[0]) == ["word", "start_s", "end_s", "score"]
+    assert list(events[0]) == ["word", "start_s", "end_s", "score", "confidence"]
     heard = Detector(Spotter.load(model))(sound)
     assert events[0]["score"] == pytest.approx(heard[0].score, abs=1e-3)
     assert f"heard {len(sound) / RATE:.1f} s: 2 events (lamp 1, music 1)" in error
@@ -140,6 +141,7 @@ def test_near_misses_are_shown(model, sound, run):
     soundfile.write("room.wav", sound, RATE)
     lamp, _ = Detector(Spotter.load(model))(sound)
     over = lamp.score + CLOSE_SCORE / 4
+    sure = confidence(lamp.score, over, Spotter.load(model).scorer.confidence_width)
     given = ["listen", model, "room.wav", "--near", "--threshold", f"lamp={over}"]
     events = [json.loads(line) for line in run(*given, "--json")[1].splitlines()]
     assert [(one["word"], one.get("near", False)) for one in events] == [
@@ -151,8 +153,9 @@ def test_near_misses_are_shown(model, sound, run):
     code, output, error = run(*given)
     assert code == 0 and "heard" in error and "1 event (music 1)" in error
     first, second = output.splitlines()
-    assert first.endswith(f"lamp  {lamp.score:.2f}  near miss; threshold {over:.2f}")
-    assert "nearly" not in second
+    assert first.endswith(f"lamp  {lamp.score:.2f}  sure {sure}  near miss; threshold {over:.2f}")
+    assert events[0]["confidence"] == sure < 50 and events[1]["confidence"] >= 50
+    assert second.endswith(f"sure {events[1]['confidence']}")
     # A word that was rejected would have been heard.
     with Spotter.edit(model) as spotter:
         spotter.reject(clip("lamp", ASKED[0]))

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -150,7 +151,7 @@ def test_learn_predict_info(folder, run):
     code, output, _ = run("predict", "home.tap", "clips/high/1.wav", "clips/low", "--json")
     answers = json.loads(output)
     assert [answer["word"] for answer in answers] == ["high", "low", "low", "low"]
-    assert set(answers[0]) == {"file", "word", "score", "probabilities"}
+    assert answers[0]["confidence"] is None and answers[0]["confidences"] == {}
     assert answers[0]["file"] == "clips/high/1.wav"
     assert set(answers[0]["probabilities"]) == {"low", "high"}
     code, output, _ = run("predict", "home.tap", "clips/high/1.wav")
@@ -169,9 +170,9 @@ def test_learn_predict_info(folder, run):
 def test_predict_with_nothing_taught(folder, run):
     tapword.Spotter("logmel").save("empty.tap")
     answers = json.loads(run("predict", "empty.tap", "clips/low/0.wav", "--json")[1])
-    assert answers == [
-        {"file": "clips/low/0.wav", "word": None, "score": None, "probabilities": {}}
-    ]
+    nothing = dict.fromkeys(("word", "score", "confidence"))
+    empty = {"probabilities": {}, "confidences": {}}
+    assert answers == [{"file": "clips/low/0.wav"} | nothing | empty]
     assert "no words yet" in run("predict", "empty.tap", "clips/low/0.wav")[1]
     assert "no words yet" in run("info", "empty.tap")[1]
 
@@ -543,7 +544,13 @@ def test_predict_may_say_none_of_them(folder, run):
     other = music[0]
     [answer] = json.loads(run("predict", "home.tap", other, "--json")[1])
     assert answer["word"] is None and answer["probabilities"] == {"lamp": 1.0}
-    assert "│ -    │ lamp" in run("predict", "home.tap", other)[1]
+    assert answer["confidence"] < 50 and answer["confidences"] == {"lamp": answer["confidence"]}
+    # Beside "-" stands how sure it is, not which of the taught words is nearest.
+    shown = run("predict", "home.tap", other)[1]
+    assert re.search(rf"│ -    │ {answer['confidence']:<4} │ lamp ", shown)
+    assert "%" not in shown
+    said = json.loads(run("predict", "home.tap", lamp[0], "--json")[1])[0]
+    assert said["word"] == "lamp" and said["confidence"] >= 50
     [answer] = json.loads(run("predict", "home.tap", other, "--json", "--closed")[1])
     assert answer["word"] == "lamp"
 

@@ -53,6 +53,14 @@ static void give_scores(const float vector[TAPWORD_DIM], size_t length)
     give_number(tapword_decide(&model, scores, 1));
 }
 
+static void give_confidences(const float *scores)
+{
+    size_t k;
+    for (k = 0; k < model.words; k++) {
+        give_number(tapword_confidence(&model, scores, (int)k));
+    }
+}
+
 #if TAPWORD_HAS_LISTENER
 static tapword_listener listener;
 
@@ -66,6 +74,7 @@ static void give_events(int result, const tapword_event *events)
     for (i = 0; i < result; i++) {
         give_number(1);
         give_number(events[i].word);
+        give_number(events[i].confidence);
         give(&events[i].score, sizeof events[i].score);
         give(&events[i].start, sizeof events[i].start);
         give(&events[i].end, sizeof events[i].end);
@@ -198,6 +207,10 @@ int main(void)
         case 'f': /* forget */
             give_number(tapword_forget(&model, take_word()));
             break;
+        case 'q': /* thresholds, and how sure scores make us */
+            give(model.thresholds, model.words * sizeof model.thresholds[0]);
+            give_confidences(take(model.words));
+            break;
 #if TAPWORD_HAS_BACKBONE
         case 't': /* teach */
             n = take_count();
@@ -216,6 +229,7 @@ int main(void)
                 give_number(tapword_predict(&model, audio, n, 0, &score));
                 give_number(tapword_predict(&model, audio, n, 1, NULL));
                 give(&score, sizeof score);
+                give_confidences(model.scores);
             }
             break;
 #endif

@@ -69,8 +69,9 @@ class Listening(Device):
             if number < 0:
                 found.append(number)
                 continue
-            word, [score], times = self.number(), self.take(1), self.take(2, "<f8")
-            found.append(Event(words[word], *times.tolist(), float(score)))
+            word, sure = self.number(), self.number()
+            [score], times = self.take(1), self.take(2, "<f8")
+            found.append(Event(words[word], *times.tolist(), float(score), sure))
         return found
 
 
@@ -84,6 +85,10 @@ def assert_same(given: list[Event | int], wanted: list[Event]) -> None:
     assert [event[:3] for event in given] == [event[:3] for event in wanted]
     scores = [[event.score for event in events] for events in (given, wanted)]
     np.testing.assert_allclose(*scores, atol=1e-5)
+    sure = [[event.confidence for event in events] for events in (given, wanted)]
+    # Rounded down, from scores that differ a little.
+    np.testing.assert_allclose(*sure, atol=1)
+    assert all(50 <= number <= 100 for number in sure[0])
 
 
 @pytest.fixture(scope="module")

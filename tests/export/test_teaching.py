@@ -15,6 +15,7 @@ from tapword.audio.augment import augmented
 from tapword.errors import InputError, ModelFileError, TapwordError
 from tapword.export.c import state as states
 from tapword.export.c.reduced import for_device, in_eight_bits, reduced
+from tapword.spotter.thresholds import Scores, confidences
 from tests import fuzz
 from tests.export import fuzz_c
 from tests.export.test_export import DIAGONAL, LIGHT, Device, clips_of, counted, people, phrase
@@ -85,6 +86,10 @@ def answered_alike(device: Device, spotter: Spotter, clips: list[np.ndarray]) ->
         said = device.number()
         assert (words[said] if said >= 0 else None) == open_set.word
         assert device.take(1)[0] == pytest.approx(closed.score, abs=1e-5)
+        found = {word: device.number() for word in words}
+        # Noise has scores too, but it is no word.
+        if not spotter.encoder.is_noise(spotter.encode([clip]).vectors)[0]:
+            assert found == pytest.approx(open_set.confidences, abs=1)
 
 
 def test_the_device_makes_the_same_copies(device):
@@ -133,7 +138,7 @@ def test_noise_is_no_word(device):
     device.run()
     assert device.number() == 0
     assert device.number() == 0 and device.number() == UNKNOWN
-    assert device.take(1)[0] > 0.3
+    assert device.take(1)[0] > 0.3 and device.number() > 50
 
 
 def test_negatives_forgetting_and_sensitivities_are_those_of_the_model(device):
@@ -171,6 +176,41 @@ def test_negatives_forgetting_and_sensitivities_are_those_of_the_model(device):
     assert device.number() == 0 and device.number() == 0
     assert device.number() == len(spotter.learner.rows) - 1
     knows_the_same(device, spotter)
+
+
+def test_scores_make_a_device_as_sure_as_a_model(device, rng):
+    words, width = ("lamp", "music"), states.new("diagonal").scorer.confidence_width
+    vectors = rng.standard_normal((3, 672)).astype(np.float32)
+
+    def ask(asked: Sequence[np.ndarray]) -> None:
+        """Give thresholds, the same each time, and read how sure each word is."""
+        for vector, name in zip(vectors, (*words, "¬lamp"), strict=True):
+            device.order("l", vector, name)
+        device.order("y", np.float32(0.8), "music")
+        for scores in asked:
+            device.order("q", scores.astype(np.float32))
+        device.run()
+        assert [device.number() for _ in range(4)] == [0, 1, 2, 0]
+        for _ in asked:
+            thresholds.append(device.take(3))
+            found.append([device.number() for _ in range(3)])
+
+    thresholds, found = [], []
+    ask([np.zeros(3)])
+    exact = thresholds[0]
+    low, high = (np.nextafter(exact, np.float32(end)) for end in (-9, 9))
+    asked = [exact + step for step in (-9.0, -0.2, -0.03, 0.04, 0.3, 9.0)]
+    asked += [exact, low, high, *rng.uniform(0.2, 0.8, (50, 3)), np.full(3, 0.7)]
+    for scores in (exact, low, high):
+        asked.append(np.array([*scores[:2], -1.0]))
+    found.clear()
+    ask(asked)
+    for scores, sure in zip(asked, found, strict=True):
+        lamp, music, not_lamp = map(float, scores.astype(np.float32))
+        given = Scores({"lamp": lamp, "music": music}, {"lamp": not_lamp}, width)
+        limits = dict(zip(words, map(float, exact[:2]), strict=True))
+        assert sure == [*confidences(given, limits).values(), UNKNOWN]
+    assert [sure[:2] for sure in found[-3:]] == [[50, 50], [49, 49], [50, 50]]
 
 
 def test_there_is_an_end_to_the_room(device):

@@ -159,7 +159,8 @@ def test_events_lie_where_the_words_are(spotter, scene):
     for event in hear(Detector(spotter, thresholds=USUAL), scene[0]):
         start_s, end_s = spans[event.word]
         assert abs(event.start_s - start_s) < 0.15 and abs(event.end_s - end_s) < 0.15
-        assert all(type(value) is float for value in event[1:])
+        assert all(type(value) is float for value in event[1:4])
+        assert type(event.confidence) is int
 
 
 def check_equal_to_predict(spotter, sound):
@@ -459,6 +460,7 @@ def test_a_decider_pauses_after_an_event():
         100 / RATE,
         100 / RATE + 0.5,
         0.6,
+        None,
     )
     assert decide(candidate(100 + 7_999, lamp=0.9), thresholds) is None
     assert decide(candidate(100 + 8_000, lamp=0.9), thresholds).score == 0.9

@@ -342,11 +342,16 @@ def test_a_near_miss_is_marked_on_its_lane(microphone, open_page, path):
     )
     page.wait_for_function("() => window.time_s > 1")
     near = {"type": "near", "word": "lamp", "score": 0.41, "threshold": 0.5, "rejected": False}
+    near |= {"confidence": 22}
     page.evaluate(tell, near)
     page.locator(
-        "#listen-status", has_text="Near miss: “lamp” scored 0.41, its threshold is 0.50"
+        "#listen-status",
+        has_text="Near miss: “lamp”, 22 of 100 sure; 50 is needed (score 0.41, threshold 0.50).",
     ).wait_for()
-    page.evaluate(tell, {"type": "event", "id": 1, "word": "kitchen", "score": 0.7})
+    page.evaluate(
+        tell, {"type": "event", "id": 1, "word": "kitchen", "score": 0.7, "confidence": 93}
+    )
+    page.locator("#events li", has_text="93 of 100 sure (score 0.70)").wait_for()
     page.wait_for_timeout(600)
     hollow, filled = (page.evaluate(look, [lane, 5]) for lane in (0, 1))
     assert 0 < hollow < filled

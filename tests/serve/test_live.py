@@ -150,7 +150,7 @@ def test_near_misses_are_told(taught):
             self.seconds += len(chunk) / 16_000
             at = round(16_000 * self.seconds)
             if 3.0 < self.seconds < 3.1:
-                scores = Scores({"lamp": 0.4, "music": 0.1}, {})
+                scores = Scores({"lamp": 0.4, "music": 0.1}, {}, 0.05)
                 self.observe(Candidate(at, self.seconds - 0.5, self.seconds, scores))
             return []
 
@@ -161,6 +161,7 @@ def test_near_misses_are_told(taught):
     told = [(step, m) for step in range(80) for m in listener.push(silence) if m["type"] == "near"]
     [(step, near)] = told
     assert near["word"] == "lamp" and (near["score"], near["threshold"]) == (0.4, 0.5)
+    assert near["confidence"] == 11
     assert not near["rejected"] and 3.0 < near["end_s"] < 3.1 and step * 0.08 > 5.0
 
 

@@ -399,7 +399,9 @@ def test_a_client_may_have_settings_of_its_own(taught, samples, caplog):
     # One word a minute, of all that are said.
     slow = read_clients(["hall=127.0.0.1"], refractory=["hall/60"])
     assert [word for word, _ in serve(ServedModel(taught, slow), conversation)] == ["lamp"]
-    assert re.search(r"hall: heard 'lamp', score 0\.\d\d, threshold 0\.\d\d", caplog.text)
+    assert re.search(
+        r"hall: heard 'lamp', sure [5-9]\d, score 0\.\d\d, threshold 0\.\d\d", caplog.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -462,7 +464,7 @@ def test_near_misses_are_logged_where_no_word_was(taught, samples, caplog):
     just_missed = read_clients(thresholds=[f"lamp={first.score + 0.1}"])
     heard = serve(ServedModel(taught, just_missed), conversation)
     assert (first.word, round(1000 * first.end_s)) not in heard
-    nearly = re.findall(r"nearly '(\w+)', score (\S+), threshold (\S+)", caplog.text)
+    nearly = re.findall(r"nearly '(\w+)', sure \d+, score (\S+), threshold (\S+)", caplog.text)
     assert ("lamp", f"{first.score:.2f}", f"{first.score + 0.1:.2f}") in nearly
     # One for each word that was said, at most.
     assert len(nearly) <= 4

@@ -25,8 +25,8 @@ def test_no_clips_have_no_vectors():
 
 
 def test_an_untaught_spotter_answers_none():
-    assert Spotter(**PARTS).predict(tone(300)) == (None, None, {})
-    assert Spotter().predict(tone(300)) == (None, None, {})
+    assert Spotter(**PARTS).predict(tone(300)) == (None, None, {}, {})
+    assert Spotter().predict(tone(300)) == (None, None, {}, {})
 
 
 def test_prediction_ranks_every_taught_word(rng):

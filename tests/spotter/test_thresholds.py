@@ -12,6 +12,8 @@ from tapword.spotter.thresholds import (
     OFFSET_SLOPE,
     Scores,
     Tail,
+    confidence,
+    confidences,
     decide,
     parse_sensitivity,
     parse_threshold,
@@ -363,3 +365,73 @@ def test_a_whitening_may_say_how_far_scores_reach():
     ear = Spotter("tapword_ear", "attentive", "cosine:prior=shipped", align=True, whitening=[few])
     ear.learn(tone(300), "low")
     assert ear.scorer.tails()["low"][1:] == (0.3, 0.1) != OFFSET_SLOPE
+
+
+def test_fifty_is_where_a_word_counts_as_said(rng):
+    width = 0.0564
+    for threshold in (-0.3, 0.0, 0.1 + 0.2, 0.55):
+        below, above = np.nextafter(threshold, -1), np.nextafter(threshold, 1)
+        scores = [threshold - 0.2, below, threshold, above, threshold + 0.2]
+        found = [
+            confidences(Scores({"a": float(score)}, {}, width), {"a": threshold})["a"]
+            for score in scores
+        ]
+        assert found[1:4] == [49, 50, 50]
+        assert found == sorted(found) and found[0] == 2 and found[-1] == 97
+    ranked = [confidence(score, 0.4, width) for score in np.sort(rng.normal(0.4, 0.3, 500))]
+    assert ranked == sorted(ranked) and ranked[0] >= 0 and ranked[-1] <= 100
+    assert (confidence(-9e9, 0.4, width), confidence(9e9, 0.4, width)) == (0, 100)
+
+
+def test_a_word_nearer_to_its_negatives_is_not_sure_whatever_it_scores(rng):
+    thresholds = {"a": 0.4, "b": 0.4}
+    for a, not_a, b in rng.uniform(0.2, 0.8, (300, 3)):
+        scores = Scores({"a": a, "b": b}, {"a": not_a}, 0.05)
+        found, said = confidences(scores, thresholds), decide(scores, thresholds)
+        sure = {word: scores.words[word] for word in found if found[word] >= 50}
+        assert said == max(sure, key=lambda word: sure[word], default=None)
+    assert confidences(Scores({"a": 0.6}, {"a": 0.6}, 0.05), thresholds) == {"a": 49}
+    # Words without a threshold have none, and nothing has where the spread is unknown.
+    assert confidences(Scores({"a": 0.6, "c": 0.6}, {}, 0.05), thresholds) == {"a": 98}
+    assert confidences(Scores({"a": 0.6}, {}), thresholds) == {}
+
+
+def test_confidences_follow_the_threshold_in_force():
+    spotter = Spotter()
+    for word in ("lamp", "music"):
+        spotter.learn_many(sorted((CLIPS / word).glob("*_0.ogg"))[:3], [word] * 3)
+    sound = files.read(sorted((CLIPS / "lamp").glob("*_0.ogg"))[5])
+    answer = spotter.predict(sound)
+    score, width = answer.score, spotter.scorer.confidence_width
+    assert answer.word == "lamp" and answer.confidence == answer.confidences["lamp"] >= 50
+    assert answer.confidence == confidence(score, spotter.thresholds()["lamp"], width)
+    spotter.set_sensitivity(0.0, "lamp")
+    strict = spotter.predict(sound)
+    assert strict.confidence == confidence(score, spotter.thresholds()["lamp"], width)
+    assert strict.confidence <= answer.confidence
+    given = spotter.predict(sound, thresholds={"lamp": score})
+    assert (given.word, given.confidence) == ("lamp", 50)
+    above = spotter.predict(sound, thresholds={"lamp": float(np.nextafter(score, 1))})
+    assert (above.word, above.confidence) == (None, 49)
+    assert list(above.confidences) == list(above.probabilities)
+    closed = spotter.predict(sound, thresholds={"lamp": score + 1}, closed=True)
+    assert (closed.word, closed.confidence) == ("lamp", 0)
+    detector = Detector(spotter, thresholds={"lamp": score - 0.1}, sensitivities={"music": 0.1})
+    quiet = np.zeros(16_000, dtype=np.float32)
+    [event] = detector(np.concatenate([quiet, sound, quiet])) + detector.flush()
+    assert event.confidence == confidence(event.score, score - 0.1, width) >= 50
+
+
+def test_noise_is_no_word_at_all():
+    spotter = Spotter()
+    spotter.learn_many(sorted((CLIPS / "lamp").glob("*_0.ogg"))[:3], ["lamp"] * 3)
+    hiss = 0.05 * np.random.default_rng(3).standard_normal(16_000).astype(np.float32)
+    assert spotter.predict(hiss).confidence == spotter.predict(hiss, closed=True).confidence == 0
+
+
+def test_parts_without_thresholds_have_no_confidence(rng):
+    spotter = Spotter("logmel", "avg", "ncm")
+    spotter.learn(tone(300), "low")
+    for thresholds in (None, {"low": -1e9}):
+        answer = spotter.predict(tone(300), thresholds=thresholds)
+        assert (answer.word, answer.confidence, answer.confidences) == ("low", None, {})

@@ -21,6 +21,7 @@ from tapword.audio.endpoint import Endpointer, examine
 from tapword.export.c import state as states
 from tapword.export.c.reduced import for_device
 from tapword.spotter.session import LATEST, TeachSession
+from tapword.spotter.thresholds import confidence
 from tests.browser import PHONE, launched, speak
 from tests.conftest import ROOT
 
@@ -231,7 +232,7 @@ def test_every_method_of_the_package(core, tmp_path):
         core,
         write_samples(tmp_path / "sounds.f32", sounds),
     )
-    assert found["first"] == found["none"] == {"word": None, "score": None}
+    assert found["first"] == found["none"] == {"word": None, "score": None, "confidence": None}
     assert "closed" in found["closed"]
     assert [answer["word"] for answer in found["heard"]] == ["lamp", "kitchen", "café"]
     assert found["rejected"] == "lamp"
@@ -366,14 +367,23 @@ def test_it_hears_what_python_hears(core, tmp_path):
         for (const [k, sound] of sounds.slice(0, 9).entries()) {
           await spotter.learn(sound, words[Math.floor(k / 3)]);
         }
-        const scores = [], events = [], stream = sounds.at(-1);
+        const scores = [], events = [], answers = [], stream = sounds.at(-1);
         for (const sound of sounds.slice(9, 12)) scores.push(await spotter.scores(sound));
+        // At several sensitivities, so that some words count as said and some do not.
+        for (const value of [0, 0.5, 1]) {
+          await spotter.setSensitivity(null, value);
+          const words = await spotter.words();
+          for (const sound of sounds.slice(0, 12)) {
+            answers.push([await spotter.predict(sound), await spotter.scores(sound), words]);
+          }
+        }
+        await spotter.setSensitivity(null, 0.5);
         await spotter.startStream();
         for (let at = 0; at < stream.length; at += 1280) {
           events.push(...await spotter.push(stream.subarray(at, at + 1280)));
         }
         events.push(...await spotter.flush());
-        console.log(JSON.stringify({scores, events, words: await spotter.words()}));
+        console.log(JSON.stringify({scores, events, answers, words: await spotter.words()}));
         """,
         tmp_path,
         core,
@@ -395,6 +405,15 @@ def test_it_hears_what_python_hears(core, tmp_path):
     for event, heard in zip(events, found["events"], strict=True):
         assert heard["score"] == pytest.approx(event.score, abs=0.05)
         assert (heard["start"], heard["end"]) == pytest.approx((event.start_s, event.end_s))
+    # It is as sure as Python at the same score, and of its own threshold.
+    width = spotter.scorer.confidence_width
+    for answer, scores, words in found["answers"]:
+        word = answer["word"] or max(scores, key=scores.get)
+        [limit] = [one["threshold"] for one in words if one["word"] == word]
+        assert answer["confidence"] == confidence(scores[word], limit, width)
+        assert (answer["confidence"] >= 50) == (answer["word"] is not None)
+    for event in found["events"]:
+        assert event["confidence"] == confidence(event["score"], thresholds[event["word"]], width)
 
 
 def test_the_package_is_laid_out_for_npm(core):

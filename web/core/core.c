@@ -96,6 +96,11 @@ EXPORT(predict) int predict(size_t n, int reject)
 EXPORT(predict_score) float predict_score(void) { return score; }
 /* Score of a row in the last prediction, or in the last push: NaN if nothing was scored. */
 EXPORT(row_score) float row_score(size_t k) { return model.scores[k]; }
+/* How sure the last prediction is of a row; noise is no word at all. */
+EXPORT(row_confidence) int row_confidence(int k)
+{
+    return tapword_is_noise(model.vector) ? 0 : tapword_confidence(&model, model.scores, k);
+}
 EXPORT(reject) int reject(size_t n) { return tapword_reject(&model, audio, n); }
 EXPORT(forget) int forget(void) { return tapword_forget(&model, text[0]); }
 
@@ -179,6 +184,7 @@ EXPORT(stream_flush) int stream_flush(void)
 }
 EXPORT(event_word) int event_word(size_t i) { return events[i].word; }
 EXPORT(event_score) float event_score(size_t i) { return events[i].score; }
+EXPORT(event_confidence) int event_confidence(size_t i) { return events[i].confidence; }
 EXPORT(event_start) double event_start(size_t i) { return events[i].start; }
 EXPORT(event_end) double event_end(size_t i) { return events[i].end; }
 

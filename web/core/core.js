@@ -68,12 +68,15 @@ export class Core {
     return this.#isNone(row) ? null : this.#name(this.#checked(row));
   }
 
-  // The word in a clip, or null; with `closed`, always the nearest word. The score is null if no word is
-  // known.
+  // The word in a clip, or null; with `closed`, always the nearest word. The score of the nearest word, and
+  // how sure it makes us, from 0 to 100: a word counts as said from 50 on. Both are null if no word is known.
   predict(audio, {closed = false} = {}) {
     const row = this.#c.predict(this.#give(audio), closed ? 0 : 1);
     const word = this.#isNone(row) ? null : this.#name(this.#checked(row)), score = this.#c.predict_score();
-    return {word, score: Number.isNaN(score) ? null : score};
+    if (Number.isNaN(score)) return {word, score: null, confidence: null};
+    const names = this.#names(), scores = this.#scores();
+    const nearest = Object.keys(scores).reduce((best, one) => scores[one] > scores[best] ? one : best);
+    return {word, score, confidence: this.#c.row_confidence(names.indexOf(word ?? nearest))};
   }
 
   // Word -> its score in a clip.
@@ -165,7 +168,7 @@ export class Core {
 
   #events(n) {
     return Array.from({length: this.#checked(n)}, (_, i) => ({
-      word: this.#name(this.#c.event_word(i)), score: this.#c.event_score(i),
+      word: this.#name(this.#c.event_word(i)), score: this.#c.event_score(i), confidence: this.#c.event_confidence(i),
       start: this.#c.event_start(i), end: this.#c.event_end(i),
     }));
   }

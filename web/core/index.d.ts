@@ -18,6 +18,8 @@ export interface Prediction {
   word: string | null;
   /** Of the nearest word; null where none is known. */
   score: number | null;
+  /** How sure, from 0 to 100: of the word, or of the nearest one if it is null. Said from 50 on. */
+  confidence: number | null;
 }
 
 /** What may be wrong with a clip; the codes are those of Python's `tapword.support.issues`. */
@@ -43,6 +45,8 @@ export interface Take {
 export interface WordEvent {
   word: string;
   score: number;
+  /** How sure, from 50 to 100. */
+  confidence: number;
   /** Seconds since the stream began. */
   start: number;
   end: number;

@@ -28,6 +28,7 @@ LOOK_S, SOON_S = 0.02, 0.5
 VALUES: dict[str, Callable[[Event], str]] = {
     "word": lambda event: event.word,
     "score": lambda event: f"{event.score:.2f}",
+    "confidence": lambda event: "" if event.confidence is None else str(event.confidence),
     "start": lambda event: f"{event.start_s:.2f}",
     "end": lambda event: f"{event.end_s:.2f}",
 }
@@ -60,9 +61,9 @@ class Action:
     Parameters
     ----------
     text
-        Command, split into arguments as a shell would; {word}, {score}, {start} and {end} are
-        replaced inside the arguments, so a word never becomes two arguments. A word that is not a
-        plain name never becomes one at all: it comes on standard input.
+        Command, split into arguments as a shell would; {word}, {score}, {confidence}, {start} and
+        {end} are replaced inside the arguments, so a word never becomes two arguments. A word that
+        is not a plain name never becomes one at all: it comes on standard input.
     may_wait
         Whether to wait while `AT_ONCE` commands run; otherwise the event starts none.
     """

@@ -74,7 +74,8 @@ def listen(
         str | None,
         option(
             "COMMAND",
-            "Run COMMAND for each event; {word}, {score}, {start} and {end} are replaced.",
+            "Run COMMAND for each event; {word}, {score}, {confidence}, {start} and {end} are "
+            "replaced.",
             "--exec",
         ),
     ] = None,
@@ -84,7 +85,7 @@ def listen(
     refractory: Refractory = REFRACTORY_S,
     backbone: Backbones = None,
 ) -> None:
-    """Print the words of MODEL as they are said: time in seconds, word, score.
+    """Print the words of MODEL as they are said: time in seconds, word, score, and how sure.
 
     You can teach MODEL while it listens to a microphone or a pipe: it is reloaded when it changes.
     """
@@ -215,6 +216,8 @@ def _show_level(meter: Progress, bar: TaskID, chunk: np.ndarray, follower: Model
 
 def _show(one: Event | NearMiss, as_json: bool, meter: Progress) -> None:
     line = f"{one.start_s:9.2f} s  {printable(one.word)}  {one.score:.2f}"
+    if one.confidence is not None:
+        line += f"  sure {one.confidence}"
     told, style = one._asdict(), None
     if isinstance(one, NearMiss):
         why = "rejected as a negative" if one.rejected else "near miss"

@@ -138,18 +138,30 @@ def predict(
         found = f"more than one word in {listed(longer)}; to find all of them: {command}"
         err.print(printable(found), soft_wrap=True)
     if as_json:
-        print_json([{"file": str(path)} | answer._asdict() for path, answer in answers])
+        print_json(
+            [
+                {"file": str(path)} | answer._asdict() | {"confidence": answer.confidence}
+                for path, answer in answers
+            ]
+        )
         return
     if not spotter.words:
         out.print(f"{model} has no words yet; teach it with: tapword learn {model} WORD FILES...")
         return
-    table = Table("file", "word", "nearest", "share", "next")
+    with_thresholds = spotter.has_thresholds
+    table = Table("file", "word", "sure" if with_thresholds else "share", "nearest", "next")
     for path, answer in answers:
-        (first, share), *others = answer.probabilities.items()
-        second = f"{others[0][0]} {others[0][1]:.1%}" if others else ""
+        shares = {word: f"{share:.1%}" for word, share in answer.probabilities.items()}
+        nearest, *others = shares
+        # A share compares taught words with each other: beside "-" it would look sure.
+        values = answer.confidences if with_thresholds else shares
+        second = f"{others[0]} {values[others[0]]}" if others else ""
+        sure = answer.confidence if with_thresholds else shares[nearest]
         word = "-" if answer.word is None else answer.word
-        table.add_row(cell(path), cell(word), cell(first), f"{share:.1%}", cell(second))
+        table.add_row(*map(cell, (path, word, sure, nearest, second)))
     out.print(table)
+    if with_thresholds:
+        out.print("sure: from 0 to 100; a word counts as said from 50 on")
 
 
 @command(TEACH)

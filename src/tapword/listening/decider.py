@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.spotter.thresholds import Scores, decide
+from tapword.spotter.thresholds import Scores, confidences, decide
 from tapword.support.checks import in_range
 
 # At most one event in this time, by default.
@@ -29,12 +29,16 @@ SHARED_S = 0.2
 
 
 class Event(NamedTuple):
-    """A word that was recognised: its time in seconds since the stream's start, and its score."""
+    """A word that was recognised: its time in seconds since the stream's start, and its score.
+
+    `confidence` says how sure that makes us, from 50 to 100; None where thresholds are unavailable.
+    """
 
     word: str
     start_s: float
     end_s: float
     score: float
+    confidence: int | None = None
 
 
 class Candidate(NamedTuple):
@@ -87,7 +91,9 @@ class Decider:
         A phrase is returned once no later segment is better.
         """
         if candidate.phrase:
-            return self._phrase_event(candidate, decide(candidate.scores, thresholds))
+            word = decide(candidate.scores, thresholds)
+            event = None if word is None else _event(candidate, word, thresholds)
+            return self._phrase_event(candidate, event)
         word = (
             None if self.in_refractory(candidate.centre) else decide(candidate.scores, thresholds)
         )
@@ -95,7 +101,7 @@ class Decider:
             return None
         repeats = self._repeats(candidate, word)
         self._last, self._word = candidate, word
-        event = _event(candidate, word)
+        event = _event(candidate, word, thresholds)
         inside = self.phrase is not None and _contains(self.phrase, event)
         return None if repeats or inside else event
 
@@ -126,8 +132,7 @@ class Decider:
         rise = candidate.scores.words[word] - last.scores.words.get(word, math.inf)
         return word == self._word and rise >= RISE_SCORE
 
-    def _phrase_event(self, candidate: Candidate, word: str | None) -> Event | None:
-        event = None if word is None else _event(candidate, word)
+    def _phrase_event(self, candidate: Candidate, event: Event | None) -> Event | None:
         before = self._rising
         if event is None or before is None or not _same(before, event):
             event_before, last = self.finalize(), self.phrase
@@ -144,8 +149,10 @@ class Decider:
         return self.finalize()
 
 
-def _event(candidate: Candidate, word: str) -> Event:
-    return Event(word, candidate.start_s, candidate.end_s, candidate.scores.words[word])
+def _event(candidate: Candidate, word: str, thresholds: Mapping[str, float]) -> Event:
+    scores = candidate.scores
+    sure = confidences(scores.of([word]), thresholds).get(word)
+    return Event(word, candidate.start_s, candidate.end_s, scores.words[word], sure)
 
 
 def _is_new(event: Event, last: Event, refractory_s: float) -> bool:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.decider import Candidate
 from tapword.listening.detector import CLOSE_SCORE, Detector
-from tapword.spotter.thresholds import decide
+from tapword.spotter.thresholds import confidences, decide
 
 # A word may be inside a phrase, or the next window better: until this long after the longest word.
 FINAL_S = 1.0
@@ -15,6 +15,7 @@ class NearMiss(NamedTuple):
     """A word that nearly counted, its time in the stream, and its score.
 
     `rejected`: whatever the score, the sound is nearer to a negative of this word.
+    `confidence`: how sure, below 50; None where thresholds are unavailable.
     """
 
     word: str
@@ -23,6 +24,7 @@ class NearMiss(NamedTuple):
     score: float
     threshold: float
     rejected: bool
+    confidence: int | None
 
     @property
     def margin(self) -> float:
@@ -59,9 +61,18 @@ class NearMisses:
             return
         start_s, end_s = candidate.start_s, candidate.end_s
         not_rejected = scores.not_rejected()
+        sure = confidences(scores, thresholds)
         best = max(
             (
-                NearMiss(word, start_s, end_s, score, thresholds[word], word not in not_rejected)
+                NearMiss(
+                    word,
+                    start_s,
+                    end_s,
+                    score,
+                    thresholds[word],
+                    word not in not_rejected,
+                    sure.get(word),
+                )
                 for word, score in scores.words.items()
                 if word in thresholds
             ),

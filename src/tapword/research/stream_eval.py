@@ -44,6 +44,10 @@ class Observed(NamedTuple):
     reported_s: float
 
 
+# An event without its confidence, which differs from threshold to threshold.
+Heard = tuple[str, float, float, float]
+
+
 @dataclass(frozen=True)
 class EventRecord:
     """An event and its kind.
@@ -234,22 +238,22 @@ class ObservedStream:
     seconds: float
     detector_s: float
     refractory_s: float = REFRACTORY_S
-    reported: Mapping[Event, float] = field(default_factory=dict)
+    reported: Mapping[Heard, float] = field(default_factory=dict)
 
     def events(self, thresholds: Mapping[str, float]) -> list[EventRecord]:
         """Events at some thresholds, and their kinds."""
         decide, overlaps = Decider(self.refractory_s), Overlaps()
-        reported: dict[Event, float] = {}
+        reported: dict[Heard, float] = {}
         for candidate, now_s in self.observed:
             event = decide(candidate, thresholds)
             if event is not None:
                 overlaps.add(event, candidate.phrase)
-                reported[event] = self.reported.get(event, now_s)
+                reported[event[:4]] = self.reported.get(event[:4], now_s)
             if candidate.phrase:
                 overlaps.suppress(decide.phrase)
         if (event := decide.finalize()) is not None:
             overlaps.add(event, phrase=True)
-            reported[event] = self.reported.get(event, self.seconds)
+            reported[event[:4]] = self.reported.get(event[:4], self.seconds)
         result: list[EventRecord] = []
         hit: set[int] = set()
         for event in overlaps.pop_ready():
@@ -262,9 +266,7 @@ class ObservedStream:
             else:
                 kind = "repeat" if clip in hit else "hit"
                 hit.add(clip)
-            result.append(
-                EventRecord(kind, **event._asdict(), reported_s=reported[event], clip=clip)
-            )
+            result.append(EventRecord(kind, *event[:4], reported_s=reported[event[:4]], clip=clip))
         return result
 
     def report(
@@ -371,7 +373,7 @@ def miss_rate_at(det: Iterable[DetPoint], false_alarms_per_hour: float) -> float
 def _listen(detector: Detector, stream: StreamMix, progress: Progress | None) -> ObservedStream:
     """Run the detector over the whole stream."""
     observed: list[Observed] = []
-    reported: dict[Event, float] = {}
+    reported: dict[Heard, float] = {}
     source, spent_s = SampleReader(iter(stream)), 0.0
     detector.observe = lambda candidate: observed.append(
         Observed(candidate, source.n_read / SAMPLE_RATE)
@@ -380,7 +382,7 @@ def _listen(detector: Detector, stream: StreamMix, progress: Progress | None) ->
         begin = time.perf_counter()
         events = detector(chunk)
         spent_s += time.perf_counter() - begin
-        reported |= dict.fromkeys(events, source.n_read / SAMPLE_RATE)
+        reported |= {event[:4]: source.n_read / SAMPLE_RATE for event in events}
         if progress and source.n_read % (60 * SAMPLE_RATE) < len(chunk):
             progress("listening, s", int(stream.negative_s), int(stream.total_s))
     detector.flush()

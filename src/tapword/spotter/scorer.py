@@ -10,7 +10,14 @@ from tapword.errors import InputError
 from tapword.learners.base import Learner
 from tapword.spotter.cohort import Cohort, normalize, unit
 from tapword.spotter.encoder import Encoded, Encoder
-from tapword.spotter.thresholds import Scores, Tail, check_rate, is_close, rate_factor
+from tapword.spotter.thresholds import (
+    CONFIDENCE_SLOPES,
+    Scores,
+    Tail,
+    check_rate,
+    is_close,
+    rate_factor,
+)
 from tapword.spotter.vocabulary import CLIP_S, Vocabulary
 from tapword.support.threads import one_blas_thread
 
@@ -95,6 +102,7 @@ class Scorer:
             Scores(
                 dict(zip(names, map(float, own), strict=True)),
                 dict(zip(negative_names, map(float, others), strict=True)),
+                self.confidence_width,
             )
             for own, others in zip(words, negatives, strict=True)
         ]
@@ -143,6 +151,13 @@ class Scorer:
             own = given.get(word, given.get(None, self.vocabulary.sensitivity_of(word)))
             result[word] = tail.threshold(false_alarms_per_hour / len(tails) * rate_factor(own))
         return result
+
+    @functools.cached_property
+    def confidence_width(self) -> float | None:
+        """Width of the scale of confidences, in scores; None where thresholds are unavailable."""
+        if self.cohort is None:
+            return None
+        return CONFIDENCE_SLOPES * self.encoder.whitenings[0].offset_slope[1]
 
     # Phrases.
 

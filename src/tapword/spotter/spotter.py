@@ -20,7 +20,13 @@ from tapword.poolings.base import Pooling
 from tapword.spotter import model_header, presets, store
 from tapword.spotter.encoder import Audio, Encoded, Encoder, Preparation
 from tapword.spotter.scorer import Scorer
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, check_sensitivity, decide
+from tapword.spotter.thresholds import (
+    FALSE_ALARMS_PER_HOUR,
+    Scores,
+    check_sensitivity,
+    confidences,
+    decide,
+)
 from tapword.spotter.vocabulary import Vocabulary, clean_new_word, clean_word
 from tapword.spotter.whitening import Whitening
 from tapword.support.atomic_files import PathLike
@@ -40,12 +46,27 @@ class Prediction(NamedTuple):
         The best word's score, also where `word` is None; None if the model has no words. The
         sizes normalise it by running speech; other parts keep the learner's own scale.
     probabilities
-        Word -> probability over all taught words, best first.
+        Word -> probability over all taught words, best first: they compare the words with each
+        other and do not say whether any of them was said.
+    confidences
+        Word -> how sure, from 0 to 100, best first: it counts as said from 50 on. All are 0 for
+        noise. Empty where thresholds are unavailable.
     """
 
     word: str | None
     score: float | None
     probabilities: dict[str, float]
+    confidences: dict[str, int]
+
+    @property
+    def confidence(self) -> int | None:
+        """How sure, from 0 to 100: of the word, or of the nearest word if none matches.
+
+        None where thresholds are unavailable, or the model has no words.
+        """
+        if self.word is not None:
+            return self.confidences.get(self.word)
+        return next(iter(self.confidences.values()), None)
 
 
 class Spotter:
@@ -330,9 +351,12 @@ class Spotter:
         """Predictions of what `encode` returned."""
         scores = self.score_encoded(encoded)
         if not self.words:
-            return [Prediction(None, None, {})] * len(scores)
+            return [Prediction(None, None, {}, {})] * len(scores)
+        known = dict(thresholds or {})
+        if self.has_thresholds:
+            known = self.thresholds() | known
         if not closed and self.has_thresholds:
-            thresholds = self.thresholds() | dict(thresholds or {})
+            thresholds = known
         noise = self.encoder.is_noise(encoded.vectors)
         probabilities = self.learner.probabilities(
             np.array([list(one.words.values()) for one in scores]).reshape(-1, len(self.words))
@@ -345,7 +369,9 @@ class Spotter:
             if not closed and thresholds is not None:
                 word = None if is_noise else decide(one, thresholds)
             ranked = {name: by_word[name] for name in order}
-            result.append(Prediction(word, one.words[order[0]], ranked))
+            sure = confidences(one, known)
+            sure = {name: 0 if is_noise else sure[name] for name in order if name in sure}
+            result.append(Prediction(word, one.words[order[0]], ranked, sure))
         return result
 
     def score_encoded(self, encoded: Encoded) -> list[Scores]:

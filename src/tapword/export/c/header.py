@@ -35,7 +35,9 @@ from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import (
     FALSE_ALARMS_PER_HOUR,
+    MAX_EXPONENT,
     MAX_RATE_RATIO,
+    UNSURE,
     tail_band,
 )
 from tapword.spotter.vocabulary import MAX_WORD_BYTES, PHRASE, Length
@@ -343,6 +345,9 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "MAX_RATE_RATIO": MAX_RATE_RATIO,
         "TAIL_OFFSET": offset,
         "TAIL_SLOPE": slope,
+        "CONFIDENCE_WIDTH": spotter.scorer.confidence_width,
+        "CONFIDENCE_MAX_EXPONENT": MAX_EXPONENT,
+        "UNSURE": UNSURE,
     }
 
 

@@ -290,7 +290,8 @@ class Client:
 
     async def _report(self, matches: list[Match]) -> None:
         for one in matches:
-            scores = f"score {one.score:.2f}, threshold {one.threshold:.2f}"
+            sure = "" if one.confidence is None else f"sure {one.confidence}, "
+            scores = f"{sure}score {one.score:.2f}, threshold {one.threshold:.2f}"
             if self._watch.holds_back():
                 log.info("%s: held back %r, %s", self.name, one.word, scores)
                 continue

@@ -42,6 +42,7 @@ class Match(NamedTuple):
     ended_ms: int
     score: float
     threshold: float
+    confidence: int | None
     said: bool
     arrived_s: float | None = None
     clip: np.ndarray | None = None
@@ -165,6 +166,7 @@ class Stream:
                 round(self._clock_ms + 1000 * one.end_s),
                 one.score,
                 thresholds[one.word] if isinstance(one, Event) else one.threshold,
+                one.confidence,
                 isinstance(one, Event),
                 next((at for end_s, at in self._arrivals if end_s >= one.end_s), None),
                 self._clip(one) if self._clips else None,

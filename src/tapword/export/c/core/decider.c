@@ -60,6 +60,7 @@ TAPWORD_PRIVATE void tapword_name(const tapword *t, int word, int64_t start, int
     candidate->start = tapword_seconds(start);
     candidate->end = tapword_seconds(end);
     candidate->score = t->scores[word];
+    candidate->confidence = tapword_confidence(t, t->scores, word);
     candidate->phrase = 0;
     memcpy(candidate->word, t->names[word], sizeof candidate->word);
 }

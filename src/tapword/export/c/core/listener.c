@@ -88,6 +88,7 @@ static size_t tapword_hand_out(const tapword *t, tapword_listener *l, tapword_ev
         const tapword_candidate *candidate = &l->ready[0];
         events[given].word = tapword_find(t, candidate->word);
         events[given].score = candidate->score;
+        events[given].confidence = candidate->confidence;
         events[given].start = candidate->start;
         events[given].end = candidate->end;
         given += events[given].word >= 0;

@@ -228,6 +228,13 @@ int tapword_scores(tapword *t, const float vector[TAPWORD_DIM], size_t length,
    than its negatives. Returns the word's number or TAPWORD_UNKNOWN. */
 int tapword_decide(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int reject);
 
+/* How sure a word's score makes us, from 0 to 100: 50 is where the word counts as said, at its
+   threshold or above its negatives.
+   1. After tapword_predict, t->scores has the scores.
+   2. Noise has scores too: ask tapword_predict first whether a clip is any word.
+   Returns TAPWORD_UNKNOWN if there is no such word, or the model has no thresholds. */
+int tapword_confidence(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int word);
+
 #if TAPWORD_HAS_LISTENER
 /* The longest segment that is searched for a phrase, a word of more than a second, in hops of the
    network. Define it before the first include, the same in every file. Less takes less memory. With
@@ -249,11 +256,12 @@ int tapword_decide(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int 
 #define TAPWORD_KEPT_SAMPLES (TAPWORD_KEPT_STEPS * TAPWORD_HOP)
 #endif
 
-/* A word in a stream: its number, its score, and its start and end in seconds since the stream's
-   start. */
+/* A word in a stream: its number, its score, how sure that makes us, from 50 to 100, and its start
+   and end in seconds since the stream's start. */
 typedef struct {
     int word;
     float score;
+    int confidence;
     double start, end;
 } tapword_event;
 
@@ -261,6 +269,7 @@ typedef struct {
 typedef struct {
     double start, end;
     float score;
+    int confidence;
     uint32_t phrase;
     char word[TAPWORD_NAME_BYTES];
 } tapword_candidate;

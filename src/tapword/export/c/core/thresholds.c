@@ -61,6 +61,29 @@ TAPWORD_PRIVATE void tapword_update_thresholds(tapword *t)
         t->thresholds[k] = (float)((double)t->tails[k] + above);
     }
 }
+
+int tapword_confidence(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int word)
+{
+    double needed, exponent;
+    int negatives, found, said;
+    if (word < 0 || (uint32_t)word >= t->words || tapword_is_negative(t->names[word])) {
+        return TAPWORD_UNKNOWN;
+    }
+    negatives = tapword_negatives(t, t->names[word]);
+    needed = (double)t->thresholds[word];
+    if (negatives >= 0 && (double)scores[negatives] > needed) {
+        needed = (double)scores[negatives];
+    }
+    exponent = (needed - (double)scores[word]) / TAPWORD_CONFIDENCE_WIDTH;
+    if (exponent > TAPWORD_CONFIDENCE_MAX_EXPONENT) {
+        exponent = TAPWORD_CONFIDENCE_MAX_EXPONENT;
+    }
+    /* Rounded down, so that 50 is reached at the threshold and not just before it. */
+    found = (int)(100.0 / (1.0 + exp(exponent)));
+    /* However small the difference, a word that does not count stays below 50. */
+    said = scores[word] >= t->thresholds[word] && tapword_not_rejected(t, scores, (size_t)word);
+    return said || found < TAPWORD_UNSURE ? found : TAPWORD_UNSURE;
+}
 #else
 /* Without a cohort the best word always counts. */
 TAPWORD_PRIVATE void tapword_update_tail(tapword *t, size_t k) { t->thresholds[k] = -FLT_MAX; }
@@ -71,5 +94,13 @@ TAPWORD_PRIVATE void tapword_update_thresholds(tapword *t)
     for (k = 0; k < t->words; k++) {
         t->thresholds[k] = -FLT_MAX;
     }
+}
+
+int tapword_confidence(const tapword *t, const float scores[TAPWORD_MAX_WORDS], int word)
+{
+    (void)t;
+    (void)scores;
+    (void)word;
+    return TAPWORD_UNKNOWN;
 }
 #endif

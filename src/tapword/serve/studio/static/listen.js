@@ -41,7 +41,7 @@ export function setUp(theSocket) {
   socket.addEventListener('event', ({detail}) => { lanes.mark(detail); addEvent(detail); });
   socket.addEventListener('near', ({detail}) => {
     lanes.mark(detail);
-    showStatus($('listen-status'), texts.nearly(detail.word, number(detail.score, 2), number(detail.threshold, 2)));
+    showStatus($('listen-status'), texts.nearly(detail.word, detail.confidence, number(detail.score, 2), number(detail.threshold, 2)));
   });
   socket.addEventListener('listen', ({detail}) => {
     if (detail.error) { stop(); showStatus($('listen-status'), errorText(detail), 'bad'); return; }
@@ -160,7 +160,7 @@ function draw() {
   else requestAnimationFrame(draw);
 }
 
-function addEvent({id, word, score}) {
+function addEvent({id, word, score, confidence}) {
   const time = new Date().toLocaleTimeString(language, {hour: '2-digit', minute: '2-digit', second: '2-digit'});
   const outcome = element('p', {className: 'verdict', role: 'status'});
   const said = element('select', {'aria-label': texts.saidOther(word)});
@@ -171,7 +171,7 @@ function addEvent({id, word, score}) {
   said.onchange = () => { teach.disabled = !said.value; };
   const item = element('li', {id: `event-${id}`},
     element('span', {className: 'heard'}, word),
-    element('span', {className: 'soft small'}, texts.eventText(time, number(score, 2))),
+    element('span', {className: 'soft small'}, texts.eventText(time, confidence, number(score, 2))),
     element('span', {className: 'tools'},
       tool('play', texts.playEvent(word), `play-event/${id}`, () => playEvent(item, id)),
       element('button', {type: 'button', className: 'small', onclick: () => correct(item, id, null)}, texts.wrong),
