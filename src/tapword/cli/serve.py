@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,7 +165,7 @@ def home(
         _show_service(made, host, bound)
         _show_links(model, address)
         if commands:
-            Commands(pages).follow(sys.stdin.buffer)
+            Commands(pages).follow(0)
 
     serve(pages, prepared, host, port, service.info(), ready, beside)
     out.print("The service and the studio are closed.")
