@@ -142,6 +142,7 @@ def test_one_version_is_named_everywhere():
         ("CITATION.cff", r"^version: (.+)$"),
         ("contrib/home_assistant_addon/config.yaml", r'^version: "(.+)"$'),
         ("CHANGELOG.md", r"^## (\S+) - "),
+        ("contrib/home_assistant_addon/CHANGELOG.md", r"^## (\S+)$"),
     ]:
         found = re.search(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
         assert found and found[1] == tapword.__version__, name
