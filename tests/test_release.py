@@ -126,7 +126,8 @@ def test_an_extra_is_spelled_as_the_metadata_spells_it(metadata):
     provided = set(message_from_bytes(metadata).get_all("Provides-Extra"))
     # In a command, as in `pip install '.[web,mic]'`; in code and docstrings.
     command = r"(?:\.|tapword|\.whl|\$\([^)]*\))\[([\w,-]+)\]['\"`]"
-    code = r"(?:extras? `|[Ee]xtra = \"|MissingExtra\(.*, \"(?=[\w-]+\"\)))([\w-]+)[`\"]|EXTRA = .*\"([\w-]+)\"$"
+    missing = r"MissingExtra\(.*, \"(?=[\w-]+\"\))"
+    code = rf"(?:extras? `|[Ee]xtra = \"|{missing})([\w-]+)[`\"]|EXTRA = .*\"([\w-]+)\"$"
     found: dict[str, set[str]] = {}
     paths = {path.name for path in ROOT.iterdir() if path.is_file()}
     for path in paths.union(*map(tracked, ("src", "docs", "examples", "contrib", "tests"))):
