@@ -79,7 +79,7 @@ def open_studio(browser: Browser, address: str, width: int, height: int, **optio
     page.locator("#word").fill("lamp")
     page.locator("#listen-button").click()
     page.locator("#events li").nth(2).wait_for(timeout=60_000)
-    kept = page.locator("#take-list li", has_not_text="not kept")
+    kept = page.locator("#take-list li", has_not_text="Not saved")
     while not kept.count():
         for one in page.get_by_label("Remove take").all():
             one.click()
