@@ -1,7 +1,8 @@
 """openWakeWord 0.4.0 on the streams of wake_words.py.
 
 Its wake word models are under a non-commercial licence: they are measured from its wheel, in an
-environment of their own (build/openwakeword), and nothing of them is shipped. It gives a score for every 80 ms.
+environment of their own (build/openwakeword), and nothing of them is shipped. There is a score for
+every 80 ms.
 Scores that reach a threshold are one event if less than `APART_S` lies between them.
 """
 
