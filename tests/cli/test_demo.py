@@ -68,7 +68,9 @@ def test_the_chart_shows_both_lines_and_fits_a_terminal(parts):
     assert lines[0].count("●") == demo.N_TAUGHT and f"tapword {steps[-1].ours:.0f}%" in lines[0]
     [label] = [line for line in lines if "fine-tuned" in line]
     level = 20 * round(steps[-1].finetuned / 20)
-    assert label.startswith(f" {level:3d}%") and label.rstrip().endswith(f"{steps[-1].finetuned:.0f}%")
+    assert label.startswith(f" {level:3d}%") and label.rstrip().endswith(
+        f"{steps[-1].finetuned:.0f}%"
+    )
     low = demo.Step("x", 100, 0, 0, 9)
     assert demo.chart([low]).plain.splitlines()[5].startswith("   0% ┤   ○")
 
@@ -94,9 +96,9 @@ def test_the_timeline_shows_what_was_not_said():
     sound = np.zeros(5 * 16_000, dtype=np.float32)
     stream = demo.Stream(sound, [(1.0, "lamp"), (2.0, "fan")], events)
     _, said, heard, sure = (line.plain[7:] for line in demo.timeline(stream))
-    assert said == "      lamp  fan"
-    assert heard == "      lamp oven -  oven"
-    assert sure == "      70  51      55"
+    assert said == "      lamp      fan"
+    assert heard == "      lamp oven -      oven"
+    assert sure == "      70   51          55"
 
 
 def test_the_demo_ends_with_what_to_do_next(run, monkeypatch):

@@ -256,31 +256,39 @@ def timeline(stream: Stream) -> list[Text]:
     levels = [float(decibels(np.mean(piece**2))) for piece in pieces]
     shares = np.clip([(level - low) / (high - low) for level in levels], 0, 1)
     bars = "".join(BARS[round(share * (len(BARS) - 1))] for share in shares)
-    said = list(stream.words)
-    heard, sure = [(start_s, "-") for start_s, _ in said], [(start_s, "") for start_s, _ in said]
-    for event in stream.events:
-        start_s, shown = event.start_s, str(event.confidence)
-        near = [abs(at_s - start_s) for at_s, _ in said]
-        # Each event stands under the word that was said then.
-        place = near.index(min(near))
-        if near[place] < SAME_S and heard[place][1] == "-":
-            heard[place], sure[place] = (said[place][0], event.word), (said[place][0], shown)
-        else:
-            heard, sure = [*heard, (start_s, event.word)], [*sure, (start_s, shown)]
+    said, heard, sure = _columns(_beside(stream))
     return [
         Text(" level ").append(bars, "dim"),
-        Text(" said  " + _at_times(said)),
-        Text(" heard ").append(_at_times(heard), OURS[1]),
-        Text(" sure  " + _at_times(sure)),
+        Text(f" said  {said}"),
+        Text(" heard ").append(heard, OURS[1]),
+        Text(f" sure  {sure}"),
     ]
 
 
-def _at_times(texts: Sequence[tuple[float, str]]) -> str:
-    """Put texts on one line, each at its time or after the one before."""
-    line = ""
-    for start_s, text in sorted(texts, key=lambda one: one[0]):
-        line = line.ljust(max(round(start_s / LETTER_S), len(line) + bool(line))) + text
-    return line
+def _beside(stream: Stream) -> list[tuple[float, str, str, str]]:
+    """Put what was heard beside what was said: time, word said, word heard, how sure, in order."""
+    rows = [(start_s, word, "-", "") for start_s, word in stream.words]
+    for event in stream.events:
+        shown = event.word, str(event.confidence)
+        near = [abs(start_s - event.start_s) for start_s, _ in stream.words]
+        place = near.index(min(near))
+        if near[place] < SAME_S and rows[place][2] == "-":
+            rows[place] = (*rows[place][:2], *shown)
+        else:
+            rows.append((event.start_s, "", *shown))
+    return sorted(rows)
+
+
+def _columns(rows: Sequence[tuple[float, str, str, str]]) -> list[str]:
+    """Write each row of texts as a column at its time, or after the one before."""
+    lines = ["", "", ""]
+    for start_s, *texts in rows:
+        after = max(len(line) + bool(line) for line in lines)
+        lines = [
+            line.ljust(max(round(start_s / LETTER_S), after)) + text
+            for line, text in zip(lines, texts, strict=True)
+        ]
+    return [line.rstrip() for line in lines]
 
 
 def _refusal(one: Refusal) -> str:
