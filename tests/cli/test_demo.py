@@ -97,8 +97,8 @@ def test_the_timeline_shows_what_was_not_said():
     stream = demo.Stream(sound, [(1.0, "lamp"), (2.0, "fan")], events)
     _, said, heard, sure = (line.plain[7:] for line in demo.timeline(stream))
     assert said == "      lamp      fan"
-    assert heard == "      lamp oven -      oven"
-    assert sure == "      70   51          55"
+    assert heard == "      lamp oven -   oven"
+    assert sure == "      70   51       55"
 
 
 def test_the_demo_ends_with_what_to_do_next(run, monkeypatch):
