@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 NAME = "openWakeWord 0.4.0"
-# Its models for these phrases; all of them took a hundred thousand synthetic samples or more.
+# Its models for these phrases.
 MODELS = {"alexa": "alexa_v0.1.onnx"}
 # The threshold that its README recommends to begin with.
 THRESHOLD = 0.5
