@@ -7,7 +7,7 @@ C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c
     examples/c/*.c examples/esp32/main/*.c examples/esp32/components/tapword/*.[ch]))
 C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_TEACHING
 
-.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak fuzz fuzz_input fuzz_c bench mutants clean
+.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak browsers fuzz fuzz_input fuzz_c bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -60,6 +60,11 @@ fuzz_c: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -q -m soak --durations=0
+
+# The studio and the page without a server in Chromium, Firefox and WebKit, for several minutes.
+# Install them with: apt install chromium chromium-driver firefox-esr webkit2gtk-driver xvfb
+browsers: $(VENV)/.dev
+	$(BIN)/pytest -q -m "browsers or not browsers" --durations=0 tests/web/test_browsers.py
 
 # Run everything in benchmarks/ and write docs/speed.md; peers are installed in build/peers once.
 bench: $(VENV)/.dev

@@ -1,7 +1,11 @@
 // The studio's interface (../../src/tapword/serve/studio/static/api.js) on the program in this page.
 
 import {Program, errorOf} from './program.js';
+import settings from './settings.js';
 import {errorText} from './texts.js';
+
+// The core has room for one clip.
+export const MAX_FILE_S = settings.limits.clip_s;
 
 const sockets = new Set();
 const program = new Program(message => sockets.forEach(socket => socket.dispatch(message)));
@@ -13,7 +17,10 @@ const HANDLERS = {
   'api/rename': ({old, new: now}) => program.rename(old, now),
   'api/sensitivity': ({word, value}) => program.sensitivity(word, value),
   'api/undo': () => program.undo(),
-  'api/model': async file => program.open(new Uint8Array(await file.arrayBuffer())),
+  'api/model': async (file, {how}) => {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    return how === 'inspect' ? program.inspect(bytes) : program.open(bytes);
+  },
 };
 
 export async function post(path, body = null, query = {}) {

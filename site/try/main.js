@@ -15,13 +15,14 @@ import * as words from './words.js';
 Object.assign(texts, texts.alone, {forgetFinal: texts.forgetUndo, lanesNote: ''});
 fillIn();
 const socket = new StudioSocket();
+takes.setUp();
 teach.setUp(socket);
 files.setUp();
 words.setUp();
 listen.setUp(socket);
 microphones.setUp();
 undo.setUp();
-$('download').onclick = event => {
+$('save-model').onclick = event => {
   event.preventDefault();
   attempt(() => download('words.bin'));
 };
@@ -36,7 +37,7 @@ function showProblem(text, unread = false) {
   $('problem').hidden = !text;
   const save = () => attempt(() => download('words-before.bin', true));
   $('problem').replaceChildren(text ?? '', ...(unread
-    ? [' ', element('button', {type: 'button', className: 'small', onclick: save}, texts.download)] : []));
+    ? [' ', element('button', {type: 'button', className: 'small', onclick: save}, texts.saveModel)] : []));
 }
 
 socket.connect().catch(error => showProblem(texts.notLoaded(error.message)));

@@ -16,6 +16,8 @@ const NOTHING = new Int16Array(0);
 
 const cleanWord = word => word.trim().normalize('NFC');
 const rounded = (value, digits) => Number(value.toFixed(digits));
+// What the page gets of a take: its audio, and how long the speech in it lasts.
+const spoken = ({audio, start_s, end_s}) => ({audio, seconds: rounded(end_s - start_s, 3)});
 const hasSpeech = take => take.end_s > take.start_s;
 // An error with a code, for which the languages have a text.
 const coded = (code, params = {}) => Object.assign(new Error(code), {code, params});
@@ -61,6 +63,8 @@ export class Program {
   // The take that is being recorded, and the last one that was.
   #recording = null;
   #take = null;
+  // A doubtful missed word, until the page answers.
+  #missed = null;
 
   // `send` is called with every message for the page.
   constructor(send) { this.#send = send; }
@@ -199,6 +203,17 @@ export class Program {
 
   undo() { return this.#change(() => this.#history.undo()); }
 
+  // The words of a file, before anything is changed.
+  inspect(bytes) {
+    return this.#one(async () => {
+      const ours = await this.#spotter.save();
+      await this.#spotter.load(bytes);
+      const words = await this.#spotter.words();
+      await this.#spotter.load(ours);
+      return {words: words.map(({word}) => word), addable: false};
+    });
+  }
+
   open(bytes) {
     return this.#change(async () => {
       await this.#spotter.load(bytes);
@@ -286,29 +301,45 @@ export class Program {
     this.#send({type: 'event', id, word, score, confidence, start_s, end_s});
   }
 
-  async play({id}) { return {audio: await this.#eventSpeech(id)}; }
+  async play({id}) { return spoken(await this.#eventSpeech(id)); }
 
   async correct({id, word}) {
-    const spoken = await this.#eventSpeech(id);
-    const outcome = word === null ? await this.#reject(spoken) : await this.#learn(spoken, word);
+    const take = await this.#eventSpeech(id);
+    const outcome = word === null ? await this.#reject(take.audio) : await this.#learn(take.audio, word);
     this.#clips.delete(id);
-    return {...outcome, audio: spoken};
+    return {...outcome, ...spoken(take)};
   }
 
+  // Learn a word that was missed; a doubtful one is held until it is kept or dropped.
   async missed({word}) {
-    const take = await this.#spotter.examine(this.#recent), seconds = limits.recent_s;
+    this.drop_missed();
+    const recent_s = this.#recent.length / RATE, seconds = limits.recent_s;
+    const take = await this.#spotter.examine(this.#recent);
     if (!hasSpeech(take)) throw coded('no_recent_speech', {seconds});
-    const outcome = await this.#learn(take.audio, word);
-    this.#recent = NOTHING;
-    return {...outcome, audio: take.audio};
+    // The last seconds are no take: others may have spoken, or the word was said again.
+    const found = take.issue && take.issue.code !== 'several_words' ? [take.issue] : [];
+    const outcome = await this.#learn(take.audio, word, {anyway: false, found});
+    if (outcome.take === null) this.#missed = {word, audio: take.audio, at_ms: performance.now()};
+    else this.#recent = NOTHING;
+    return {...outcome, ...spoken(take), ago_s: rounded(recent_s - take.end_s, 1)};
   }
+
+  async keep_missed({word}) {
+    if (this.#missed?.word !== word) throw coded('take_expired');
+    const outcome = await this.#learn(this.#missed.audio, word);
+    this.drop_missed();
+    this.#recent = NOTHING;
+    return outcome;
+  }
+
+  drop_missed() { this.#missed = null; }
 
   // Clip of an event, cut to its speech if there is any.
   async #eventSpeech(id) {
     const kept = this.#clips.get(id);
     if (!kept) throw coded('event_expired');
     const take = await this.#spotter.examine(kept.audio);
-    return hasSpeech(take) ? take.audio : kept.audio;
+    return hasSpeech(take) ? take : {...take, audio: kept.audio, end_s: kept.audio.length / RATE};
   }
 
   // Recording a take.
@@ -359,6 +390,7 @@ export class Program {
   #expire() {
     const oldest = performance.now() - limits.keep_s * 1000, before = this.#clips.size;
     for (const [id, {at_ms}] of this.#clips) if (at_ms < oldest) this.#clips.delete(id);
+    if (this.#missed?.at_ms < oldest) this.drop_missed();
     if (before !== this.#clips.size) this.#send({type: 'correctable', events: [...this.#clips.keys()]});
   }
 }

@@ -18,6 +18,7 @@ import pytest
 
 import tapword
 from tapword.assets import CLIPS
+from tapword.audio.endpoint import examine
 from tapword.audio.files import read
 from tapword.backbones.logmel import Logmel
 from tapword.cli.export import header_of, onnx_of
@@ -355,6 +356,9 @@ def test_download_and_upload(client, path, tmp_path):
     other.learn(tone(1200), "music")
     other.save(tmp_path / "other.tap")
     content = (tmp_path / "other.tap").read_bytes()
+    looked = client.post("/api/model", content=content, params={"how": "inspect"})
+    assert looked.json() == {"words": ["music"], "addable": True}
+    assert tapword.load(path).words == {"lamp": 1}
     added = client.post("/api/model", content=content, params={"how": "add"})
     assert words_of(added.json()) == {"lamp": 1, "music": 1}
     seen = added.json()["revision"]
@@ -441,6 +445,42 @@ def test_watching_goes_on_and_says_once_what_is_wrong(model, monkeypatch, caplog
     assert r"\x1b[31m" in record.getMessage() and "\x1b" not in record.getMessage()
 
 
+def test_each_take_of_a_file_is_taught(path):
+    """A sound unlike the others waits; without several takes, a long file is refused."""
+    clips = [examine(read(CLIPS / "lamp" / f"flite-{voice}.ogg")).audio for voice in LAMPS]
+    clips.insert(1, examine(read(CLIPS / "music" / "flite-rms_0.ogg")).audio)
+    pause = np.zeros(32_000, dtype=np.float32)
+    audio = np.concatenate([part for clip in clips for part in (pause, clip)] + [pause])
+    audio += np.random.default_rng(0).normal(0, 1e-4, len(audio)).astype(np.float32)
+    content = (audio * 32767).astype("<i2").tobytes()
+    assert len(audio) / 16_000 > LIMITS.clip_s
+    with client_of(StudioModel(path)) as client:
+        answer = learn(client, "lamp", sound=content, kind="file").json()
+        assert words_of(answer) == {"lamp": 4}
+        assert answer["take"] is None
+        assert [(one["code"], one["params"]) for one in answer["issues"]] == [
+            ("several_takes", {"takes": 4})
+        ]
+        sounds = answer["sounds"]
+        assert [one["take"] for one in sounds] == [1, None, 2, 3, 4]
+        assert [issue["code"] for issue in sounds[1]["issues"]] == ["unlike"]
+        # Where each is in the file, for the page to play and to keep it.
+        starts = [one["first"] / 16_000 for one in sounds]
+        assert starts == sorted(starts) and starts[0] > 1.5
+        first, samples = sounds[1]["first"], sounds[1]["samples"]
+        kept = learn(
+            client, "lamp", sound=content[2 * first : 2 * (first + samples)], kind="file", anyway=1
+        )
+        assert words_of(kept.json()) == {"lamp": 5} and "sounds" not in kept.json()
+        long = learn(client, "lamp", sound=bytes(32_000 * 12), kind="file")
+        assert long.status_code == 422 and long.json()["code"] == "file_too_long"
+        refused = learn(client, "lamp", sound=bytes(32_000 * 61), kind="file")
+        assert refused.status_code == 413 and "60 s" in refused.json()["error"]
+
+
+LAMPS = ("rms_0", "rms_1", "slt_0", "awb_0")
+
+
 def test_an_upload_makes_a_model_where_there_is_none(client, path, tmp_path):
     other = tapword.Spotter(**SMALL)
     other.learn(tone(1200), "music")
@@ -461,7 +501,8 @@ def test_uploads_that_cannot_be_used(client, path, tmp_path):
         (b"", "add", "the uploaded file is empty"),
         (b"nonsense" * 100, "replace", "the uploaded file is not a tapword model"),
         ((tmp_path / "other.tap").read_bytes(), "replace", "another backbone"),
-        (before, "both", "how must be add or replace"),
+        (before, "both", "how must be inspect, add or replace"),
+        (b"nonsense" * 100, "inspect", "the uploaded file is not a tapword model"),
     ):
         answer = client.post("/api/model", content=content, params={"how": how} | revision)
         assert answer.status_code in (409, 422) and said in answer.json()["error"]
@@ -547,7 +588,10 @@ def teach_and_listen(client, path):
         for sound in sounds:
             send(line, sound)
         line.send_json({"type": "missed", "word": "high"})
-        assert "error" not in next_of(line, "missed")
+        # A tone is doubtful.
+        assert next_of(line, "missed")["take"] is None
+        line.send_json({"type": "keep_missed", "word": "high"})
+        assert "error" not in next_of(line, "keep_missed")
     assert tapword.load(path).words == {"low": 4, "high": 4}
 
 

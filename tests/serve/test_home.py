@@ -199,7 +199,7 @@ def test_a_correction_by_vector_is_that_by_sound(path):
     second = HomeModel(other)
     from tapword.serve.studio.listener import speech_of
 
-    second.reject(speech_of(clip("lamp", 11)))
+    second.reject(speech_of(clip("lamp", 11)).audio)
     by_sound = tapword.load(other).learner.state()
     assert by_vector.keys() == by_sound.keys()
     for name, value in by_vector.items():

@@ -214,6 +214,40 @@ def test_a_missed_word(listener, path):
         listener.missed("lamp")
 
 
+def test_a_doubtful_missed_word_waits_for_an_answer(listener, path):
+    """Its sound is held only as long."""
+    cut = spoken(tone(300, 0.5))[: round(2 * 16_000 * 0.7)]
+
+    def missed():
+        listener.listen()
+        for chunk in chunks(cut):
+            listener.push(chunk)
+        answer = listener.missed("lamp")
+        assert answer["take"] is None
+        assert [issue["code"] for issue in answer["issues"]] == ["cut_off"]
+        assert answer["ago_s"] == 0.0 and answer["seconds"] == pytest.approx(0.3, abs=0.05)
+        samples = np.frombuffer(base64.b64decode(answer["audio"]), dtype="<i2")
+        assert len(samples) == pytest.approx(16_000 * (answer["seconds"] + 0.2), abs=400)
+        assert list(listener.missed_clips) == ["lamp"]
+        assert tapword.load(path).words == words
+
+    words = {"lamp": 1, "music": 1}
+    missed()
+    listener.drop_missed()
+    assert not listener.missed_clips
+    with pytest.raises(InputError, match="is gone"):
+        listener.keep_missed("lamp")
+    missed()
+    assert listener.keep_missed("lamp")["take"] == 1
+    assert not listener.missed_clips
+    assert tapword.load(path).words == {"lamp": 2, "music": 1}
+    words["lamp"] = 2
+    missed()
+    listener.clock.now_s = LIMITS.keep_s + 1
+    listener.drop_expired()
+    assert not listener.missed_clips
+
+
 def test_listening_over_the_line(line):
     line.send_json({"type": "listen"})
     assert line.receive_json() == {"type": "listen", "thresholds": {"lamp": 0.5, "music": 0.5}}
@@ -225,7 +259,8 @@ def test_listening_over_the_line(line):
     wait_for_words(line, {"lamp": 1, "music": 2})
     right = {"type": "correct", "id": event["id"], "word": "music", "issues": [], "take": 1}
     answer = next_of(line, "correct")
-    assert len(base64.b64decode(answer.pop("audio"))) > 2 * 4000 and answer == right
+    assert len(base64.b64decode(answer.pop("audio"))) > 2 * 4000
+    assert 0.1 < answer.pop("seconds") < 0.7 and answer == right
     assert "is gone" in next_of(line, "correct")["error"]
     line.send_json({"type": "stop"})
     assert next_of(line, "stop") == {"type": "stop"}

@@ -14,7 +14,7 @@ def map_of(parts, taught):
     for word, pitches in taught.items():
         for pitch in pitches:
             spotter.learn(tone(pitch, 0.5), word)
-    return spotter, {point.word: point for point in word_map.word_map(spotter)}
+    return spotter, {point.word: point for point in word_map.word_map(spotter).points}
 
 
 TAUGHT = {"low": (300, 310), "lower": (290, 305), "high": (3000, 3100)}
@@ -35,12 +35,12 @@ def test_map_of_words():
 def test_negatives_are_not_on_the_map():
     spotter, before = map_of(SMALL, TAUGHT)
     spotter.reject(tone(600, 0.5))
-    assert [point.word for point in word_map.word_map(spotter)] == list(before)
+    assert [point.word for point in word_map.word_map(spotter).points] == list(before)
 
 
 def test_a_page_asks_for_the_map(client):
     pytest.importorskip("starlette")
-    assert client.get("/api/map").json() == {"revision": None, "points": []}
+    assert client.get("/api/map").json() == {"revision": None, "points": [], "overlaps": []}
     for word, pitches in TAUGHT.items():
         for pitch in pitches:
             state = learn(client, word, pitch).json()
@@ -86,3 +86,18 @@ def test_other_learners_have_none(learner):
     parts = {"backbone": "logmel", "pooling": "avg", "learner": learner}
     spotter, points = map_of(parts, {"low": (300, 310), "high": (2000,)})
     assert len(spotter.words) == 2 and points == {}
+
+
+def test_words_whose_points_coincide_are_found(rng):
+    """Words that are far from each other in ten dimensions may meet in two."""
+    means = 3 * rng.normal(size=(30, 10))
+    apart = np.linalg.norm(means[:, None] - means[None, :], axis=2)
+    places = word_map.layout(apart)
+    found = word_map.overlaps(apart, places)
+    drawn = [(i, j) for i in range(30) for j in range(i + 1, 30) if near(places[i], places[j])]
+    assert found == drawn and found
+    assert word_map.overlaps(apart / apart.max(), places) == []
+
+
+def near(one, other):
+    return np.hypot(*(one - other)) < word_map.OVERLAP

@@ -1,14 +1,10 @@
 """The core in a web page: the package, the page to try it, and the example, in a real browser."""
 
-import functools
 import json
 import re
 import shutil
 import subprocess
 import sys
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,23 +20,9 @@ from tapword.spotter.session import LATEST, TeachSession
 from tapword.spotter.thresholds import confidence
 from tests.browser import PHONE, launched, speak
 from tests.conftest import ROOT
+from tests.web.conftest import stop
 
-TOOLS = ("clang", "wasm-ld")
 WORDS = ("lamp", "kitchen", "music")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Build the page once, with the package in it; and lay out the example as it is here."""
-    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
-    if missing or not Path("/usr/include/wasm32-wasi").exists():
-        pytest.skip("needs a compiler to WebAssembly: apt install clang lld wasi-libc")
-    folder = tmp_path_factory.mktemp("site")
-    build = ROOT / "web" / "build.py"
-    subprocess.run([sys.executable, build, "try", folder / "try"], check=True)
-    shutil.copytree(ROOT / "examples", folder / "examples")
-    shutil.copytree(folder / "try" / "core", folder / "build" / "web" / "core")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -57,31 +39,6 @@ def microphone(tmp_path_factory):
 def browser(microphone):
     with launched(microphone) as browser:
         yield browser
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """A plain file server, which says nothing."""
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def server(site):
-    handler = functools.partial(Quiet, directory=site)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        stop(server)
-        thread.join()
-
-
-def stop(server):
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture
@@ -536,6 +493,8 @@ def test_teach_by_voice(microphone, open_page):
         if page.locator("#record.idle").is_visible():
             break
     assert "“lamp” is ready: 5 takes" in page.locator("#verdict").inner_text()
+    assert page.get_by_role("button", name="Try it now").is_visible()
+    assert page.locator("#take-list canvas").count() == 5
     page.get_by_role("button", name="Remove take 2").click()
     page.locator("#undo[aria-label='Undo: removed a take of “lamp”']").wait_for()
     assert taught(page) == {"lamp": 4}
@@ -560,6 +519,28 @@ def test_teach_by_voice(microphone, open_page):
     page.locator("#word-list li", has_text="lamp4 takes").wait_for()
 
 
+def test_a_doubtful_missed_word_is_asked_about(microphone, open_page):
+    page = open_page()
+    for word in WORDS[:2]:
+        teach_files(page, word, clips(word))
+    known = taught(page)
+    speak(microphone, ["kitchen"], gap_s=1.5)
+    page.locator("#listen-button").click()
+    page.locator("#events li", has_text="kitchen").first.wait_for()
+    found = page.locator("#missed-found")
+    for answer, takes in (("Do not learn", 0), ("Learn as “lamp”", 1)):
+        page.locator("#missed-word").select_option("lamp")
+        page.locator("#missed-button").click()
+        page.locator("#missed-status", has_text="Not learned yet.").wait_for()
+        assert found.locator("canvas").is_visible()
+        found.get_by_role("button", name=answer).click()
+        page.locator("#missed-status", has_text=re.compile("Nothing|another take")).wait_for()
+        assert taught(page) == known | {"lamp": known["lamp"] + takes}
+    found.get_by_role("button", name="Undo").click()
+    page.locator("#missed-status", has_text="Undone.").wait_for()
+    assert taught(page) == known
+
+
 def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
     """In Python and, by way of it, in another browser; what is damaged changes nothing."""
     page = open_page()
@@ -567,7 +548,7 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
         teach_files(page, word, clips(word, 2))
     known = taught(page)
     with page.expect_download() as download:
-        page.locator("#download").click()
+        page.get_by_role("link", name="Save the model").click()
     saved = tmp_path / "words.bin"
     download.value.save_as(saved)
     home, back = tmp_path / "home.tap", tmp_path / "back.bin"
@@ -575,10 +556,14 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
     assert tapword.load(home).words == known
     assert run("export", home, back)[0] == 0
     other = open_page()
-    other.locator("#upload-file").set_input_files(back)
+    other.locator("#model-file").set_input_files(back)
     other.get_by_role("button", name="Use file").click()
     other.locator("#word-list li").first.wait_for()
     assert taught(other) == known
+    other.locator("#model-file").set_input_files(saved)
+    asked = other.locator("#dialog-text", has_text="in this browser").inner_text()
+    assert asked.startswith("It contains 2 words: lamp, kitchen. They replace the 2 words")
+    other.get_by_role("button", name="Cancel").click()
     damaged = bytearray(saved.read_bytes())
     damaged[-30] ^= 1
     (tmp_path / "damaged.bin").write_bytes(damaged)
@@ -592,9 +577,7 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
         (clips("lamp")[0], "This is not a file of words, or it is damaged."),
         (tmp_path / "full.bin", "This file is from another model"),
     ):
-        other.locator("#upload-file").set_input_files(bad)
-        assert "replace the 2 words in this browser" in other.locator("#dialog-text").inner_text()
-        other.get_by_role("button", name="Replace all").click()
+        other.locator("#model-file").set_input_files(bad)
         other.locator("#dialog-title", has_text="That did not work").wait_for()
         assert said in other.locator("#dialog-text").inner_text()
         other.get_by_role("button", name="OK").click()
@@ -614,7 +597,7 @@ def test_words_of_another_version_are_not_lost(open_page, tmp_path):
     problem = page.locator("#problem", has_text="new ones replaced them")
     problem.wait_for()
     with page.expect_download() as download:
-        problem.get_by_role("button", name="Save as file").click()
+        problem.get_by_role("button", name="Save the model").click()
     download.value.save_as(tmp_path / "before.bin")
     assert (tmp_path / "before.bin").read_bytes() == bytes([1, 2, 3])
     problem.wait_for(state="hidden")
@@ -646,7 +629,7 @@ def test_what_is_asked_for_while_the_page_loads_waits_for_it(open_page):
     said = open_page().evaluate(
         """async () => {
           const api = await import('./api.js?anew');
-          return api.post('/api/undo', {}).catch(error => error.message);
+          return api.post('api/undo', {}).catch(error => error.message);
         }"""
     )
     assert "nothing to undo" in said

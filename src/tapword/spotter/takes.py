@@ -25,13 +25,16 @@ class Sound(NamedTuple):
     ----------
     audio
         The sound with up to 0.2 s on each side, (m,).
+    first
+        Where that begins in the recording, in samples.
     start_s
-        Where it starts in the recording.
+        Where the sound itself starts in it.
     is_take
         Whether it is a take of the word; False where it is unlike the other sounds.
     """
 
     audio: np.ndarray
+    first: int
     start_s: float
     is_take: bool = True
 
@@ -79,9 +82,8 @@ def _cut(audio: np.ndarray, spans: list[tuple[int, int]]) -> list[Sound]:
     """Cut out each span with a margin, which ends in the middle between two."""
     margin = round(SETTINGS.margin_ms / 1000 * SAMPLE_RATE)
     middles = [(one[1] + other[0]) // 2 for one, other in itertools.pairwise(spans)]
-    return [
-        Sound(audio[max(first, start - margin) : min(last, end + margin)], start / SAMPLE_RATE)
-        for first, last, (start, end) in zip(
-            [0, *middles], [*middles, len(audio)], spans, strict=False
-        )
-    ]
+    found = []
+    for low, high, (start, end) in zip([0, *middles], [*middles, len(audio)], spans, strict=False):
+        first, last = max(low, start - margin), min(high, end + margin)
+        found.append(Sound(audio[first:last], first, start / SAMPLE_RATE))
+    return found

@@ -29,7 +29,7 @@ class HomeModel(StudioModel, ServedModel):
 
     def vectors(self, clip: np.ndarray) -> Vectors:
         """Encode a clip (n,) of a word in a stream, cut to its speech if there is any."""
-        spotter, speech = self.served, speech_of(clip)
+        spotter, speech = self.served, speech_of(clip).audio
         return Vectors(
             _parts(spotter.encoder),
             spotter.encode([speech]),

@@ -151,16 +151,18 @@ class _Requests:
         if kind not in ("take", "file"):
             raise InputError(f"kind must be take or file, got {kind!r}")
         anyway = "anyway" in request.query_params
-        audio = await self._audio(request)
+        limits = self.limits
+        audio = await self._audio(request, limits.file_s if kind == "file" else limits.clip_s)
         history = self._history(request)
         return await self._change(self._learn, audio, word, history, kind, anyway)
 
     def _learn(
         self, audio: np.ndarray, word: str, history: History, kind: Kind, anyway: bool
     ) -> Outcome:
-        """Learn a recording (n,): of a take only the speech, a file as it is."""
-        clip = examine(audio) if kind == "take" else audio
-        return self.model.learn(clip, word, history, kind, anyway)
+        """Learn a recording (n,): of a take only the speech, of a file each of its takes."""
+        if kind == "file":
+            return self.model.learn_file(audio, word, history, anyway)
+        return self.model.learn(examine(audio), word, history, kind, anyway)
 
     async def forget(self, request: Request) -> Response:
         [word] = await self._values(request, word=TEXT)
@@ -213,11 +215,16 @@ class _Requests:
 
     async def upload(self, request: Request) -> Response:
         how = request.query_params.get("how")
-        if how not in ("add", "replace"):
-            raise InputError(f"how must be add or replace, got {how!r}")
+        if how not in ("inspect", "add", "replace"):
+            raise InputError(f"how must be inspect, add or replace, got {how!r}")
         seen = request.query_params.get("revision") or None
         most = self.limits.model_bytes
         content = await self._body(request, most, f"{most:,} bytes")
+        if how == "inspect":
+            found = await to_thread.run_sync(
+                self.model.inspect, content, limiter=self.sockets.changes
+            )
+            return JsonAnswer(found)
         return await self._change(self.model.upload, content, how == "add", seen)
 
     async def _change(self, change: Callable[..., Outcome | None], *given: Any) -> Response:
@@ -230,9 +237,8 @@ class _Requests:
         """Give the history of the page that sent a request."""
         return self.model.histories.of(page_id(request))
 
-    async def _audio(self, request: Request) -> np.ndarray:
+    async def _audio(self, request: Request, most_s: float) -> np.ndarray:
         """Read samples (n,) float32 from the body of a request."""
-        most_s = self.limits.clip_s
         most = 2 * round(most_s * SAMPLE_RATE)
         content = await self._body(request, most, f"{most_s:g} s of audio")
         if len(content) % 2:

@@ -7,7 +7,9 @@ every request must show the token that the command printed. The link with the to
 cookie. Requests through Home Assistant's ingress need no token where that was switched on.
 """
 
+import base64
 import contextlib
+import hashlib
 import hmac
 import socket
 from collections.abc import Iterable
@@ -31,13 +33,29 @@ HEADERS = {
     "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
     "Cache-Control": "no-store",
 }
+# Looks of the pages for those without the token: they may load no file of the studio.
+STYLE = """:root { color-scheme: light dark; }
+body { margin: 12vh auto; max-width: 34rem; padding: 0 1.5rem; font: 18px/1.6 system-ui, sans-serif;
+  color: #24211d; background: #f6f3ee; overflow-wrap: anywhere; }
+main { padding: 1.75rem; border: 1px solid #e6dfd5; border-radius: 18px; background: #fffdfa; }
+h1 { margin: 0 0 0.6rem; font-size: 1.4rem; line-height: 1.25; }
+p { margin: 0; }
+a { color: #0b6b5d; }
+@media (prefers-color-scheme: dark) {
+  body { color: #ece8e1; background: #141618; }
+  main { background: #1c1f22; border-color: #2f3336; }
+  a { color: #62cdb5; }
+}"""
+STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; worker-src 'self'; "
-    "connect-src 'self' {socket}; base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
+    "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-" + STYLE_HASH + "'; "
+    "img-src 'self'; worker-src 'self'; connect-src 'self' {socket}; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors {frames}"
 )
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">{more}
-<title>tapword studio</title><h1>tapword studio</h1><p>{text}</p></html>
+<title>tapword studio</title><style>{style}</style>
+<main><h1>tapword studio</h1><p>{text}</p></main></html>
 """
 OTHER_NAME = (
     "This is a tapword studio, but not under this name. Open the link that the command printed in "
@@ -118,7 +136,8 @@ class Guard:
         # A page that loads the studio, not a redirect: after a link from another site, a browser
         # follows a redirect as that site's request, without strict cookies.
         go_on = '<meta http-equiv="refresh" content="0;url=/">'
-        answer = HTMLResponse(PAGE.format(more=go_on, text='<a href="/">Open the studio</a>'))
+        text = '<a href="/">Open the studio</a>'
+        answer = HTMLResponse(PAGE.format(more=go_on, text=text, style=STYLE))
         answer.set_cookie(
             cookie, self.token.decode(), httponly=True, samesite="strict", secure=_secure(request)
         )
@@ -178,4 +197,4 @@ def refusal(status: int, text: str) -> Response:
     """Refuse a request and close its connection."""
     policy = POLICY.format(socket="", frames="'none'")
     headers = HEADERS | {"Connection": "close", "Content-Security-Policy": policy}
-    return HTMLResponse(PAGE.format(more="", text=text), status, headers)
+    return HTMLResponse(PAGE.format(more="", text=text, style=STYLE), status, headers)

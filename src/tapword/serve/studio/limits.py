@@ -7,8 +7,10 @@ from dataclasses import dataclass
 class ServerLimits:
     """Bounds that keep a studio small and responsive, whatever its pages do; chosen generously."""
 
-    # Audio in one request, an uploaded model, any other body; time for it to arrive.
+    # Audio of one clip and of a file, which may have several takes; an uploaded model, any other
+    # body; time for it to arrive.
     clip_s: float = 10.0
+    file_s: float = 60.0
     model_bytes: int = 64 * 1024 * 1024
     json_bytes: int = 4_000
     body_s: float = 30.0

@@ -1,7 +1,7 @@
 """The microphone of one page: detect words in it, and record takes from it.
 
 Audio stays in memory for a short time: the last seconds, the clip of each recent event until it is
-corrected, and the last take until it is learned.
+corrected, the last take until it is learned, and a doubtful missed word until the page answers.
 """
 
 import base64
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapword.audio.endpoint import Endpointer, examine
+from tapword.audio.endpoint import Endpointer, Take, examine
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.errors import InputError
 from tapword.listening.decider import Event
@@ -36,7 +36,8 @@ class Listener:
     """Chunks in, messages for the page out.
 
     A page may listen for words and record a take at the same time, from the same chunks. `clips`
-    holds the audio of recent events by number, `takes` the last take by the page's number for it.
+    holds the audio of recent events by number, `takes` the last take by the page's number for it,
+    `missed_clips` the sound of a missed word by that word, until the page answers a doubt.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Listener:
         self.clock = clock
         self.clips: dict[int, HeldClip] = {}
         self.takes: dict[int, HeldClip] = {}
+        self.missed_clips: dict[str, HeldClip] = {}
         self._follower = ModelFollower(near_misses=True, kind=model.detector)
         self._listening = False
         self._events = 0
@@ -135,18 +137,18 @@ class Listener:
         """
         spoken = self._event_speech(event)
         if word is None:
-            outcome = self.model.reject(spoken, self.history)
+            outcome = self.model.reject(spoken.audio, self.history)
         else:
-            outcome = self.model.learn(spoken, word, self.history)
+            outcome = self.model.learn(spoken.audio, word, self.history)
         self.clips.pop(event, None)
-        return outcome.state() | {"audio": encode_audio(spoken)}
+        return outcome.state() | _sound_message(spoken)
 
     def event_audio(self, event: int) -> Message:
         """Give the audio of an event, as it would be learned."""
-        return {"audio": encode_audio(self._event_speech(event))}
+        return _sound_message(self._event_speech(event))
 
-    def _event_speech(self, event: int) -> np.ndarray:
-        """Clip (n,) of an event, cut to its speech if there is any."""
+    def _event_speech(self, event: int) -> Take:
+        """Clip of an event, cut to its speech if there is any."""
         kept = self.clips.get(event)
         if kept is None:
             raise InputError(
@@ -162,7 +164,13 @@ class Listener:
         return self._endpointer is not None
 
     def missed(self, word: str) -> Message:
-        """Learn a word that was said in the last seconds and missed."""
+        """Find a word that was said in the last seconds and missed, and learn it.
+
+        The page gets the sound that was taken. If it is doubtful, it is held until the page answers
+        with `keep_missed` or `drop_missed`.
+        """
+        self.drop_missed()
+        recent_s = len(self._recent) / SAMPLE_RATE
         take = examine(self._recent)
         if not take.has_speech:
             seconds = self.limits.recent_s
@@ -171,9 +179,30 @@ class Listener:
                 code="no_recent_speech",
                 params={"seconds": seconds},
             )
-        outcome = self.model.learn(take.audio, word, self.history)
+        if take.issue is not None and take.issue.code == "several_words":
+            # The last seconds are no take: others may have spoken, or the word was said again.
+            take = take._replace(issue=None)
+        outcome = self.model.learn(take, word, self.history, anyway=False)
+        if outcome.take is None:
+            self.missed_clips = {word: HeldClip(take.audio, self.clock())}
+        else:
+            self._recent = NO_AUDIO
+        ago_s = round(recent_s - take.end_s, 1)
+        return outcome.state() | _sound_message(take) | {"ago_s": ago_s}
+
+    def keep_missed(self, word: str) -> Message:
+        """Learn a missed word although it is doubtful, and drop its sound."""
+        kept = self.missed_clips.get(word)
+        if kept is None:
+            raise InputError("the audio of this take is gone: record it again", code="take_expired")
+        outcome = self.model.learn(kept.audio, word, self.history)
+        self.drop_missed()
         self._recent = NO_AUDIO
-        return outcome.state() | {"audio": encode_audio(take.audio)}
+        return outcome.state()
+
+    def drop_missed(self) -> None:
+        """Drop the sound of a missed word that is not to be learned."""
+        self.missed_clips = {}
 
     # Recording a take.
 
@@ -231,24 +260,33 @@ class Listener:
     def drop_expired(self) -> list[int]:
         """Drop audio that is too old; give the events that can still be corrected."""
         oldest = self.clock() - self.limits.keep_s
-        for table in (self.clips, self.takes):
+        tables: list[dict[Any, HeldClip]] = [self.clips, self.takes, self.missed_clips]
+        for table in tables:
             # Another thread may add to the table, so this iterates over a copy.
-            for number, kept in list(table.items()):
+            for key, kept in list(table.items()):
                 if kept.since_s < oldest:
-                    table.pop(number, None)
+                    table.pop(key, None)
         return list(self.clips)
 
 
-def speech_of(clip: np.ndarray) -> np.ndarray:
+def speech_of(clip: np.ndarray) -> Take:
     """Cut a clip (n,) of an event to its speech, if there is any."""
     take = examine(clip)
-    return take.audio if take.has_speech else clip
+    return take if take.has_speech else take._replace(audio=clip, end_s=len(clip) / SAMPLE_RATE)
 
 
 def encode_audio(audio: np.ndarray) -> str:
     """Encode samples (n,) float32 as 16-bit integers in base64."""
     samples = np.clip(np.round(audio * 32768), -32768, 32767).astype("<i2")
     return base64.b64encode(samples.tobytes()).decode()
+
+
+def _sound_message(take: Take) -> Message:
+    """Audio of a take, and how long the speech in it lasts."""
+    return {
+        "audio": encode_audio(take.audio),
+        "seconds": round(take.end_s - take.start_s, 3),
+    }
 
 
 def _rounded_floats(values: Message) -> Message:

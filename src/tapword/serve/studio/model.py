@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from tapword.audio import endpoint
+from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner, Row
@@ -33,20 +34,33 @@ from tapword.spotter import store
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.session import LATEST, Kind, TeachSession
 from tapword.spotter.spotter import Spotter, require_same_parts
+from tapword.spotter.takes import Sound, find_takes
 from tapword.spotter.vocabulary import MAX_WORD_BYTES, clean_new_word, clean_word
 from tapword.spotter.watched import WatchedModel
 from tapword.support.issues import Issue
 
 
 class Outcome(NamedTuple):
-    """What came of a clip: its number if it was learned, and what may be wrong with it."""
+    """What came of a clip: its number if it was learned, and what may be wrong with it.
+
+    Of a file with several takes, the outcome of each, with the sound that it is about.
+    """
 
     take: int | None
     issues: list[Issue]
+    sounds: Sequence[tuple[Sound, "Outcome"]] = ()
 
     def state(self) -> dict[str, Any]:
         """Give what a page shows of it, ready for JSON."""
-        return {"take": self.take, "issues": issue_states(self.issues)}
+        state = {"take": self.take, "issues": issue_states(self.issues)}
+        if not self.sounds:
+            return state
+        sounds = [
+            {"first": sound.first, "samples": len(sound.audio), "start_s": round(sound.start_s, 1)}
+            | outcome.state()
+            for sound, outcome in self.sounds
+        ]
+        return state | {"sounds": sounds}
 
 
 def issue_states(issues: Iterable[Issue]) -> list[dict[str, Any]]:
@@ -79,6 +93,7 @@ class StudioModel(WatchedModel):
         **more: Any,
     ):
         super().__init__(path, parts=parts, backbones=backbones, **more)
+        self.limits = limits
         self.exports = dict(exports or {})
         self.histories = Histories(limits)
         # Held while the file and the histories change together.
@@ -117,6 +132,30 @@ class StudioModel(WatchedModel):
                 take.learn(spotter)
             note_taught(history, take, spotter)
         return Outcome(take.number, [*checked.issues, *close])
+
+    def learn_file(
+        self, audio: np.ndarray, word: str, history: History | None = None, anyway: bool = True
+    ) -> Outcome:
+        """Learn a recording (n,) of a word: each of its takes, if it contains several."""
+        sounds = find_takes(self.spotter.encoder, audio)
+        if not sounds:
+            limit_s, seconds = self.limits.clip_s, len(audio) / SAMPLE_RATE
+            if seconds > limit_s:
+                raise InputError(
+                    f"{seconds:.0f} s without several takes of one word: cut it into clips of at "
+                    f"most {limit_s:g} s",
+                    code="file_too_long",
+                    params={"seconds": round(seconds), "limit_s": limit_s},
+                )
+            return self.learn(audio, word, history, "file", anyway)
+        unlike = Outcome(None, [Issue("unlike", "doubt", {"word": word})])
+        history = history or History()
+        outcomes = [
+            (one, self.learn(one.audio, word, history, "file", anyway) if one.is_take else unlike)
+            for one in sounds
+        ]
+        takes = sum(one.is_take for one in sounds)
+        return Outcome(None, [Issue("several_takes", "note", {"takes": takes})], outcomes)
 
     def _session_of(self, spotter: Spotter, word: str) -> TeachSession:
         """Session of the latest clips of a word; a new one if the word or the model is another."""
@@ -262,19 +301,31 @@ class StudioModel(WatchedModel):
         self._require_words()
         return self.exports[kind](self.spotter)
 
-    def upload(self, content: bytes, add: bool, seen: str | None) -> None:
-        """Add the words of an uploaded model file, or replace revision `seen` by it.
+    def inspect(self, content: bytes) -> dict[str, Any]:
+        """Give the words of an uploaded model file, and whether they can be added to these."""
+        theirs = self._load_uploaded(content)
+        addable = theirs.learner.mergeable and _same_parts(theirs, self.spotter)
+        return {"words": list(theirs.words), "addable": addable}
+
+    def _load_uploaded(self, content: bytes) -> Spotter:
+        """Read an uploaded model file.
 
         Its backbone must be the one in use: nothing that it names is loaded from this machine.
-        Another revision than `seen` is not replaced.
         """
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "uploaded.tap"
             path.write_bytes(content)
             try:
-                theirs = Spotter.load(path, self.spotter.encoder.backbones)
+                return Spotter.load(path, self.spotter.encoder.backbones)
             except ModelFileError as error:
                 raise ModelFileError(str(error).replace(str(path), "the uploaded file")) from None
+
+    def upload(self, content: bytes, add: bool, seen: str | None) -> None:
+        """Add the words of an uploaded model file, or replace revision `seen` by it.
+
+        Another revision than `seen` is not replaced.
+        """
+        theirs = self._load_uploaded(content)
         with self._changing:
             with self.edit() as ours:
                 if add:
@@ -325,7 +376,12 @@ class StudioModel(WatchedModel):
     def map(self) -> dict[str, Any]:
         """Give the map of the words, and the revision it shows, ready for JSON."""
         revision, spotter = self.revision, self.spotter
-        return {"revision": revision, "points": [point._asdict() for point in word_map(spotter)]}
+        points, overlaps = word_map(spotter)
+        return {
+            "revision": revision,
+            "points": [point._asdict() for point in points],
+            "overlaps": overlaps,
+        }
 
 
 class _Snapshot:

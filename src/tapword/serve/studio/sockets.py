@@ -35,13 +35,15 @@ COMMANDS: dict[str, tuple[Callable[..., Message | None], dict[str, tuple[type, .
     "gap": (Listener.gap, {}),
     "correct": (Listener.correct, {"id": (int,), "word": (str, NoneType)}),
     "missed": (Listener.missed, {"word": (str,)}),
+    "keep_missed": (Listener.keep_missed, {"word": (str,)}),
+    "drop_missed": (Listener.drop_missed, {}),
     "record": (Listener.record, {"id": (int,)}),
     "finish": (Listener.finish, {}),
     "cancel": (Listener.cancel, {}),
     "keep": (Listener.keep, {"id": (int,), "word": (str,), "anyway": (bool,)}),
     "play": (Listener.event_audio, {"id": (int,)}),
 }
-TEACHING_COMMANDS = ("correct", "missed", "keep")
+TEACHING_COMMANDS = ("correct", "missed", "keep_missed", "keep")
 # Changes of the model at a time. They wait for the file's lock anyway, and this leaves processor
 # time to those who listen.
 MAX_CHANGES = 2

@@ -15,6 +15,8 @@ from tapword.support.threads import one_blas_thread
 CONFUSABLE, CLOSE = 0.7, 1.0
 # The variance of a few takes may be near 0 by chance: that of all words counts as this many takes.
 PRIOR_TAKES = 4
+# Words drawn closer than this lie on each other: their dots are 0.05 wide.
+OVERLAP = 0.1
 # With more words, neither a map nor a table helps.
 MAX_WORDS = 200
 
@@ -30,24 +32,32 @@ class Point(NamedTuple):
     verdict: str
 
 
+class WordMap(NamedTuple):
+    """The points, and pairs of words that are distinct although their points nearly coincide."""
+
+    points: list[Point]
+    overlaps: list[tuple[str, str]]
+
+
 @one_blas_thread
-def word_map(spotter: Spotter) -> list[Point]:
+def word_map(spotter: Spotter) -> WordMap:
     """Place the words, in their order, so that words close on the map sound alike.
 
     Empty with fewer than two words, too many words, or a learner without means.
     """
     words, learner = spotter.words, spotter.learner
     if not isinstance(learner, StatisticsLearner) or not 2 <= len(words) <= MAX_WORDS:
-        return []
+        return WordMap([], [])
     means = learner.statistics.means[[learner.rows.index(Row(word)) for word in words]]
     apart = distances(means, np.array(list(words.values())), _within(learner.statistics))
-    places = layout(apart).round(4).tolist()
+    places = layout(apart).round(4)
     np.fill_diagonal(apart, np.inf)
     names = list(words)
-    return [
+    points = [
         Point(word, x, y, names[row.argmin()], round(float(row.min()), 2), _verdict(row.min()))
-        for word, (x, y), row in zip(words, places, apart, strict=True)
+        for word, (x, y), row in zip(words, places.tolist(), apart, strict=True)
     ]
+    return WordMap(points, [(names[i], names[j]) for i, j in overlaps(apart, places)])
 
 
 def distances(means: np.ndarray, counts: np.ndarray, variances: np.ndarray | None) -> np.ndarray:
@@ -95,6 +105,19 @@ def layout(apart: np.ndarray) -> np.ndarray:
     vectors = vectors * np.where(vectors[0] < 0, -1, 1)
     places = vectors * np.sqrt(np.maximum(values, 0))
     return places / (np.abs(places).max() or 1.0)
+
+
+def overlaps(apart: np.ndarray, places: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of distinct words, by their distances (K, K), whose places (K, 2) nearly coincide.
+
+    Examples
+    --------
+    >>> overlaps(np.array([[0.0, 3.0], [3.0, 0.0]]), np.array([[0.5, 0.5], [0.5, 0.55]]))
+    [(0, 1)]
+    """
+    drawn = np.linalg.norm(places[:, None] - places[None, :], axis=2)
+    pairs = np.argwhere(np.triu((drawn < OVERLAP) & (apart >= CLOSE), 1))
+    return [(i, j) for i, j in pairs.tolist()]
 
 
 def _within(statistics: Statistics) -> np.ndarray | None:

@@ -5,6 +5,9 @@ import {errorText, texts} from './texts.js';
 // The studio keeps the changes of each page by this identifier, for undo.
 const PAGE = Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('');
 
+// The longest recording that the studio accepts; it may contain several takes.
+export const MAX_FILE_S = 60;
+
 const GATEWAY_ERRORS = [502, 504];
 
 async function request(path, options) {

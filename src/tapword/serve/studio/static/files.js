@@ -1,13 +1,13 @@
 // Teach from recordings. The browser decodes them, so it takes every format that it can play.
 
-import {post} from './api.js';
+import {MAX_FILE_S, post} from './api.js';
 import {RATE} from './microphone.js';
 import {$, element, icon, tool} from './page.js';
 import * as takes from './takes.js';
 import {checkWord, isKnown, wordInField} from './teach.js';
 import {number, texts, withIssues} from './texts.js';
 
-const MAX_S = 10, MAX_FILES = 50, MAX_BYTES = 20e6, MAX_SHOWN = 5;
+const MAX_FILES = 50, MAX_BYTES = 20e6, MAX_SHOWN = 5;
 
 // Files that wait until their words are confirmed: [{name, word, files}], by the names of the files.
 let groups = [];
@@ -127,31 +127,53 @@ async function teachSorted() {
 
 async function teach(list, word, files) {
   let kept = 0;
-  for (const file of files) if (await teachFile(row(list, file.name), word, file)) kept++;
+  for (const file of files) kept += await teachFile(list, word, file);
   row(list, '').show(texts.keptOf(kept, word), kept ? 'good' : 'bad');
 }
 
-// Teach one file; a doubtful one only with `anyway`. Returns whether it was taught.
-async function teachFile(line, word, file, anyway = false) {
+// Teach one file, each of its takes; doubtful ones wait. Returns how many takes were taught.
+async function teachFile(list, word, file) {
+  const line = row(list, file.name);
   line.show(texts.checking, 'busy');
   try {
     checkWord(word);
     const audio = await decode(file);
-    const {take, issues} = await post('api/learn', audio, {word, kind: 'file', ...(anyway ? {anyway: 1} : {})});
-    const text = withIssues(take === null ? texts.fileNotKept : texts.fileKept, issues);
-    if (take === null) {
-      const refused = issues.some(({severity}) => severity === 'refuse');
-      line.show(text, 'bad', refused ? [] : [element('button', {type: 'button', className: 'small',
-        'aria-label': texts.keepFile(file.name), onclick: () => teachFile(line, word, file, true)}, texts.keepAnyway)]);
-      return false;
+    const {sounds, take, issues} = await teachClip(audio, word);
+    if (!sounds) return shown(line, word, {name: file.name, audio, take, issues});
+    line.show(withIssues('', issues), 'good');
+    let kept = 0;
+    for (const one of sounds) {
+      const name = texts.soundAt(file.name, number(one.start_s, 1));
+      kept += shown(row(list, name), word, {...one, name, audio: audio.slice(one.first, one.first + one.samples)});
     }
-    takes.remember(take, audio, [file.name, withIssues('', issues)].filter(Boolean));
-    line.show(text, issues.length ? 'bad' : 'good');
-    return true;
+    return kept;
   } catch (error) {
     line.show(error.message, 'bad');
-    return false;
+    return 0;
   }
+}
+
+const teachClip = (audio, word, query = {}) => post('api/learn', audio, {word, kind: 'file', ...query});
+
+// Show what came of a clip; a doubtful one can be kept. Returns how many takes were taught.
+function shown(line, word, {name, audio, take, issues}) {
+  const text = withIssues(take === null ? texts.fileNotKept : texts.fileKept, issues);
+  if (take === null) {
+    const refused = issues.some(({severity}) => severity === 'refuse');
+    const keep = async () => {
+      line.show(texts.checking, 'busy');
+      try {
+        const answer = await teachClip(audio, word, {anyway: 1});
+        shown(line, word, {name, audio, ...answer});
+      } catch (error) { line.show(error.message, 'bad'); }
+    };
+    line.show(text, 'bad', refused ? [] : [element('button', {type: 'button', className: 'small',
+      'aria-label': texts.keepFile(name), onclick: keep}, texts.keepAnyway)]);
+    return 0;
+  }
+  takes.remember(take, audio, audio.length / RATE, [name, withIssues('', issues)]);
+  line.show(text, issues.length ? 'bad' : 'good');
+  return 1;
 }
 
 // A line of the list of files.
@@ -174,7 +196,7 @@ async function decode(file) {
   } catch {
     throw new Error(texts.unreadable);
   }
-  if (sound.duration > MAX_S) throw new Error(texts.tooLong(number(sound.duration, 0), MAX_S));
+  if (sound.duration > MAX_FILE_S) throw new Error(texts.tooLong(number(sound.duration, 0), MAX_FILE_S));
   const samples = new Int16Array(sound.length);
   const channels = Array.from({length: sound.numberOfChannels}, (_, i) => sound.getChannelData(i));
   for (let i = 0; i < samples.length; i++) {

@@ -5,7 +5,10 @@ import {colours, prepare} from './page.js';
 import {number, texts} from './texts.js';
 
 export const SECONDS = 10;
-const LANE = 40, MAX_LANES = 8, TEXT = '13px system-ui, sans-serif';
+const MAX_LANES = 8, FOOT = 18;
+// Beside each other on a wide page; on a narrow one, word and score are above their curve.
+const WIDE = {lane: 46, text: 0, font: '13px system-ui, sans-serif'};
+const NARROW = {lane: 84, text: 24, font: '16px system-ui, sans-serif'}, NARROW_BELOW = 480;
 
 export class Lanes {
   #scores = new Map();
@@ -51,20 +54,20 @@ export class Lanes {
     return this.words.filter(word => chosen.has(word));
   }
 
-  get height() { return this.shown.length * LANE + 18; }
-
   draw(canvas, now) {
     const shown = this.shown;
-    canvas.style.height = `${this.height}px`;
-    const {pen, width} = prepare(canvas, this.height);
+    const narrow = canvas.clientWidth < NARROW_BELOW, {lane: LANE, text, font} = narrow ? NARROW : WIDE;
+    const height = shown.length * LANE + FOOT;
+    canvas.style.height = `${height}px`;
+    const {pen, width} = prepare(canvas, height);
     const colour = colours();
-    pen.font = TEXT;
+    pen.font = font;
     const widest = Math.max(0, ...shown.map(word => pen.measureText(word).width));
-    const left = Math.min(widest + 16, width * 0.3), right = width - 38;
+    const left = narrow ? 0 : Math.min(widest + 16, width * 0.3), right = narrow ? width : width - 38;
     const x = time => right - (now - time) / SECONDS * (right - left);
     pen.textBaseline = 'middle';
     shown.forEach((word, lane) => {
-      const top = lane * LANE, base = top + LANE - 5, tall = LANE - 12;
+      const top = lane * LANE + text, base = (lane + 1) * LANE - 5, tall = base - top - 7;
       const y = score => base - Math.max(0, Math.min(1, score)) * tall;
       pen.strokeStyle = colour('rule');
       pen.lineWidth = 1;
@@ -74,7 +77,7 @@ export class Lanes {
         if (mark.type === 'near') continue;
         pen.fillStyle = colour('tint');
         const from = Math.max(left, x(mark.start_s)), to = Math.min(right, x(mark.end_s));
-        pen.fillRect(from, top + 4, Math.max(2, to - from), LANE - 9);
+        pen.fillRect(from, top + 4, Math.max(2, to - from), base - top - 4);
       }
       const threshold = this.#thresholds[word];
       if (threshold !== undefined) {
@@ -83,7 +86,7 @@ export class Lanes {
         line(pen, [[left, y(threshold)], [right, y(threshold)]]);
         pen.setLineDash([]);
       }
-      this.#trace(pen, this.#scores.get(word), x, y, left, right, base, colour);
+      this.#trace(pen, this.#scores.get(word), x, y, left, right, top, base, colour);
       for (const mark of marked) {
         const at = x(mark.end_s);
         if (at < left) continue;
@@ -98,27 +101,28 @@ export class Lanes {
         pen.fill();
         pen.stroke();
       }
+      const middle = narrow ? top - text / 2 : base - tall / 2 + 2, room = narrow ? width - 60 : left - 12;
       const latest = this.#scores.get(word).at(-1);
       pen.fillStyle = colour('ink');
       pen.textAlign = 'left';
-      pen.fillText(fit(pen, word, left - 12), 0, base - tall / 2 + 2);
+      pen.fillText(fit(pen, word, room), 0, middle);
       pen.fillStyle = colour('soft');
       pen.textAlign = 'right';
-      pen.fillText(latest === null || latest === undefined ? '–' : number(Math.max(0, latest), 2), width, base - tall / 2 + 2);
+      pen.fillText(latest === null || latest === undefined ? '–' : number(Math.max(0, latest), 2), width, middle);
     });
     pen.fillStyle = colour('soft');
-    pen.font = '11px system-ui, sans-serif';
-    const foot = this.height - 8;
+    pen.font = narrow ? '13px system-ui, sans-serif' : '11px system-ui, sans-serif';
+    const foot = height - 8;
     pen.textAlign = 'left';
     pen.fillText(texts.secondsAgo(SECONDS), left, foot);
     pen.textAlign = 'right';
     pen.fillText(texts.now, right, foot);
   }
 
-  #trace(pen, row, x, y, left, right, base, colour) {
+  #trace(pen, row, x, y, left, right, top, base, colour) {
     pen.save();
     pen.beginPath();
-    pen.rect(left, base - LANE, right - left, LANE + 2);
+    pen.rect(left, top, right - left, base - top + 2);
     pen.clip();
     let run = [];
     const flush = () => {

@@ -1,11 +1,15 @@
 // Listen live: level, scores, events and their correction.
 
 import {Lanes} from './lanes.js';
-import {level, use} from './microphone.js';
+import * as meter from './meter.js';
+import {use} from './microphone.js';
+import * as missed from './missed.js';
 import {$, announce, ask, attempt, element, icon, showStatus, tool} from './page.js';
 import * as takes from './takes.js';
 import {errorText, language, number, texts, withIssues} from './texts.js';
 
+// As many takes make a word ready.
+export const ENOUGH = 3;
 const MAX_EVENTS = 8;
 // A score is about half a second old: the detector waits for the end of a word.
 const DELAY_S = 0.5;
@@ -17,22 +21,12 @@ let release = null;
 let listening = false;
 // Time of the newest scores, in the stream and in the page; the plot moves smoothly after it.
 let latest = {time_s: 0, at_ms: 0};
-// When the level was last given to screen levelGiven_mss.
-let levelGiven_ms = 0;
 
 export function setUp(theSocket) {
   socket = theSocket;
   $('listen-button').onclick = () => listening ? stop() : start();
-  $('missed').onsubmit = event => {
-    event.preventDefault();
-    if (!$('missed-word').value) return;
-    showStatus($('listen-status'), texts.learning, 'busy');
-    send({type: 'missed', word: $('missed-word').value});
-    $('missed-word').value = '';
-    $('missed-word').focus({preventScroll: true});
-    showMissed();
-  };
-  $('missed-word').onchange = showMissed;
+  missed.setUp(socket);
+  meter.setUp();
   socket.addEventListener('scores', ({detail}) => {
     latest = {time_s: detail.time_s - DELAY_S, at_ms: performance.now()};
     lanes.add(latest.time_s, detail.scores);
@@ -47,12 +41,6 @@ export function setUp(theSocket) {
     if (detail.error) { stop(); showStatus($('listen-status'), errorText(detail), 'bad'); return; }
     latest = {time_s: 0, at_ms: performance.now()};
     lanes.reset(state.words.map(({word}) => word), detail.thresholds);
-  });
-  socket.addEventListener('missed', ({detail}) => {
-    if (detail.error) { showStatus($('listen-status'), errorText(detail), 'bad'); return; }
-    const {word, take, audio, issues} = detail;
-    takes.remember(take, audio, [withIssues('', issues)]);
-    showStatus($('listen-status'), withIssues(texts.learnedAgain(word), issues), issues.length ? 'bad' : 'good');
   });
   socket.addEventListener('play', ({detail}) => {
     const item = $(`event-${detail.id}`);
@@ -78,23 +66,19 @@ export function show(model) {
   $('listen-button').disabled = none;
   if (none && listening) stop();
   lanes.setWords(words);
-  const chosen = $('missed-word').value;
-  $('missed-word').replaceChildren(element('option', {value: ''}, texts.whichWord),
-    ...words.map(word => element('option', {value: word}, word)));
-  if (words.includes(chosen)) $('missed-word').value = chosen;
-  showMissed();
+  missed.show(words);
+  $('expected').replaceChildren(...model.words.map(({word, count}) => element('li', {},
+    word, ...(count < ENOUGH ? [' ', element('span', {className: 'soft small'}, texts.ofEnough(count, ENOUGH))] : []))));
   $('events').querySelectorAll('select').forEach(fill);
   showEmpty();
 }
 
-// Nothing is preselected, so that no careless click teaches a word.
-function showMissed() { $('missed-button').disabled = !$('missed-word').value; }
-
+// Before anybody listens: which words would be heard.
 function showEmpty() {
-  const quiet = !listening && !$('events').children.length;
-  $('listen-empty').hidden = !quiet;
-  $('listen-empty').textContent = !state?.words.length
-    ? texts.nothingToHear : texts.pressAndSay;
+  const none = !state?.words.length;
+  $('expected-box').hidden = listening;
+  $('expected').hidden = none;
+  $('listen-empty').textContent = none ? texts.nothingToHear : texts.pressAndSay;
   $('events-title').hidden = !$('events').children.length;
 }
 
@@ -104,12 +88,21 @@ function setButton() {
   button.className = listening ? 'live' : 'primary';
   button.replaceChildren(icon(listening ? 'stop' : 'mic'),
     element('span', {}, listening ? texts.stopListening : texts.start));
-  for (const id of ['level-row', 'lanes', 'missed']) $(id).hidden = !listening;
+  $('lanes').hidden = !listening;
+  missed.setListening(listening);
+  $('meter-test').hidden = listening;
   $('lanes-note').hidden = true;
   showEmpty();
 }
 
+export async function tryNow() {
+  $('listen').scrollIntoView({block: 'start'});
+  $('listen-button').focus({preventScroll: true});
+  if (!listening) await start();
+}
+
 async function start() {
+  meter.stop();
   showStatus($('listen-status'), texts.openingMicrophone, 'busy');
   try {
     listening = true;
@@ -136,17 +129,7 @@ function stop() {
   announce(texts.stopped);
 }
 
-function onChunk(chunk) {
-  socket.sendAudio(chunk);
-  const now = level(chunk), share = Math.max(0, Math.min(1, (now + 60) / 60));
-  $('level').firstElementChild.style.transform = `scaleX(${share})`;
-  // Screen readers get the level once a second, not every 80 ms.
-  if (performance.now() - levelGiven_ms > 1000) {
-    levelGiven_ms = performance.now();
-    $('level').setAttribute('aria-valuenow', String(Math.round(Math.max(-60, now))));
-    $('level').setAttribute('aria-valuetext', texts.levels[now < -45 ? 'quiet' : now < -6 ? 'speech' : 'loud']);
-  }
-}
+const onChunk = chunk => socket.sendAudio(chunk);
 
 function draw() {
   if (!listening) return;
@@ -207,13 +190,13 @@ async function correct(item, id, said) {
 }
 
 function corrected(answer) {
-  const {id, word, take, audio, issues} = answer, item = $(`event-${id}`);
+  const {id, word, take, audio, seconds, issues} = answer, item = $(`event-${id}`);
   if (!item) return;
   const outcome = item.querySelector('.verdict');
   // After an error the tools stay, to try again.
   if (answer.error) { showStatus(outcome, errorText(answer), 'bad'); return; }
   item.audio = audio;
-  takes.remember(take, audio, [withIssues('', issues)]);
+  takes.remember(take, audio, seconds, [withIssues('', issues)]);
   showStatus(outcome, withIssues(word === null ? texts.none : texts.learnedAs(word), issues), issues.length ? 'bad' : 'good');
   const heard = item.querySelector('.heard').textContent;
   const back = element('button', {type: 'button', className: 'small', 'aria-label': texts.undoEvent(heard),

@@ -16,6 +16,7 @@ import * as words from './words.js';
 
 fillIn();
 const socket = new StudioSocket();
+takes.setUp();
 teach.setUp(socket);
 files.setUp();
 words.setUp();

@@ -5,26 +5,27 @@ import {$, element} from './page.js';
 import {number, texts} from './texts.js';
 
 const WIDTH = 640, SIDE = 80, TOP = 44, BOTTOM = 22, LOWEST = 200, TALLEST = 460;
+const MAX_LISTED = 3;
 
 let wanted = null;
 
 export async function show({revision, words}) {
   if (words.length >= 2 && wanted === revision) return;
   wanted = revision;
-  if (words.length < 2) { draw(words, []); return; }
+  if (words.length < 2) { draw(words, [], []); return; }
   let map;
   // The page works without a map; the next change asks for it again.
   try { map = await get('api/map'); } catch { wanted = null; return; }
   // The map of a newer model may be on its way.
-  if (wanted === revision) draw(words, map.points);
+  if (wanted === revision) draw(words, map.points, map.overlaps);
 }
 
-function draw(words, points) {
+function draw(words, points, overlaps) {
   $('map-empty').hidden = points.length > 0;
   $('map-empty').textContent = words.length < 2
     ? texts.mapFew : texts.mapNone;
   $('map-details').hidden = !points.length;
-  $('map-lead').textContent = points.length ? summary(points) : '';
+  $('map-lead').textContent = points.length ? summary(points, overlaps) : '';
   $('map-columns').replaceChildren(...texts.mapColumns.map((name, i) =>
     element('th', {scope: 'col', className: i === 3 ? 'number' : ''}, name)));
   $('map-table').replaceChildren(...points.map(point => element('tr', {},
@@ -41,11 +42,20 @@ function pairs(points, verdict) {
   return [...found.values()];
 }
 
-function summary(points) {
-  const risky = pairs(points, 'confusable').map(([one, two]) => texts.mapPair(one, two));
-  if (!risky.length) return texts.mapApart;
-  return texts.mapMixed(risky.slice(0, 3).join('; '), Math.max(0, risky.length - 3));
+// The text agrees with the picture: what is drawn close is named.
+function summary(points, overlaps) {
+  const name = found => listed(found.map(([one, two]) => texts.mapPair(one, two)));
+  const risky = pairs(points, 'confusable'), close = pairs(points, 'close');
+  return [
+    ...(risky.length ? [texts.mapMixed(name(risky))] : []),
+    ...(close.length ? [texts.mapClose(name(close))] : []),
+    ...(risky.length || close.length ? [] : [texts.mapApart]),
+    ...(overlaps.length ? [texts.mapOverlap(name(overlaps))] : []),
+  ].join(' ');
 }
+
+const listed = names => [...names.slice(0, MAX_LISTED), ...(names.length > MAX_LISTED
+  ? [texts.morePairs(names.length - MAX_LISTED)] : [])].join('; ');
 
 function svg(tag, attributes, text = null) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', tag);

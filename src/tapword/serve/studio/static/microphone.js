@@ -4,8 +4,12 @@ import {texts} from './texts.js';
 
 export const RATE = 16000;
 const LINGER_MS = 20000;
+// A browser may never start audio, as Firefox without loudspeakers.
+const START_MS = 5000;
 
 const users = new Set();
+// Called with every chunk too, but they do not keep the microphone open.
+const watchers = new Set();
 let opened = null;
 let closing = 0;
 // Identifier of the chosen microphone; '' is the system's default.
@@ -35,10 +39,13 @@ export async function use(onChunk) {
   };
 }
 
+export function watch(onChunk) { watchers.add(onChunk); }
+
 async function close() {
   const was = opened;
   opened = null;
   if (was) (await was.catch(() => null))?.();
+  dispatchEvent(new Event('microphone-closed'));
 }
 
 addEventListener('pagehide', close);
@@ -63,9 +70,11 @@ export async function list() {
   return devices.filter(({kind, deviceId}) => kind === 'audioinput' && deviceId !== 'default');
 }
 
+const give = chunk => [...users, ...watchers].forEach(user => user(chunk));
+
 async function open() {
   const prefix = [...sources.keys()].find(one => chosen.startsWith(one));
-  if (prefix) return sources.get(prefix)(chosen.slice(prefix.length), data => users.forEach(user => user(data)));
+  if (prefix) return sources.get(prefix)(chosen.slice(prefix.length), give);
   if (!window.isSecureContext) throw new Error(texts.insecure);
   if (!navigator.mediaDevices?.getUserMedia || !window.AudioWorkletNode) throw new Error(texts.noWorklet);
   let stream;
@@ -86,9 +95,9 @@ async function open() {
       await context.audioWorklet.addModule(new URL('./capture.js', import.meta.url));
       const source = context.createMediaStreamSource(stream);
       const node = new AudioWorkletNode(context, 'capture', {numberOfOutputs: 0});
-      node.port.onmessage = ({data}) => users.forEach(user => user(data));
+      node.port.onmessage = ({data}) => give(data);
       source.connect(node);
-      await context.resume();
+      await started(context);
       stream.getTracks()[0].onended = () =>
         dispatchEvent(new CustomEvent('microphone-lost'));
       return () => {
@@ -97,13 +106,18 @@ async function open() {
       };
     } catch (error) {
       await context?.close().catch(() => null);
-      if (!('sampleRate' in options)) {
+      if (error.silent || !('sampleRate' in options)) {
         stream.getTracks().forEach(track => track.stop());
-        throw new Error(texts.unread(error.message), {cause: error});
+        throw new Error(error.silent ? texts.notStarted : texts.unread(error.message), {cause: error});
       }
     }
   }
 }
+
+const started = context => Promise.race([
+  context.resume(),
+  new Promise((_, no) => setTimeout(() => no(Object.assign(new Error(), {silent: true})), START_MS)),
+]);
 
 function explain(error) {
   switch (error.name) {

@@ -4,34 +4,39 @@ import {post, postJson} from './api.js';
 import {RATE} from './microphone.js';
 import {$, announce, attempt, element, redraw, tool} from './page.js';
 import {number, texts} from './texts.js';
+import {picture} from './wave.js';
 
-// Takes that were learned, by their numbers in the studio; and those that were not kept.
+const MAX_SHOWN = 20;
+
+// Takes that were learned, by their numbers in the studio; and those that were not kept. Each has
+// its audio, the seconds of speech in it, and notes.
 const learned = new Map();
 const waiting = [];
 let inModel = [];
 let lastNumber = 0;
-let shownWord = '';
+let all = false;
+
+export function setUp() {
+  $('takes-all').onclick = () => { all = true; draw(); };
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+  draw();
+}
 
 export function show({history}) {
   inModel = history.takes;
   draw();
 }
 
-export function showOf(word) {
-  shownWord = word;
-  draw();
-}
-
-// Note a take that was learned, its audio, and notes about it.
-export function remember(id, audio, notes = []) {
+// Note a take that was learned.
+export function remember(id, audio, seconds, notes = []) {
   if (id === null) return;
-  learned.set(id, {name: ++lastNumber, audio, notes});
+  learned.set(id, {name: ++lastNumber, audio, seconds, notes});
   draw();
 }
 
 // Note a take that was not kept, but can be.
-export function hold(word, audio, note) {
-  waiting.push({name: ++lastNumber, word, audio, notes: [note]});
+export function hold(word, audio, seconds, note) {
+  waiting.push({name: ++lastNumber, word, audio, seconds, notes: [note]});
   draw();
   return waiting.at(-1);
 }
@@ -39,7 +44,7 @@ export function hold(word, audio, note) {
 export async function keepAnyway(take) {
   const answer = await post('api/learn', take.audio, {word: take.word, kind: 'take', anyway: 1});
   drop(take);
-  remember(answer.take, take.audio, take.notes);
+  remember(answer.take, take.audio, take.seconds, take.notes);
   return answer;
 }
 
@@ -62,26 +67,30 @@ export function play(audio) {
   source.start();
 }
 
+// The newest first.
 function draw() {
-  const kept = inModel.filter(({id, word}) => word === shownWord && learned.has(id))
-    .map(take => ({...learned.get(take.id), ...take}));
-  const all = [...kept, ...waiting.filter(({word}) => word === shownWord)]
-    .sort((one, two) => one.name - two.name);
-  $('take-box').hidden = !all.length;
-  redraw(() => $('take-list').replaceChildren(...all.map(row)), () => $('record'));
+  const kept = inModel.filter(({id}) => learned.has(id)).map(take => ({...learned.get(take.id), ...take}));
+  const takes = [...kept, ...waiting].sort((one, two) => two.name - one.name);
+  const shown = all ? takes : takes.slice(0, MAX_SHOWN);
+  $('takes-empty').hidden = takes.length > 0;
+  $('takes-all').hidden = shown.length === takes.length;
+  $('takes-all').textContent = texts.showAll(takes.length);
+  redraw(() => $('take-list').replaceChildren(...shown.map(row)), () => $('record'));
 }
 
 function row(take) {
-  const {id, name, word, audio, notes, negative} = take;
+  const {id, name, word, audio, seconds, notes, negative} = take;
   const shown = [
-    ...(negative ? [texts.notThisWord(word)] : []),
     ...(id === undefined ? [texts.notKept] : []), ...notes,
-  ];
-  const seconds = number(audio.length / RATE, 1);
+  ].filter(Boolean);
+  const title = texts.take(name, number(seconds, 1));
   return element('li', {},
     tool('play', texts.playTake(name), `play/${name}`, () => play(audio)),
-    element('span', {className: 'what'}, element('span', {}, texts.take(name, seconds)),
-      ...(shown.length ? [element('span', {className: 'soft small'}, ` ${shown.join(' ')}`)] : [])),
+    element('span', {className: 'what'},
+      element('span', {className: 'take-title'}, element('strong', {}, negative ? texts.notThisWord(word) : word), ' ',
+        element('span', {className: 'soft small'}, title)),
+      picture(audio, texts.waveformOf(name)),
+      ...(shown.length ? [element('span', {className: 'soft small'}, shown.join(' '))] : [])),
     element('span', {className: 'tools'},
       ...(id === undefined ? [tool('good', texts.keepTake(name), `keep/${name}`, () => attempt(() => keepAnyway(take)))] : []),
       tool('bin', texts.removeTake(name), `remove/${name}`, () => {

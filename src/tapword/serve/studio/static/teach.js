@@ -1,12 +1,13 @@
 // Teach by voice: press the button and say the word a few times; good takes are saved automatically.
 
+import {ENOUGH, tryNow} from './listen.js';
 import {RATE, use} from './microphone.js';
 import {$, announce, element, icon, showStatus} from './page.js';
 import * as takes from './takes.js';
 import {errorText, issueText, number, texts, withIssues} from './texts.js';
 import {drawWave} from './wave.js';
 
-export const ENOUGH = 3, PLENTY = 5;
+const PLENTY = 5;
 // Seconds that the waveform shows; the first chunks of a microphone may still be settling.
 const SHOWN_S = 4, SETTLE_CHUNKS = 3, MARGIN_S = 0.2;
 
@@ -38,7 +39,14 @@ export function setUp(theSocket) {
   $('keep').onclick = keepAnyway;
   $('again').onclick = record;
   $('play').onclick = () => takes.play(audio);
-  $('word').oninput = showCount;
+  $('word').oninput = () => { $('next-actions').hidden = true; showCount(); };
+  $('try-now').onclick = tryNow;
+  $('teach-another').onclick = () => {
+    $('word').value = '';
+    clear();
+    showCount();
+    $('word').focus();
+  };
   $('word').onkeydown = event => {
     if (event.key === 'Enter' && !event.isComposing) { event.preventDefault(); record(); }
   };
@@ -96,7 +104,6 @@ function showCount() {
   $('dots').replaceChildren(...dots);
   $('takes').textContent = !n ? texts.toBegin(ENOUGH) : n < ENOUGH ? texts.ofEnough(n, ENOUGH) : texts.ready(n);
   if (phase === 'idle') $('stage-text').textContent = texts.press(missing(word));
-  takes.showOf(word);
 }
 
 function setPhase(newPhase) {
@@ -110,6 +117,7 @@ function setPhase(newPhase) {
   $('record').className = `record ${newPhase}`;
   $('record').setAttribute('aria-disabled', String(newPhase === 'opening' || newPhase === 'judging'));
   $('take-actions').hidden = newPhase !== 'judged';
+  $('next-actions').hidden = true;
   $('stage-text').hidden = newPhase === 'judging' || newPhase === 'judged';
 }
 
@@ -227,14 +235,16 @@ function taken(take) {
 
 function endWhenKept() {
   if (phase === 'recording' || series.done < series.sent) return;
-  end(series.done ? progress(series.word) : '', 'good');
+  const {word, done} = series;
+  end(done ? progress(word) : '', 'good');
+  if (done) showNext(word);
   $('record').focus({preventScroll: true});
 }
 
 // A take that is not saved automatically: the person decides.
 function wait(text, issues) {
   const refused = issues.some(({severity}) => severity === 'refuse');
-  if (!refused) held = takes.hold(series.word, audio, issues.map(issueText).join(' '));
+  if (!refused) held = takes.hold(series.word, audio, found.end_s - found.start_s, issues.map(issueText).join(' '));
   const all = [...issues, ...series.issues];
   release?.(true);
   release = null;
@@ -255,7 +265,7 @@ function learned(answer) {
   const one = sent.get(id), goesOn = series !== null && one?.series === series;
   sent.delete(id);
   if (!one) return;
-  if (!answer.error && take !== null) takes.remember(take, speechOf(one), issues.map(issueText));
+  if (!answer.error && take !== null) takes.remember(take, speechOf(one), one.found.end_s - one.found.start_s, issues.map(issueText));
   // A take of a series that was cancelled is learned and listed, and that is all.
   if (!goesOn) return;
   if (answer.error) { fail(errorText(answer)); return; }
@@ -285,6 +295,7 @@ async function keepAnyway() {
     await takes.keepAnyway(held);
     clear();
     showStatus($('verdict'), progress(word), 'good');
+    showNext(word);
     $('record').focus({preventScroll: true});
   } catch (error) {
     $('take-actions').hidden = false;
@@ -292,6 +303,9 @@ async function keepAnyway() {
     $('again').focus();
   }
 }
+
+// What to do next, once a word has plenty of takes.
+function showNext(word) { $('next-actions').hidden = takesOf(word) < PLENTY; }
 
 // How many takes a word has, and how many more help.
 function progress(word) {

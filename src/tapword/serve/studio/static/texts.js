@@ -23,8 +23,10 @@ export function errorText({error, code = null, params = {}}) {
   return template ? fill(template, params) : sentence(error);
 }
 
+// A name of a file keeps its first letter.
 function sentence(text) {
-  const upper = text.charAt(0).toUpperCase() + text.slice(1);
+  const named = /^\S*[.\\/_\d]\S/.test(text);
+  const upper = named ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(upper) ? upper : `${upper}.`;
 }
 

@@ -1,10 +1,18 @@
 // The waveform of a take: bars around a middle line, the spoken part in full colour.
 
-import {colours, prepare} from './page.js';
+import {colours, element, prepare} from './page.js';
 
 const BAR = 3, GAP = 2;
 
-export function drawWave(canvas, samples, {seconds = null, start = null, end = null} = {}) {
+// A small waveform, as high as there is room; it draws itself wherever it is put.
+export function picture(samples, label) {
+  const canvas = element('canvas', {className: 'picture', role: 'img', 'aria-label': label});
+  const loudest = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 1);
+  new ResizeObserver(() => { if (canvas.clientWidth) drawWave(canvas, samples, {loudest}); }).observe(canvas);
+  return canvas;
+}
+
+export function drawWave(canvas, samples, {seconds = null, start = null, end = null, loudest = 32768} = {}) {
   const {pen, width, height} = prepare(canvas);
   const colour = colours(), middle = height / 2;
   const bars = Math.floor(width / (BAR + GAP));
@@ -22,7 +30,7 @@ export function drawWave(canvas, samples, {seconds = null, start = null, end = n
     let peak = 0;
     for (let i = from; i < to; i++) peak = Math.max(peak, Math.abs(samples[i]));
     // Hearing is logarithmic: a square root shows quiet speech, too.
-    const tall = Math.max(from < samples.length ? 3 : 2, Math.sqrt(peak / 32768) * (height - 16));
+    const tall = Math.max(from < samples.length ? 3 : 2, Math.sqrt(peak / loudest) * (height - Math.min(16, height / 8)));
     const at = bar * per / 16000;
     const spoken = start === null ? from < samples.length : at >= start - 0.02 && at <= end;
     pen.fillStyle = colour(spoken ? 'accent' : 'faint');

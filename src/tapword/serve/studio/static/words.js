@@ -1,9 +1,11 @@
-// The words: teach more, set the sensitivity, rename, forget; download and upload the model file.
+// The words: teach more, rename, forget; save and open the model file.
 
 import {post, postJson} from './api.js';
+import {ENOUGH} from './listen.js';
 import {$, announce, ask, attempt, bytes, element, find, redraw, tool} from './page.js';
-import {ENOUGH, teachMore} from './teach.js';
-import {number, texts} from './texts.js';
+import * as sensitivity from './sensitivity.js';
+import {teachMore} from './teach.js';
+import {texts} from './texts.js';
 
 let state = null;
 let waiting = 0;
@@ -11,11 +13,12 @@ let waiting = 0;
 let renamed = '';
 
 export function setUp() {
-  $('upload').onclick = () => $('upload-file').click();
-  $('upload-file').onchange = async () => {
-    const [file] = $('upload-file').files;
-    $('upload-file').value = '';
-    if (file) await upload(file);
+  sensitivity.setUp(() => show(state));
+  $('open-model').onclick = () => $('model-file').click();
+  $('model-file').onchange = async () => {
+    const [file] = $('model-file').files;
+    $('model-file').value = '';
+    if (file) await open(file);
   };
 }
 
@@ -31,7 +34,7 @@ export function show(model) {
   redraw(() => {
     $('word-list').replaceChildren(...model.words.map(row));
     $('all-words').replaceChildren(...(sliders && model.words.length > 1
-      ? [element('span', {className: 'name'}, texts.allWords), slider(null, model.sensitivity)] : []));
+      ? [element('span', {className: 'name'}, texts.allWords), sensitivity.slider(null, model.sensitivity)] : []));
   }, () => find(`rename/${renamed}`) ?? $('words-title'));
   $('sensitivity-note').hidden = !sliders;
   $('words-empty').hidden = model.words.length > 0;
@@ -39,10 +42,10 @@ export function show(model) {
   $('size').textContent = model.words.length
     ? texts.size(model.words.length, samples, bytes(model.state_bytes), model.keeps_vectors, bytes(model.bytes_per_word))
     : '';
-  $('download').hidden = model.revision === null;
+  $('save-model').hidden = model.revision === null;
 }
 
-function row({word, count, negatives, sensitivity}) {
+function row({word, count, negatives, sensitivity: value}) {
   const button = (name, sign, label, action) =>
     tool(sign, texts.ofWord(label, word), `${name}/${word}`, action);
   const hints = negatives ? [texts.rejected(negatives)] : count < ENOUGH ? [texts.moreHelp(ENOUGH - count)] : [];
@@ -53,23 +56,7 @@ function row({word, count, negatives, sensitivity}) {
       button('more', 'plus', texts.teachMore, () => teachMore(word)),
       button('rename', 'pen', texts.rename, () => rename(word)),
       button('forget', 'bin', texts.forget, () => forget(word))),
-    ...(state.has_thresholds ? [slider(word, sensitivity)] : []));
-}
-
-function slider(word, sensitivity) {
-  const name = word ?? texts.allWords;
-  const input = element('input', {
-    type: 'range', min: 0, max: 1, step: 0.05, value: sensitivity, 'data-key': `sensitivity/${word ?? '\n'}`,
-    'aria-label': texts.sensitivity(name), 'aria-describedby': 'sensitivity-note',
-  });
-  const shown = element('output', {className: 'soft small'}, number(sensitivity, 2));
-  input.oninput = () => { shown.textContent = number(Number(input.value), 2); };
-  input.onchange = async () => {
-    const value = Number(input.value);
-    const done = (value > sensitivity ? texts.fewerMisses : texts.fewerAlarms)(name);
-    if (!await attempt(() => postJson('api/sensitivity', {word, value}), done)) show(state);
-  };
-  return element('span', {className: 'sensitivity'}, input, shown);
+    ...(state.has_thresholds ? [sensitivity.slider(word, value)] : []));
 }
 
 async function rename(word) {
@@ -106,14 +93,17 @@ async function forget(word) {
   if (choice) await attempt(() => postJson('api/forget', {word}), texts.forgotten(word));
 }
 
-async function upload(file) {
+async function open(file) {
+  // Nobody is asked about a file that is not a model.
+  const found = await attempt(() => post('api/model', file, {how: 'inspect'}));
+  if (!found) return;
   const choices = [];
-  if (state.mergeable && state.words.length) choices.push(['add', texts.addWords, 'primary']);
+  if (found.addable && state.words.length) choices.push(['add', texts.addWords, 'primary']);
   if (state.words.length) choices.push(['replace', texts.replaceAll, 'danger']);
   else choices.push(['replace', texts.useIt, 'primary']);
   const {choice} = await ask({
     title: texts.useFile(file.name),
-    text: state.words.length ? texts.useText(state.words.length) : texts.useNew,
+    text: `${texts.fileWords(found.words)} ${state.words.length ? texts.useText(state.words.length) : texts.useNew}`,
     choices,
   });
   if (!choice) return;
