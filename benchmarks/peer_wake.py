@@ -34,7 +34,11 @@ def scores(phrase: str, sounds: Sequence[np.ndarray]) -> list[np.ndarray]:
         paths = [Path(folder, f"{number}.npy") for number in range(len(sounds))]
         for path, sound in zip(paths, sounds, strict=True):
             np.save(path, sound)
-        subprocess.run([other_python(), __file__, MODELS[phrase], *map(str, paths)], check=True)
+        command = [other_python(), __file__, MODELS[phrase]]
+        # A process for each: it uses one core.
+        workers = [subprocess.Popen([*command, path]) for path in paths]
+        if any([worker.wait() for worker in workers]):
+            raise subprocess.CalledProcessError(1, command)
         return [np.load(path) for path in paths]
 
 
@@ -57,21 +61,19 @@ def lowest_threshold(found: Sequence[np.ndarray], most: float) -> float:
     return 0.0
 
 
-def work(model: str, paths: Sequence[str]) -> None:
-    """Score the recordings in files, and write the scores in their place."""
+def work(model: str, path: str) -> None:
+    """Score the recording in a file, and write the scores in its place."""
     import openwakeword
     from openwakeword.model import Model
 
     models = Path(openwakeword.__file__).parent / "resources" / "models"
-    for path in paths:
-        # A new model for each, which has heard nothing yet.
-        network = Model(wakeword_model_paths=[str(models / model)])
-        sound, found = np.load(path), []
-        for start in range(0, len(sound) - CHUNK + 1, CHUNK):
-            [score] = network.predict(sound[start : start + CHUNK]).values()
-            found.append(score)
-        np.save(path, np.array(found, dtype=np.float32))
+    network = Model(wakeword_model_paths=[str(models / model)])
+    sound, found = np.load(path), []
+    for start in range(0, len(sound) - CHUNK + 1, CHUNK):
+        [score] = network.predict(sound[start : start + CHUNK]).values()
+        found.append(score)
+    np.save(path, np.array(found, dtype=np.float32))
 
 
 if __name__ == "__main__":
-    work(sys.argv[1], sys.argv[2:])
+    work(sys.argv[1], sys.argv[2])

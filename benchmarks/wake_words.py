@@ -26,7 +26,8 @@ alarms per hour: it depends less on the single highest, and assumes an exponenti
 thresholds are found on the negatives they are tested on, as theirs are. Rates are means over draws,
 with minimum and maximum.
 
-Each window of the stream and the negatives is encoded once, for all draws.
+Each window of the stream and the negatives is encoded once, for all draws of a phrase. `--jobs`
+phrases are tested at a time.
 
 openWakeWord is measured on the same streams and negatives, for the phrase that it has a model of
 (peer_wake.py); `--alone` leaves it out.
@@ -38,6 +39,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -329,34 +331,45 @@ def measure(
     options: argparse.Namespace,
 ) -> tuple[dict[str, list[Drawn]], dict[str, Peer], float]:
     """Test every draw of every phrase, and openWakeWord; also return the hours of negatives."""
+    folders = word_folders(options.phrases)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        tasks = [pool.submit(measure_phrase, phrase, folder, options) for phrase, folder in folders]
+        done = [task.result() for task in tasks]
+    phrases = [phrase for phrase, _ in folders]
+    results = {phrase: draws for phrase, (draws, _, _) in zip(phrases, done, strict=True)}
+    peers = {phrase: peer for phrase, (_, peer, _) in zip(phrases, done, strict=True) if peer}
+    return results, peers, done[0][2]
+
+
+def measure_phrase(
+    phrase: str, folder: Path, options: argparse.Namespace
+) -> tuple[list[Drawn], Peer | None, float]:
+    """Test every draw of a phrase, and openWakeWord if it has a model of it."""
     encoder = CachedEncoder(Spotter(size=options.size).encoder)
     negatives = read_negatives(options.negatives, options.hours)
     hours = sum(map(len, negatives)) / SAMPLE_RATE / 3600
     noise = [np.concatenate(list(audio.blocks(path))) for path in options.noise]
-    results: dict[str, list[Drawn]] = {}
-    peers: dict[str, Peer] = {}
-    for phrase, folder in word_folders(options.phrases):
-        files = list(audio.find(folder))
-        if len(files) <= options.taught:
-            raise InputError(f"{folder} must have more recordings than the {options.taught} taught")
-        clips = [audio.read(file) for file in files]
-        streams = [mix(phrase, clips, negatives, noise, snr) for snr in (None, options.snr)]
-        if phrase in peer_wake.MODELS and not options.alone:
-            peers[phrase] = judge_peer(phrase, streams, negatives, hours)
-            print(f"{phrase}, {peer_wake.NAME}: {peers[phrase]}", flush=True)
-        for seed in range(options.draws):
-            begun = time.perf_counter()
-            chosen = np.random.default_rng(seed).permutation(len(clips))[: options.taught]
-            spotter = Spotter(size=options.size)
-            spotter.encoder = encoder  # type: ignore[assignment]
-            spotter.learn_many([clips[index] for index in chosen], [phrase] * len(chosen))
-            alarms = Alarms(phrase, listen(spotter, negatives), hours)
-            taught = {str(index) for index in chosen}
-            results.setdefault(phrase, []).append(
-                judge(spotter, phrase, seed, taught, streams, alarms)
-            )
-            print(f"{phrase}, draw {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
-    return results, peers, hours
+    files = list(audio.find(folder))
+    if len(files) <= options.taught:
+        raise InputError(f"{folder} must have more recordings than the {options.taught} taught")
+    clips = [audio.read(file) for file in files]
+    streams = [mix(phrase, clips, negatives, noise, snr) for snr in (None, options.snr)]
+    peer = None
+    if phrase in peer_wake.MODELS and not options.alone:
+        peer = judge_peer(phrase, streams, negatives, hours)
+        print(f"{phrase}, {peer_wake.NAME}: {peer}", flush=True)
+    draws = []
+    for seed in range(options.draws):
+        begun = time.perf_counter()
+        chosen = np.random.default_rng(seed).permutation(len(clips))[: options.taught]
+        spotter = Spotter(size=options.size)
+        spotter.encoder = encoder  # type: ignore[assignment]
+        spotter.learn_many([clips[index] for index in chosen], [phrase] * len(chosen))
+        alarms = Alarms(phrase, listen(spotter, negatives), hours)
+        taught = {str(index) for index in chosen}
+        draws.append(judge(spotter, phrase, seed, taught, streams, alarms))
+        print(f"{phrase}, draw {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
+    return draws, peer, hours
 
 
 def cell(draws: Sequence[Drawn], key: str, digits: int = 1) -> str:
@@ -433,6 +446,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--snr", type=float, default=10.0, help="dB, by loudest frames")
     parser.add_argument("--size", default="small")
+    parser.add_argument("--jobs", type=int, default=3, help="processes")
     parser.add_argument("--alone", action="store_true", help="without openWakeWord")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write them as JSON")
     options = parser.parse_args()

@@ -1,14 +1,16 @@
-"""Take screenshots of the studio, with a fake microphone that plays the demo's clips.
+"""Take pictures of the studio, with a fake microphone that plays the demo's clips.
 
     python docs/pictures/studio.py
 
-Needs Chromium and the extras `web` and `dev`.
+Screenshots, and studio.webp, which moves: the studio while it listens. Needs Chromium, ffmpeg and
+the extras `web` and `dev`.
 """
 
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,8 @@ WORDS = ["lamp", "music", "coffee", "window", "heater", "stop"]
 VOICE = "espeak-en-us"
 SAID = ["lamp", "lamp", "coffee", "lamp", "music"]
 PORT = 8643
+# The film: its length, the time between frames, and the pixels of a picture in the README.
+FILM_S, FRAME_S, FILM_WIDTH = 9.0, 0.2, 960
 
 
 def main() -> None:
@@ -61,6 +65,8 @@ def main() -> None:
                 )
                 desktop = open_studio(browser, address.strip(), 1280, 1600)
                 desktop.screenshot(path=HERE / "studio.png")
+                desktop.set_viewport_size({"width": 1280, "height": 900})
+                film(desktop, Path(folder), HERE / "studio.webp")
                 phone = open_studio(browser, address.strip(), 390, 844, color_scheme="dark")
                 phone.screenshot(path=HERE / "studio-phone.png")
                 browser.close()
@@ -90,6 +96,30 @@ def open_studio(browser: Browser, address: str, width: int, height: int, **optio
         page.wait_for_timeout(500)
     page.evaluate("scrollTo(0, 0)")
     return page
+
+
+def film(page: Page, folder: Path, target: Path) -> None:
+    """Take screenshots for some seconds, and make one picture of them that repeats."""
+    frames, begin = [], time.monotonic()
+    while (now_s := time.monotonic() - begin) < FILM_S:
+        frames.append((folder / f"{len(frames):03}.png", now_s))
+        page.screenshot(path=frames[-1][0])
+        page.wait_for_timeout(max(0, 1000 * (now_s + FRAME_S - (time.monotonic() - begin))))
+    # A screenshot takes as long as it takes: each frame is shown until the next was taken.
+    ends = [*(at_s for _, at_s in frames[1:]), FILM_S]
+    parts = "".join(
+        f"file '{path}'\nduration {end_s - at_s:.3f}\n"
+        for (path, at_s), end_s in zip(frames, ends, strict=True)
+    )
+    (folder / "frames.txt").write_text(parts)
+    subprocess.run(
+        ["ffmpeg", "-loglevel", "error", "-y", "-f", "concat", "-safe", "0"]
+        + ["-i", folder / "frames.txt", "-vf", f"scale={FILM_WIDTH}:-2:flags=lanczos"]
+        + ["-fps_mode", "vfr", "-c:v", "libwebp_anim", "-loop", "0"]
+        + ["-quality", "70", "-compression_level", "6", target],
+        check=True,
+    )
+    print(f"{target.name}: {len(frames)} frames, {target.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
