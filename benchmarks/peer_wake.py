@@ -34,9 +34,9 @@ def scores(phrase: str, sounds: Sequence[np.ndarray]) -> list[np.ndarray]:
         paths = [Path(folder, f"{number}.npy") for number in range(len(sounds))]
         for path, sound in zip(paths, sounds, strict=True):
             np.save(path, sound)
-        command = [other_python(), __file__, MODELS[phrase]]
+        command = [str(other_python()), __file__, MODELS[phrase]]
         # A process for each: it uses one core.
-        workers = [subprocess.Popen([*command, path]) for path in paths]
+        workers = [subprocess.Popen([*command, str(path)]) for path in paths]
         if any([worker.wait() for worker in workers]):
             raise subprocess.CalledProcessError(1, command)
         return [np.load(path) for path in paths]
