@@ -43,7 +43,8 @@ def main() -> None:
             takes = 3 if word == "lamp" else 5
             spotter.learn_many(clips[:takes], [word] * takes)
         spotter.save(model)
-        quiet = np.zeros(12_000, dtype=np.float32)
+        # Long enough that no take is cut off by the next word.
+        quiet = np.zeros(24_000, dtype=np.float32)
         said = [files.read(CLIPS / word / f"{VOICE}_0.ogg") for word in SAID]
         pieces = [piece for clip in said for piece in (quiet, clip)]
         hiss = np.random.default_rng(0).standard_normal(sum(map(len, pieces))) * 1e-3
@@ -63,10 +64,11 @@ def main() -> None:
                         f"--use-file-for-fake-audio-capture={sound}",
                     ],
                 )
+                listening = open_page(browser, address.strip(), 1280, 900)
+                film(listening, Path(folder), HERE / "studio.webp")
+                listening.context.close()
                 desktop = open_studio(browser, address.strip(), 1280, 1600)
                 desktop.screenshot(path=HERE / "studio.png")
-                desktop.set_viewport_size({"width": 1280, "height": 900})
-                film(desktop, Path(folder), HERE / "studio.webp")
                 phone = open_studio(browser, address.strip(), 390, 844, color_scheme="dark")
                 phone.screenshot(path=HERE / "studio-phone.png")
                 browser.close()
@@ -75,8 +77,8 @@ def main() -> None:
             server.wait()
 
 
-def open_studio(browser: Browser, address: str, width: int, height: int, **options: str) -> Page:
-    """Open a page that listens, and record takes until one is kept."""
+def open_page(browser: Browser, address: str, width: int, height: int, **options: str) -> Page:
+    """Open a page that listens, and wait until it heard some words."""
     size = {"width": width, "height": height}
     context = browser.new_context(permissions=["microphone"], viewport=size, **options)
     page = context.new_page()
@@ -84,7 +86,13 @@ def open_studio(browser: Browser, address: str, width: int, height: int, **optio
     page.locator("#word-list li").first.wait_for()
     page.locator("#word").fill("lamp")
     page.locator("#listen-button").click()
-    page.locator("#events li").nth(2).wait_for(timeout=60_000)
+    page.locator("#events li").nth(2).wait_for(timeout=150_000)
+    return page
+
+
+def open_studio(browser: Browser, address: str, width: int, height: int, **options: str) -> Page:
+    """Open a page that listens, and record takes until one is kept."""
+    page = open_page(browser, address, width, height, **options)
     kept = page.locator("#take-list li", has_not_text="not kept")
     while not kept.count():
         for one in page.get_by_label("Remove take").all():
@@ -112,13 +120,9 @@ def film(page: Page, folder: Path, target: Path) -> None:
         for (path, at_s), end_s in zip(frames, ends, strict=True)
     )
     (folder / "frames.txt").write_text(parts)
-    subprocess.run(
-        ["ffmpeg", "-loglevel", "error", "-y", "-f", "concat", "-safe", "0"]
-        + ["-i", folder / "frames.txt", "-vf", f"scale={FILM_WIDTH}:-2:flags=lanczos"]
-        + ["-fps_mode", "vfr", "-c:v", "libwebp_anim", "-loop", "0"]
-        + ["-quality", "70", "-compression_level", "6", target],
-        check=True,
-    )
+    options = f"-vf scale={FILM_WIDTH}:-2:flags=lanczos -fps_mode vfr -c:v libwebp_anim -loop 0"
+    command = f"ffmpeg -loglevel error -y -f concat -safe 0 -i frames.txt {options} -quality 70"
+    subprocess.run([*command.split(), target], cwd=folder, check=True)
     print(f"{target.name}: {len(frames)} frames, {target.stat().st_size:,} bytes")
 
 
