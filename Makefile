@@ -92,6 +92,7 @@ wheel: $(VENV)/.dev
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(BIN)/python -m build --no-isolation --wheel --outdir build/wheel .
 	$(BIN)/python .ci/install_alone.py build/wheel/*.whl build/wheel/venv
+	build/wheel/venv/bin/python .ci/light_path.py
 	cd build/wheel && venv/bin/tapword demo
 
 # The core for web pages, as an npm package in build/web/core, and the demo page in build/web/try, for

@@ -17,6 +17,7 @@ from tapword.backbones import tapword_ear
 from tapword.backbones.base import Backbone
 from tapword.backbones.onnx_files import package_file
 from tapword.backbones.pip_encoders import PipEncoder
+from tapword.export.onnx.ear_graph import EarGraph
 from tapword.spotter.encoder import Encoder
 from tapword.support.onnx_sessions import open_session
 
@@ -92,13 +93,13 @@ def _path(backbone: Backbone) -> Path:
 def _model(backbone: Any) -> bytes:
     if isinstance(backbone, PipEncoder):
         return _path(backbone).read_bytes()
-    return backbone.network.graph.content()
+    return EarGraph(backbone.network.arrays).content()
 
 
 def _session(backbone: Any) -> Any:
     if isinstance(backbone, PipEncoder):
         return backbone.session
-    return open_session(backbone.network.graph.content(), backbone.threads)
+    return open_session(EarGraph(backbone.network.arrays).content(), backbone.threads)
 
 
 def _feed(backbone: Any, clips: np.ndarray) -> dict[str, np.ndarray]:
@@ -109,5 +110,6 @@ def _feed(backbone: Any, clips: np.ndarray) -> dict[str, np.ndarray]:
     late = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
     sound = np.pad(clips, ((0, 0), (tapword_ear.OVERLAP, late)))
     mel = np.ascontiguousarray(tapword_ear.mel_features(sound).transpose(0, 2, 1)[:, None])
-    kept = backbone.network.initial_state(len(clips))
+    shapes = EarGraph(backbone.network.arrays).states
+    kept = (np.zeros((len(clips), *shape), dtype=np.float32) for shape in shapes)
     return {"mel": mel} | {f"before_{index}": one for index, one in enumerate(kept)}

@@ -47,6 +47,13 @@ def hear(folder: str, sound: np.ndarray) -> tuple[float, int]:
     return time.process_time() - started, recording.decisions
 
 
+def size_mb(kind: str) -> float:
+    """Resident memory of this process, of a kind that Linux names."""
+    with open("/proc/self/status") as file:
+        [line] = [line for line in file if line.startswith(kind)]
+    return int(line.split()[1]) * 1.024e-3
+
+
 print("ready", flush=True)
 for line in sys.stdin:
     question = json.loads(line)
@@ -58,5 +65,7 @@ for line in sys.stdin:
     answer = {
         "decision_ms": listening_ms / decisions,
         "second_ms": listening_ms / (len(sound) / 16_000),
+        "peak_mb": size_mb("VmHWM"),
+        "end_mb": size_mb("VmRSS"),
     }
     print(json.dumps(answer), flush=True)

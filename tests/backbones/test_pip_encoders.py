@@ -135,6 +135,18 @@ def test_missing_torch_packages_are_named(spec, package, extra, monkeypatch):
         assert how_to_install(extra) in str(caught.value)
 
 
+def test_without_onnxruntime_the_extra_is_named(monkeypatch):
+    backbone = pip_encoders.WakehubertTiny()
+    try:
+        assert backbone.session
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    pip_encoders._load.cache_clear()
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtra, match=r"wakehubert_tiny needs .*'onnxruntime'.*wakehubert"):
+        backbone.frames(tone(300))
+
+
 def test_listing_the_room_imports_nothing_heavy():
     program = (
         "import sys; from tapword import registry\n"

@@ -99,10 +99,12 @@ def test_a_package_without_the_weights_is_named(monkeypatch):
         SpeechEmbedding().frames(tone(300))
 
 
-def test_without_the_package_that_reads_onnx_files_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
+@pytest.mark.parametrize("package", ["onnx", "onnxruntime"])
+def test_without_a_package_for_onnx_files_the_extra_is_named(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
     speech_embedding._read.cache_clear()
-    with pytest.raises(MissingExtra, match=r"speech_embedding needs .*'onnx'.*speech-embedding\]"):
+    wanted = rf"speech_embedding needs .*'{package}'.*speech-embedding\]"
+    with pytest.raises(MissingExtra, match=wanted):
         SpeechEmbedding().frames(tone(300))
 
 

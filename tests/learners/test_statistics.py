@@ -10,9 +10,10 @@ from scipy import linalg
 from tapword import registry
 from tapword.errors import InputError
 from tapword.learners import statistics
-from tapword.learners.packed import factor, gram, packed_diagonal, packed_size, solve, whiten
+from tapword.learners.packed import factor, gram, packed_diagonal, solve, whiten
 from tapword.learners.slda import Slda
 from tapword.learners.statistics import Statistics, WordStatistics
+from tapword.support.linear_algebra import packed_size
 
 DIM = 5
 

@@ -5,10 +5,11 @@ import pytest
 
 from tapword import registry
 from tapword.errors import InputError
-from tapword.learners.packed import PackedBlocks, packed_size
+from tapword.learners.packed import PackedBlocks
 from tapword.learners.slda import Slda
 from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import FORMS
+from tapword.support.linear_algebra import packed_size
 
 DIM = 12
 # Sizes that divide 12 and that do not, one number, all of it and more.

@@ -1,12 +1,15 @@
-"""The ear: log-mel frames in, a frame of 96 numbers every 40 ms out, and a vector of an extent.
+"""The ear: log-mel frames in, a frame of features every 40 ms out, and a vector of an extent.
 
-Streaming: a frame sees 0.2 s from where it begins. Convolutions, batch normalisation and ReLU
-alone, so that it can be folded and quantised.
+Streaming: a frame sees 0.2 s from where it begins. It has only convolutions, batch normalisation
+and ReLU, so it can be folded and quantised. There are two sizes of one family, `small` and
+`medium`.
 
     python training/ear/network.py
 
-prints its size and cost.
+prints their size and cost.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,11 +19,49 @@ from torch.nn import functional as F
 WINDOW, STEP, FFT, FLOOR = 400, 160, 512, 1e-3
 # Samples between two frames of the network, and frames by which it answers late.
 HOP, DELAY = 640, 2
-FRAME, VECTOR, WIDTH = 96, 192, 184
-# Numbers a frame that are to be the speech embedding's own.
-LIKE = 96
-# Where the ear looks in an extent before it learns better, and how far around, as shares of it.
-PLACES, REACH = (0.1, 0.3, 0.5, 0.7, 0.9), 0.07
+# Outputs of the head, which only the word loss reads; features of a frame that reproduce the output
+# of the speech embedding.
+VECTOR, LIKE = 192, 96
+# Attention heads: centres and width before training, as shares of the extent.
+CENTERS, HEAD_WIDTH = (0.1, 0.3, 0.5, 0.7, 0.9), 0.07
+# Look-ahead of the first blocks over time, in frames.
+LOOK_AHEAD = (1, 1, 1)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Channels of one size of the ear.
+
+    Parameters
+    ----------
+    bands
+        Channels before, between and after the blocks over bands.
+    inner
+        Channels inside those blocks.
+    width
+        Channels of the blocks over time; inside them twice as many.
+    blocks
+        Number of blocks over time.
+    frame
+        Features of a frame.
+    """
+
+    bands: tuple[int, ...]
+    inner: tuple[int, ...]
+    width: int
+    blocks: int
+    frame: int
+
+    @property
+    def pooled(self) -> int:
+        """Length of a pooled vector: mean, deviation and attention heads."""
+        return self.frame * (2 + len(CENTERS))
+
+
+SIZES = {
+    "small": Size((24, 24, 32, 40, 40, 64, 64), (48, 72, 96, 120, 160, 192), 184, 5, 96),
+    "medium": Size((40, 40, 56, 64, 64, 112, 112), (80, 120, 160, 200, 288, 384), 336, 7, 128),
+}
 
 
 class Mel(nn.Module):
@@ -116,35 +157,39 @@ class Inverted(nn.Module):
 
 
 class Ear(nn.Module):
-    """Frames (b, t, 96) from log-mel frames (b, 40, 4 t), and the numbers (b, 672) of an extent."""
+    """Frames (b, t, d) from log-mel frames (b, 40, 4 t), and the vector (b, 7 d) of an extent."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: str = "small") -> None:
         super().__init__()
+        self.size = SIZES[size]
+        c, wide, width = self.size.bands, self.size.inner, self.size.width
+        heads = len(CENTERS)
         self.bands = nn.Sequential(
-            Conv(1, 24, (5, 5), (2, 2), ahead=2),
-            Inverted(24, 24, 48, (3, 3), ahead=1),
-            Inverted(24, 32, 72, (3, 3), (2, 1), ahead=1),
-            Inverted(32, 40, 96, (3, 3), (1, 2), ahead=1),
-            Inverted(40, 40, 120, (3, 3)),
-            Inverted(40, 64, 160, (3, 3), (2, 1)),
-            Inverted(64, 64, 192, (3, 3)),
+            Conv(1, c[0], (5, 5), (2, 2), ahead=2),
+            Inverted(c[0], c[1], wide[0], (3, 3), ahead=1),
+            Inverted(c[1], c[2], wide[1], (3, 3), (2, 1), ahead=1),
+            Inverted(c[2], c[3], wide[2], (3, 3), (1, 2), ahead=1),
+            Inverted(c[3], c[4], wide[3], (3, 3)),
+            Inverted(c[4], c[5], wide[4], (3, 3), (2, 1)),
+            Inverted(c[5], c[6], wide[5], (3, 3)),
         )
-        self.flat = Conv(64 * 5, WIDTH, (1, 1))
+        self.flat = Conv(c[6] * 5, width, (1, 1))
+        ahead = LOOK_AHEAD + (0,) * (self.size.blocks - len(LOOK_AHEAD))
         self.time = nn.Sequential(
-            *[Inverted(WIDTH, WIDTH, 2 * WIDTH, (1, 7), ahead=a) for a in (1, 1, 1, 0, 0)]
+            *[Inverted(width, width, 2 * width, (1, 7), ahead=a) for a in ahead]
         )
-        self.out = nn.Conv2d(WIDTH, FRAME, 1)
-        self.like = nn.Conv2d(WIDTH, LIKE, 1)
-        # Where in an extent to look: by what is heard there, and by the place.
-        self.look = nn.Conv2d(WIDTH, len(PLACES), 1)
-        self.place = nn.Parameter(torch.tensor(PLACES))
-        self.reach = nn.Parameter(torch.full((len(PLACES),), float(np.log(REACH))))
-        self.head = nn.Linear(FRAME * (2 + len(PLACES)), VECTOR)
+        self.out = nn.Conv2d(width, self.size.frame, 1)
+        self.like = nn.Conv2d(width, LIKE, 1)
+        # Attention logits depend on what is heard; each head also has a position and a width.
+        self.look = nn.Conv2d(width, heads, 1)
+        self.place = nn.Parameter(torch.tensor(CENTERS))
+        self.reach = nn.Parameter(torch.full((heads,), float(np.log(HEAD_WIDTH))))
+        self.head = nn.Linear(self.size.pooled, VECTOR)
         nn.init.zeros_(self.look.weight)
         nn.init.zeros_(self.look.bias)
 
     def hidden(self, mel: torch.Tensor) -> torch.Tensor:
-        """Give what the frames are read off: (b, t, 184)."""
+        """Compute what the frames are read off: (b, t, width)."""
         x = self.bands((mel[:, None] + 2.0) / 3.0)
         return self.time(self.flat(x.flatten(1, 2)[:, :, None]))[:, :, 0].transpose(1, 2)
 
@@ -159,7 +204,7 @@ class Ear(nn.Module):
         return x[:, 0]
 
     def frames(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Frames, those like the speech embedding, both (b, t, 96), and where to look (b, t, 5)."""
+        """Frames (b, t, d), those like the speech embedding (b, t, 96), and logits (b, t, 5)."""
         frames, like, look = (
             F.linear(hidden, part.weight[:, :, 0, 0], part.bias)
             for part in (self.out, self.like, self.look)
@@ -169,7 +214,7 @@ class Ear(nn.Module):
     def pool(
         self, frames: torch.Tensor, look: torch.Tensor, start: torch.Tensor, stop: torch.Tensor
     ) -> torch.Tensor:
-        """Mean, deviation and five looks at an extent, (b, 7 d)."""
+        """Mean, deviation and five attention heads over an extent, (b, 7 d)."""
         t = frames.shape[1]
         first, last = (start / HOP + DELAY)[:, None], (stop / HOP + DELAY)[:, None]
         at = torch.arange(t, device=frames.device)[None]
@@ -201,14 +246,16 @@ def multiply_adds(net: Ear) -> float:
 
 
 if __name__ == "__main__":
-    net = Ear()
-    print(sum(p.numel() for p in net.parameters()), "parameters")
-    print(multiply_adds(net) / 1e6, "million multiply-adds a second")
-    mel = torch.randn(1, 40, 400)
-    other = mel.clone()
-    other[..., 200:] = 0
-    before, after = net.hidden(mel), net.hidden(other)
-    changed = (before - after).abs().amax((0, 2)) > 0
-    print("a change at 2.0 s is seen from", changed.nonzero()[0].item() * 0.04, "s on")
-    net.train()
-    print("rows differ by", float((net.rows(mel) - net.hidden(mel)).abs().max().detach()))
+    for name in SIZES:
+        net = Ear(name)
+        params = sum(p.numel() for p in net.parameters())
+        millions = multiply_adds(net) / 1e6
+        print(f"{name}: {params} parameters, {millions:.1f} million multiply-adds a second")
+        mel = torch.randn(1, 40, 400)
+        other = mel.clone()
+        other[..., 200:] = 0
+        before, after = net.hidden(mel), net.hidden(other)
+        changed = (before - after).abs().amax((0, 2)) > 0
+        print("a change at 2.0 s is seen from", changed.nonzero()[0].item() * 0.04, "s on")
+        net.train()
+        print("rows differ by", float((net.rows(mel) - net.hidden(mel)).abs().max().detach()))

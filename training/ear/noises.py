@@ -38,10 +38,12 @@ class Noises:
         self.next = (self.next + self.chunk) % len(self.bank)
 
     def draw(self, b: int, n: int) -> torch.Tensor:
-        """Windows (b, n) of about level one; quiet in gaps."""
+        """Windows (b, n) of about level one; quiet in gaps. Long ones run to and fro."""
         row = torch.randint(len(self.bank), (b, 1), device=self.device)
-        first = torch.randint(LENGTH - n + 1, (b, 1), device=self.device)
-        at = first + torch.arange(n, device=self.device)[None]
+        some = min(n, LENGTH)
+        first = torch.randint(LENGTH - some + 1, (b, 1), device=self.device)
+        at = torch.arange(n, device=self.device)
+        at = first + torch.where(at // some % 2 == 1, some - 1 - at % some, at % some)[None]
         x = self.bank[row, at].float() / LEVEL
         level = x.square().mean(1, keepdim=True).sqrt()
         return x / level.clamp_min(0.3)

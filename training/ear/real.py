@@ -3,8 +3,8 @@
     python training/ear/real.py SPEECHOCEAN WORDS.json REAL.npz [LIBSNDFILE] [RECORDING ...]
 
 It writes `audio` and `spans`, like speak.py, of all words in words.json, and half seconds without a
-label, a quarter of a second apart: row -1 for those of the sentences, -2 for those of the
-recordings (phone calls, public domain). LIBSNDFILE is the path of the library on a machine without
+label: row -1 for those of the sentences, -2 for recordings whose name begins with "calls", -3 for
+other recordings. LIBSNDFILE is the path of the library on a machine without
 the package soundfile.
 """
 
@@ -44,10 +44,10 @@ def decode(path: Path, library: ctypes.CDLL) -> np.ndarray:
     return samples
 
 
-def pieces(samples: np.ndarray, row: int, offset: int) -> list[tuple]:
+def pieces(samples: np.ndarray, row: int, offset: int, step: int = 4_000) -> list[tuple]:
     """Half seconds of a recording with speech."""
     found = []
-    for middle in range(8_000, len(samples) - 8_000, 4_000):
+    for middle in range(8_000, len(samples) - 8_000, step):
         part = samples[middle - 4_000 : middle + 4_000].astype(np.float32)
         if part.std() > 300:
             found.append((offset + middle - 4_000, offset + middle + 4_000, row, 1))
@@ -99,7 +99,8 @@ def main(folder: str, words: str, target: str, library: str = "", *recordings: s
         samples = np.concatenate(
             [level(whole[start : start + 160_000], 8.0) for start in range(0, len(whole), 160_000)]
         )
-        spans += pieces(samples, -2, total)
+        is_call = Path(path).name.startswith("calls")
+        spans += pieces(samples, -2, total) if is_call else pieces(samples, -3, total, 8_000)
         audio.append(samples)
         total += len(samples)
     # Rename it when complete: another process waits for it.

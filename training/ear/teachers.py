@@ -99,8 +99,8 @@ class Panel:
         self.embedding = embedding
         precise = torch.float32 if device == "cpu" else torch.bfloat16
         self.moonshine = Moonshine(f"{folder}/moonshine.safetensors", precise).to(device)
-        self.ear = Ear().to(device).eval()
-        self.ear.load_state_dict(load_file(f"{checkpoint}/ear.safetensors"), strict=False)
+        self.ear = Ear("small").to(device).eval()
+        self.ear.load_state_dict(load_file(f"{checkpoint}/small/ear.safetensors"), strict=False)
 
     @torch.no_grad()
     def hear(

@@ -1,17 +1,21 @@
-"""Train the ear on words spoken by many voices in many rooms.
+"""Train both sizes of the ear on words spoken by many voices in many rooms.
 
     python training/ear/train.py FOLDER SECONDS OUT CHECKPOINT [DEVICE [MOST]]
 
-FOLDER holds what speak.py and real.py wrote or will write (their end is waited for while kernels
-are compiled), mel.npz and the teachers' weights. CHECKPOINT holds ear.safetensors and
-words.safetensors of an earlier run: where the ear begins, and one of its teachers. Written into OUT
-every minute are the same two files: the network averaged over its last steps, and what hangs on it
-while it learns.
+FOLDER holds what speak.py and real.py wrote or will write (train.py compiles kernels first, then
+waits for them), mel.npz and the teachers' weights. CHECKPOINT/SIZE/ear.safetensors is where a size
+starts; a size without such a file starts from random weights. The small one is also a teacher, so
+it must be there (unfold.py makes it from the shipped weights). OUT/SIZE/ear.safetensors, written
+every minute, is the network averaged over its last steps.
 
-SECONDS, or what stands in the file of that name, count from when all is spoken. A step is recorded
-once for each kind of window and replayed. In the environment: SEED; COMPILE=0 and GRAPH=0 do
-without either. To try it on a computer without a GPU, DEVICE is cpu and MOST how many words are
-taken of each file.
+Words are heard in running sound: a row of the batch is several windows one after another, from
+other voices, rooms and noises, and the network runs over the whole row. A quarter of the windows
+begins with nothing, as a clip does.
+
+SECONDS, or the content of a file of that name, count from when all is spoken. A step is recorded
+once for each kind of window and replayed. In the environment: SEED; SIZES, comma-separated;
+COMPILE=0 and GRAPH=0 do without either. To try it on a computer without a GPU, DEVICE is cpu and
+MOST limits the words of each file.
 """
 
 import glob
@@ -20,11 +24,12 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from network import DELAY, FRAME, HOP, PLACES, VECTOR, WIDTH, Ear, Mel
+from network import DELAY, HOP, VECTOR, Ear, Mel
 from noises import Noises
 from rooms import cut, extents, hide, isolate, spoil
 from safetensors.torch import load_file, save_file
@@ -33,22 +38,25 @@ from torch import nn
 from torch.nn import functional as F
 
 # Windows of single words and of phrases: samples, how many, the longest extent.
-SIZES = {"word": (25_600, 1_024, 18_000), "phrase": (48_000, 416, 42_000)}
-# Every so manieth step is one of phrases.
+KINDS = {"word": (25_600, 1_024, 18_000), "phrase": (51_200, 512, 42_000)}
+# Samples of a row of windows.
+ROW = 102_400
+# One step in so many is of phrases.
 PHRASES = 8
-# Of the windows of words: real ones, and real speech without labels, of sentences and of calls.
-SHARES = {"real": 0.27, "sentences": 0.10, "calls": 0.10}
+# Shares of real words, and of real speech without labels: sentences, calls, other languages.
+REAL, FREE = 0.24, {"sentences": 0.08, "calls": 0.08, "others": 0.08}
 # Beside a word stands in a batch one of so many that are nearest to it for the panel; beside speech
 # without a label one of so many such pieces, but none from within so many samples.
 NEAR_WORDS, NEAR_PIECES, ELSEWHERE = 12, 8, 48_000
 SCALE, MARGIN = 28.0, 0.25
+# Frames after a window that may belong to its word.
+AFTER = 4
 RATE, WARM, AVERAGE = 2e-3, 300, 0.9995
 # What counts how much: words, the embedding's inner frames, its output, the panel's vectors, which
 # clips are near each other for the panel, and how near all are.
 WEIGHTS = (0.35, 18.0, 24.0, 20.0, 4.0, 15.0)
 # How sharply nearness is judged: the panel's similarity over this.
 SHARPNESS = 0.08
-POOL = FRAME * (2 + len(PLACES))
 
 
 class Corpus:
@@ -67,26 +75,25 @@ class Corpus:
             total += len(audio[-1])
         where, true = np.concatenate(spans), np.concatenate(real)
         length = where[:, 1] - where[:, 0]
-        fits = (length >= 2_400) & (length <= SIZES["phrase"][2])
+        fits = (length >= 2_400) & (length <= KINDS["phrase"][2])
         where, true, length = where[fits], true[fits], length[fits]
         self.audio = torch.cat(audio)
         self.spans = torch.from_numpy(where).to(device)
-        # Where each is from: spoken, real, real sentences without labels, calls without labels.
+        # Where each is from: spoken, real, then as in FREE.
         domain = np.where(where[:, 2] >= 0, true.astype(int), 1 - where[:, 2])
         self.domain = torch.from_numpy(domain).to(device)
-        short, known = length <= SIZES["word"][2], where[:, 2] >= 0
+        short, known = length <= KINDS["word"][2], where[:, 2] >= 0
         self.groups = {
             name: torch.from_numpy(np.flatnonzero(rows)).to(device)
             for name, rows in {
                 "real": short & true & known,
                 "word": short & ~true,
                 "phrase": ~short & known,
-                "sentences": where[:, 2] == -1,
-                "calls": where[:, 2] == -2,
+                **{kind: where[:, 2] == -1 - at for at, kind in enumerate(FREE)},
             }.items()
         }
         self.short = torch.from_numpy(np.flatnonzero(short & known)).to(device)
-        self.free = torch.cat([self.groups["sentences"], self.groups["calls"]])
+        self.free = torch.cat([self.groups[name] for name in FREE])
         # The panel's vectors, and which of them is whose.
         self.lessons = torch.zeros(1, TARGET, dtype=torch.half, device=device)
         self.lesson = torch.zeros(len(where), dtype=torch.long, device=device)
@@ -112,9 +119,9 @@ class Corpus:
         """
         if kind == "phrase":
             return self._three(kind, self._some("phrase", count - count // 3 * 2), count), count
-        free = {name: round(count * SHARES[name] / 2) for name in ("sentences", "calls")}
+        free = {name: round(count * share / 2) for name, share in FREE.items()}
         known = count - 2 * sum(free.values())
-        real, first = round(count * SHARES["real"] / 3), known - known // 3 * 2
+        real, first = round(count * REAL / 3), known - known // 3 * 2
         first = torch.cat([self._some("real", real), self._some("word", first - real)])
         place, before = [], 0
         for name, number in free.items():
@@ -175,21 +182,78 @@ class Corpus:
         return F.normalize(directions, dim=1)
 
 
-class Lessons(nn.Module):
-    """What hangs on the ear while it learns: words' directions, and the teachers' numbers."""
+class Student:
+    """One size of the ear, with what only training needs: words' directions, teachers' features."""
 
-    def __init__(self, words: int):
-        super().__init__()
-        self.words = nn.Parameter(torch.randn(words, VECTOR) * 0.05)
-        self.frames = nn.Linear(WIDTH, 192)
-        self.target = nn.Linear(POOL, TARGET)
-        self.sharpness = nn.Parameter(torch.tensor(float(np.log(15.0))))
-        self.frames_norm = nn.BatchNorm1d(192, affine=False, momentum=0.01)
-        self.like_norm = nn.BatchNorm1d(96, affine=False, momentum=0.01)
+    def __init__(self, size: str, words: int, checkpoint: str, device: str):
+        self.size, self.ear = size, Ear(size).to(device)
+        path = Path(checkpoint, size, "ear.safetensors")
+        if path.exists():
+            print(size, self.ear.load_state_dict(load_file(path), strict=False), flush=True)
+        width, pooled = self.ear.size.width, self.ear.size.pooled
+        self.extra = nn.ModuleDict(
+            {
+                "frames": nn.Linear(width, 192),
+                "target": nn.Linear(pooled, TARGET),
+                "frames_norm": nn.BatchNorm1d(192, affine=False, momentum=0.01),
+                "like_norm": nn.BatchNorm1d(96, affine=False, momentum=0.01),
+            }
+        ).to(device)
+        self.words = nn.Parameter(torch.randn(words, VECTOR, device=device) * 0.05)
+        self.sharpness = nn.Parameter(torch.tensor(float(np.log(15.0)), device=device))
+        self.hidden: Callable = self.ear.hidden
+        self.state = [v for v in self.ear.state_dict().values() if v.is_floating_point()]
+        self.mean = [v.clone() for v in self.state]
+        self.report = torch.zeros(len(WEIGHTS) + 1, device=device)
+
+    def groups(self) -> list[dict]:
+        """Parameters for the optimizer: matrices decay, the rest does not."""
+        own = list(self.ear.parameters())
+        rest = [p for p in own if p.ndim < 2]
+        rest += [*self.extra.parameters(), self.words, self.sharpness]
+        return [
+            {"params": [p for p in own if p.ndim >= 2], "weight_decay": 0.03},
+            {"params": rest, "weight_decay": 0.0},
+        ]
+
+    def compile(self, rows: int) -> None:
+        """Compile forward and backward pass for rows of log-mel frames."""
+        self.hidden = torch.compile(self.ear.rows, dynamic=False)
+        kept = {k: v.clone() for k, v in self.ear.state_dict().items()}
+        with torch.autocast("cuda", torch.bfloat16):
+            hidden = self.hidden(torch.randn(rows, 40, ROW // 160, device=self.words.device))
+        hidden.float().square().mean().backward()
+        self.ear.zero_grad(set_to_none=True)
+        self.ear.load_state_dict(kept)
+
+    def save(self, out: str) -> None:
+        """Write the averaged network."""
+        folder = Path(out, self.size)
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [k for k, v in self.ear.state_dict().items() if v.is_floating_point()]
+        content = dict(zip(names, self.mean, strict=True))
+        content = {k: v.detach().contiguous().cpu() for k, v in content.items()}
+        save_file(content, folder / "ear.new")
+        os.replace(folder / "ear.new", folder / "ear.safetensors")
+
+
+@dataclass
+class Batch:
+    """Windows of one batch, and what the teachers say of them."""
+
+    seen: torch.Tensor  # log-mel frames of rows (rows, 40, ROW / 160)
+    first: torch.Tensor  # where a word's extent begins in its window, in samples (b,)
+    last: torch.Tensor
+    labelled: torch.Tensor  # windows with a label
+    target: torch.Tensor  # their words
+    wanted: torch.Tensor  # the panel's vectors (b, TARGET)
+    inner: torch.Tensor  # the embedding's inner frames of rows, and its output
+    heard: torch.Tensor
+    weight: torch.Tensor  # how much a frame counts (rows, ROW / HOP)
 
 
 class Training:
-    """The ear, what it learns from, and one step of it."""
+    """The students, what they learn from, and one step."""
 
     def __init__(self, folder: str, words: int, device: str, checkpoint: str):
         self.device = device
@@ -197,135 +261,145 @@ class Training:
         self.mel, self.teacher_mel = (Mel(tables[name]).to(device) for name in ("ear", "teacher"))
         precise = torch.float32 if device == "cpu" else torch.bfloat16
         self.embedding = Embedding(f"{folder}/embedding_model.onnx", precise).to(device)
-        self.ear, self.lessons = Ear().to(device), Lessons(words).to(device)
-        found = load_file(f"{checkpoint}/ear.safetensors")
-        print("ear", self.ear.load_state_dict(found, strict=False), flush=True)
-        found = load_file(f"{checkpoint}/words.safetensors")
-        self.old = len(found["words"])
-        found["words"] = torch.cat(
-            [found["words"].float(), self.lessons.words[self.old :].detach().cpu()]
-        )
-        print("words", self.lessons.load_state_dict(found, strict=False), flush=True)
-        compiled = os.environ.get("COMPILE", "1") == "1" and device == "cuda"
-        self.hear: Callable = self.ear.hidden
         self.teach: Callable = self.embedding
-        if compiled:
-            self.hear = torch.compile(self.ear.rows, dynamic=False)
-            self.teach = torch.compile(self.embedding.forward, dynamic=False)
+        sizes = os.environ.get("SIZES", "small,medium").split(",")
+        self.students = [Student(size, words, checkpoint, device) for size in sizes]
         self.rate = torch.tensor(0.0, device=device)
-        own = list(self.ear.parameters())
-        hung = list(self.lessons.parameters())
-        deep = [p for p in own if p.ndim >= 2]
-        rest = [p for p in own if p.ndim < 2] + hung
         cuda = device == "cuda"
         self.optimizer = torch.optim.AdamW(
-            [{"params": deep, "weight_decay": 0.03}, {"params": rest, "weight_decay": 0.0}],
+            [group for student in self.students for group in student.groups()],
             lr=self.rate if cuda else RATE / 10,
             capturable=cuda,
             fused=cuda,
         )
-        self.state = [v for v in self.ear.state_dict().values() if v.is_floating_point()]
-        self.mean = [v.clone() for v in self.state]
-        self.report = torch.zeros(len(WEIGHTS) + 1, device=device)
         self.graphs: dict[str, torch.cuda.CUDAGraph] = {}
         self.corpus: Corpus
         self.noises: Noises
 
+    def count(self, kind: str) -> int:
+        """Windows of a batch."""
+        return KINDS[kind][1] // (1 if self.device == "cuda" else 32)
+
     def warm(self) -> None:
-        """Compile the ear and the embedding for both kinds of windows, before there is sound."""
-        kept = {k: v.clone() for k, v in self.ear.state_dict().items()}
-        for length, size, _ in SIZES.values():
-            x = torch.randn(size, length, device=self.device) * 0.1
-            with torch.no_grad():
-                self.teach(self.teacher_mel(x))
-                seen = hide(self.mel(x))
-            with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):
-                hidden = self.hear(seen)
-            hidden.float().square().mean().backward()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.ear.load_state_dict(kept)
+        """Compile the students and the embedding, before there is sound."""
+        rows = self.count("word") * KINDS["word"][0] // ROW
+        x = torch.randn(rows, ROW, device=self.device) * 0.1
+        self.teach = torch.compile(self.embedding.forward, dynamic=False)
+        with torch.no_grad():
+            self.teach(self.teacher_mel(x))
+        for student in self.students:
+            student.compile(rows)
 
     def prepare(self, corpus: Corpus, panel: Panel, noises: Noises) -> None:
-        """Take the corpus, hear it with the panel, and place words as the earlier ear does."""
+        """Encode the corpus with the panel, and place words as the earlier ear does."""
         self.corpus, self.noises = corpus, noises
         directions = corpus.listen_to(panel)
         with torch.no_grad():
-            held = self.lessons.words
-            heard = directions.norm(dim=1, keepdim=True) > 0.5
-            scale = held[: self.old].norm(dim=1).median()
-            held[: len(directions)] = torch.where(heard, directions * scale, held[: len(heard)])
+            for student in self.students:
+                if student.size == "small":
+                    said = directions.norm(dim=1) > 0.5
+                    student.words[: len(said)][said] = directions[said]
         noises.fill(corpus.audio)
 
-    def losses(self, kind: str, size: int) -> torch.Tensor:
-        """Losses of one batch as in WEIGHTS, and the share of words that are right."""
-        corpus, lessons, ear = self.corpus, self.lessons, self.ear
+    @torch.no_grad()
+    def batch(self, kind: str) -> Batch:
+        """Draw windows and spoil them, half of them one by one and half as rows."""
+        corpus, window, size = self.corpus, KINDS[kind][0], self.count(kind)
         index, known = corpus.draw(kind, size)
+        order = torch.rand(size, device=index.device).argsort()
+        labelled, index = order.argsort()[:known], index[order]
         spans = corpus.spans[index]
         target = spans[:, 2]
-        with torch.no_grad():
-            clean, start, stop = cut(corpus.audio, spans, SIZES[kind][0])
-            # What has no label is never cut out of its sentence.
-            silenced = isolate(clean, start, stop, 0.6)
-            clean = torch.where((target >= 0)[:, None], silenced, clean)
-            inner, heard = self.teach(self.teacher_mel(clean))
-            spoilt = spoil(clean, start, stop, self.noises)
-            first, last = extents(spoilt, start, stop, kind == "word")
-            seen = hide(self.mel(spoilt))
-            wanted = corpus.lessons[corpus.lesson[index]].float()
+        clean, start, stop = cut(corpus.audio, spans, window)
+        # What has no label is never cut out of its sentence.
+        clean = torch.where((target >= 0)[:, None], isolate(clean, start, stop, 0.6), clean)
+        inner, heard = self.teach(self.teacher_mel(clean.reshape(-1, ROW)))
+        each = ROW // window
+        half = size // (2 * each) * each
+        alone = spoil(clean[:half], start[:half], stop[:half], self.noises)
+        row = clean[half:].reshape(-1, ROW)
+        until = ROW - window + stop[half:].reshape(-1, each)[:, -1]
+        together = spoil(row, start[half:].reshape(-1, each)[:, 0], until, self.noises)
+        spoilt = torch.cat([alone.reshape(-1, ROW), together])
+        first, last = extents(spoilt.reshape(-1, window), start, stop, kind == "word")
+        mel = F.pad(self.mel(spoilt), (0, 2), mode="replicate")
+        bands, steps = mel.shape[1], window // 160
+        mel = hide(mel.unfold(2, steps, steps).transpose(1, 2).reshape(-1, bands, steps))
+        mel = mel.reshape(-1, each, bands, steps).transpose(1, 2).flatten(2)
+        # Frames about the word count in full, those far from it little.
+        at = torch.arange(window // HOP, device=clean.device)[None] * HOP
+        near = (at > start[:, None] - 3_200) & (at < stop[:, None] + 3_200)
+        weight = torch.where(near | (target < 0)[:, None], 1.0, 0.25).reshape(len(mel), -1)
+        return Batch(
+            seen=mel,
+            first=first,
+            last=last,
+            labelled=labelled,
+            target=target[labelled],
+            wanted=corpus.lessons[corpus.lesson[index]].float(),
+            inner=inner,
+            heard=heard,
+            weight=weight.roll(DELAY, 1),
+        )
+
+    def losses(self, student: Student, kind: str, batch: Batch) -> torch.Tensor:
+        """Losses of one batch as in WEIGHTS, and the share of words that are right."""
+        ear = student.ear
         with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):
-            hidden = self.hear(seen)
+            hidden = student.hidden(batch.seen)
         hidden = hidden.float()
         frames, like, look = ear.frames(hidden)
-        pool = ear.pool(frames, look, first, last)
-        vector = ear.head(pool[:known])
-        similar = F.normalize(vector, dim=1) @ F.normalize(lessons.words, dim=1).T
-        row = target[:known]
+        length = KINDS[kind][0] // HOP
+        pool = ear.pool(windows(frames, length), windows(look, length), batch.first, batch.last)
+        vector = ear.head(pool[batch.labelled])
+        similar = F.normalize(vector, dim=1) @ F.normalize(student.words, dim=1).T
+        row = batch.target
         pushed = similar.scatter_add(1, row[:, None], torch.full_like(similar[:, :1], -MARGIN))
         word_loss = F.cross_entropy(SCALE * pushed, row)
         right = (similar.argmax(1) == row).float().mean()
-        # Frames about the word count in full, those far from it little.
-        at = (torch.arange(hidden.shape[1], device=hidden.device)[None] - DELAY) * HOP
-        near = (at > start[:, None] - 3_200) & (at < stop[:, None] + 3_200)
-        weight = torch.where(near | (target < 0)[:, None], 1.0, 0.25)
+        extra = student.extra
         inner_loss = follow(
-            lessons.frames(hidden), inner, lessons.frames_norm, INNER_CENTRE, weight
+            extra["frames"](hidden), batch.inner, extra["frames_norm"], INNER_CENTRE, batch.weight
         )
-        like_loss = follow(like, heard, lessons.like_norm, CENTRE, weight)
+        like_loss = follow(like, batch.heard, extra["like_norm"], CENTRE, batch.weight)
         unit = F.normalize(pool, dim=1)
-        near_loss, all_loss = relate(unit, wanted, lessons.sharpness.exp())
+        near_loss, all_loss = relate(unit, batch.wanted, student.sharpness.exp())
         vector_loss = word_loss.new_zeros(())
         if kind == "word":
-            vector_loss = 1 - F.cosine_similarity(lessons.target(unit * 8), wanted).mean()
+            vector_loss = 1 - F.cosine_similarity(extra["target"](unit * 8), batch.wanted).mean()
         return torch.stack(
             [word_loss, inner_loss, like_loss, vector_loss, near_loss, all_loss, right]
         )
 
-    def step(self, kind: str, size: int) -> None:
+    def step(self, kind: str) -> None:
         """Learn from one batch."""
-        losses = self.losses(kind, size)
-        total = sum(weight * loss for weight, loss in zip(WEIGHTS, losses, strict=False))
+        batch = self.batch(kind)
         self.optimizer.zero_grad(set_to_none=True)
-        total.backward()
-        nn.utils.clip_grad_norm_(self.ear.parameters(), 5.0)
+        reports = []
+        for student in self.students:
+            losses = self.losses(student, kind, batch)
+            sum(weight * loss for weight, loss in zip(WEIGHTS, losses, strict=False)).backward()
+            nn.utils.clip_grad_norm_(student.ear.parameters(), 5.0)
+            reports.append(losses.detach())
         self.optimizer.step()
         with torch.no_grad():
-            torch._foreach_lerp_(self.mean, self.state, 1 - AVERAGE)
-            if kind == "word":
-                self.report.lerp_(losses.detach(), 0.02)
+            for student, losses in zip(self.students, reports, strict=True):
+                torch._foreach_lerp_(student.mean, student.state, 1 - AVERAGE)
+                if kind == "word":
+                    student.report.lerp_(losses, 0.02)
 
     def record(self, kind: str) -> None:
         """Keep one step as a graph, after some that are thrown away."""
-        size = SIZES[kind][1]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(4):
-                self.step(kind, size)
+                self.step(kind)
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            self.step(kind, size)
+            self.step(kind)
         self.graphs[kind] = graph
 
     def go(self, kind: str) -> None:
@@ -333,22 +407,13 @@ class Training:
         if kind in self.graphs:
             self.graphs[kind].replay()
         else:
-            self.step(kind, SIZES[kind][1] // (1 if self.device == "cuda" else 32))
+            self.step(kind)
 
-    def save(self, out: str) -> None:
-        """Write the averaged network, and what a later run goes on from."""
-        Path(out).mkdir(parents=True, exist_ok=True)
-        state = {k: v for k, v in self.ear.state_dict().items() if v.is_floating_point()}
-        state = dict(zip(state, self.mean, strict=True))
-        hung = {
-            k: v.half()
-            for k, v in self.lessons.state_dict().items()
-            if v.is_floating_point() and not k.startswith("target")
-        }
-        for name, content in (("ear", state), ("words", hung)):
-            content = {k: v.detach().contiguous().cpu() for k, v in content.items()}
-            save_file(content, f"{out}/{name}.new")
-            os.replace(f"{out}/{name}.new", f"{out}/{name}.safetensors")
+
+def windows(rows: torch.Tensor, length: int) -> torch.Tensor:
+    """Cut rows (r, t, d) into windows (b, length + AFTER, d), each with some frames after it."""
+    rows = torch.cat([rows, rows[:, -1:].expand(-1, AFTER, -1)], 1)
+    return rows.unfold(1, length + AFTER, length).flatten(0, 1).transpose(1, 2)
 
 
 def nearest(x: torch.Tensor, count: int, start: torch.Tensor | None = None) -> torch.Tensor:
@@ -422,12 +487,14 @@ def main(
     torch.backends.cudnn.benchmark = True
     words = len(json.loads(Path(folder, "words.json").read_text("utf-8")))
     training = Training(folder, words, device, checkpoint)
-    if device == "cuda":
+    if device == "cuda" and os.environ.get("COMPILE", "1") == "1":
         try:
             training.warm()
         except RuntimeError as error:
             print("not compiled:", error, flush=True)
-            training.hear, training.teach = training.ear.hidden, training.embedding
+            training.teach = training.embedding
+            for student in training.students:
+                student.hidden = student.ear.hidden
     print("warm after", round(time.time() - began), "s", flush=True)
     while not (Path(folder, "spoken").exists() and Path(folder, "real.npz").exists()):
         time.sleep(0.2)
@@ -439,7 +506,7 @@ def main(
     training.prepare(corpus, Panel(folder, checkpoint, training.embedding, device), noises)
     print("heard after", round(time.time() - began), "s", flush=True)
     if device == "cuda" and os.environ.get("GRAPH", "1") == "1":
-        for kind in SIZES:
+        for kind in KINDS:
             training.record(kind)
             print("recorded", kind, "after", round(time.time() - began), "s", flush=True)
     limit = float(Path(seconds).read_text() if Path(seconds).is_file() else seconds)
@@ -455,12 +522,15 @@ def main(
         if step % 250 == 0:
             noises.refresh(corpus.audio)
         if step % 500 == 0 or device == "cpu":
-            figures = " ".join(f"{value:.3f}" for value in training.report.tolist())
-            print(step, round(spent), figures, flush=True)
+            for student in training.students:
+                figures = " ".join(f"{value:.3f}" for value in student.report.tolist())
+                print(step, round(spent), student.size, figures, flush=True)
         if time.time() - saved > 60:
-            training.save(out)
+            for student in training.students:
+                student.save(out)
             saved = time.time()
-    training.save(out)
+    for student in training.students:
+        student.save(out)
     print("done", step, "steps", round(time.time() - began), "s", flush=True)
 
 

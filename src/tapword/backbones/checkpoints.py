@@ -7,7 +7,6 @@ from typing import Any
 
 from tapword.backbones.base import Unavailable, first_line
 from tapword.errors import InputError, ModelFileError
-from tapword.support import downloads
 
 # Of weights that are downloaded: the largest, hubert_xlarge, have 964 million 4-byte numbers.
 MAX_BYTES = 5 * 10**9
@@ -101,4 +100,7 @@ def hub_file(part: str, url: str, *folders: str) -> Path:
 
 def download(url: str, path: Path) -> None:
     """Download weights, completely or not at all."""
+    # Imported here: http and ssl take as long to import as this package.
+    from tapword.support import downloads
+
     downloads.download(url, path, MAX_BYTES)

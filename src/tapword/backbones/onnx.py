@@ -14,7 +14,7 @@ from tapword.backbones.base import Backbone, Unavailable, first_line
 from tapword.backbones.logmel import HIGH_HZ, LOW_HZ, log_mel
 from tapword.backbones.onnx_files import count_parameters, onnx_package
 from tapword.errors import InputError, ModelFileError
-from tapword.support.onnx_sessions import open_session
+from tapword.support.onnx_sessions import onnx_runtime, open_session
 
 # Types of ONNX inputs -> types of numpy.
 FLOATS = {"tensor(float)": "f4", "tensor(float16)": "f2", "tensor(double)": "f8"}
@@ -144,6 +144,7 @@ class OnnxNetwork:
     ):
         self.label, self.range_hz = f"onnx: {path}", range_hz
         facts = _read(path)
+        onnx_runtime("onnx")
         try:
             self.session = open_session(path, threads)
         except Exception as error:

@@ -55,7 +55,7 @@ class PipEncoder(Backbone):
         if path is None:
             path = str(package_file(self.name, self.package, self.version, self.file, self.extra))
         origin = f"{self.package} {self.version}"
-        return _load(self.name, path, self.weights_sha256, origin, self.threads)
+        return _load(self.name, path, self.weights_sha256, origin, self.threads, self.extra)
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         session = self.session
@@ -67,13 +67,13 @@ class PipEncoder(Backbone):
 
 
 @lru_cache(maxsize=8)
-def _load(part: str, path: str, sha256: str, origin: str, threads: int) -> Any:
+def _load(part: str, path: str, sha256: str, origin: str, threads: int, extra: str) -> Any:
     if not Path(path).is_file():
         raise InputError(f"{part}: no weight file at {path}")
     content = Path(path).read_bytes()
     if hashlib.sha256(content).hexdigest() != sha256:
         raise ModelFileError(f"{part}: {path} is not the encoder of {origin}")
-    return open_session(content, threads)
+    return open_session(content, threads, part, extra)
 
 
 class WakehubertTiny(PipEncoder):

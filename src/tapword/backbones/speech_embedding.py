@@ -11,7 +11,7 @@ from tapword.backbones.base import Backbone, FrameStream, first_line
 from tapword.backbones.logmel import log_mel
 from tapword.backbones.onnx_files import count_parameters, onnx_package, package_file
 from tapword.errors import InputError, ModelFileError
-from tapword.support.onnx_sessions import open_session
+from tapword.support.onnx_sessions import onnx_runtime, open_session
 
 # Inner blocks by name: the graph's tensor and the numbers per frame.
 BLOCKS = {
@@ -42,6 +42,7 @@ class EmbeddingNetwork:
     def opened(self) -> tuple[Any, int]:
         """The network as a session of onnxruntime, and its number of trained parameters."""
         onnx = onnx_package("speech_embedding", EXTRA)
+        onnx_runtime("speech_embedding", EXTRA)
         try:
             model = onnx.load_model_from_string(self._content)
             free_time_axis(model)

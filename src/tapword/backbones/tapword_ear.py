@@ -2,20 +2,21 @@
 
 import functools
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
 from tapword.backbones.base import Backbone, FrameStream
+from tapword.backbones.ear_layers import BlockKind, Layers, Observer
 from tapword.backbones.logmel import STEP, WINDOW, log_mel
-from tapword.backbones.onnx_files import OnnxWriter
 from tapword.errors import InputError, ModelFileError
-from tapword.support.onnx_sessions import open_session
+from tapword.support.threads import one_blas_thread
 
 # Its input: log-mel bands of this range, shifted and scaled.
 BANDS, LOW_HZ, HIGH_HZ = 40, 60.0, 7600.0
@@ -28,13 +29,13 @@ LATENCY_FRAMES = 5 + 2
 OVERLAP = WINDOW - STEP
 # Numbers of a frame, and the attention logits after them, one for each head of the pooling.
 FRAME, HEADS = 96, 5
-# Of each block of the network: stride over bands and over time, and steps of look-ahead.
+# Of each block over bands: stride over bands and over time, and steps of look-ahead. Blocks over
+# time have no stride, and the first of them look ahead.
 BAND_BLOCKS = ((1, 1), 1), ((2, 1), 1), ((1, 2), 1), ((1, 1), 0), ((2, 1), 0), ((1, 1), 0)
-TIME_BLOCKS = (((1, 1), 1),) * 3 + (((1, 1), 0),) * 2
-# Channels before, between and after the blocks over bands, and inside each; channels of the blocks
-# over time, and inside them.
-BAND_CHANNELS, BAND_WIDE = (24, 24, 32, 40, 40, 64, 64), (48, 72, 96, 120, 160, 192)
-TIME_CHANNELS, TIME_WIDE = 184, 368
+TIME_AHEAD = 3
+# Log-mel frames that pass the network together, of one clip or of several: about four seconds. More
+# take longer each, outside a core's cache, and more memory.
+AT_ONCE = 512
 
 
 class TapwordEar(Backbone):
@@ -45,7 +46,7 @@ class TapwordEar(Backbone):
     weights
         Path of weights that `training/ear` made; None takes the shipped ones.
     threads
-        Threads the network may use.
+        Threads the network may use for several clips.
 
     Notes
     -----
@@ -72,7 +73,7 @@ class TapwordEar(Backbone):
     @property
     def network(self) -> "EarNetwork":
         """The network, opened once per process."""
-        return _open(self.weights, self.threads)
+        return _open(self.weights)
 
     @property
     def params(self) -> int:
@@ -89,7 +90,15 @@ class TapwordEar(Backbone):
         return EarStream(self.network)
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
-        return [EarStream(self.network, len(audio)).whole(audio)]
+        clips = max(1, AT_ONCE * STEP // (audio.shape[1] + LATENCY_FRAMES * HOP))
+        parts = [audio[start : start + clips] for start in range(0, len(audio), clips)]
+        if self.threads == 1 or len(parts) == 1:
+            return [np.concatenate([self._whole(part) for part in parts])]
+        with ThreadPoolExecutor(min(self.threads, len(parts))) as pool:
+            return [np.concatenate(list(pool.map(self._whole, parts)))]
+
+    def _whole(self, audio: np.ndarray) -> np.ndarray:
+        return EarStream(self.network, len(audio)).whole(audio)
 
 
 class EarStream(FrameStream):
@@ -126,7 +135,7 @@ class EarStream(FrameStream):
         return [settled[0, early:]], [after[0, self._early :]]
 
     def whole(self, audio: np.ndarray) -> np.ndarray:
-        """Frames (b, t, 101) of whole clips (b, n), one for every 40 ms begun."""
+        """Frames (b, t, d) of whole clips (b, n), one for every 40 ms begun."""
         missing = -audio.shape[1] % HOP + LATENCY_FRAMES * HOP
         sound = np.pad(audio, ((0, 0), (OVERLAP, missing)))
         return self._network(mel_features(sound), self._state)[0][:, LATENCY_FRAMES:]
@@ -139,43 +148,32 @@ class EarNetwork:
     ----------
     path
         File of the weights.
-    threads
-        Threads it may use.
 
     Attributes
     ----------
     arrays
         Weights (out, in, bands, time) and biases of each convolution, float16.
-    graph
-        The network as an ONNX graph.
     """
 
-    def __init__(self, path: Path, threads: int):
-        self._path, self._threads = path, threads
+    def __init__(self, path: Path):
+        other = ModelFileError(f"{path} does not hold the weights of tapword_ear")
         try:
             self.arrays = safetensors.numpy.load_file(path)
         except FileNotFoundError:
             raise InputError(f"tapword_ear: no weight file at {path}") from None
         except (OSError, ValueError, safetensors.SafetensorError) as error:
-            raise self._other() from error
-        found = {name: array.shape for name, array in self.arrays.items()}
-        if found != shapes() or not all(np.isfinite(one).all() for one in self.arrays.values()):
-            raise self._other()
-        self.graph = EarGraph(self.arrays)
+            raise other from error
+        if not _fit(self.arrays):
+            raise other
+        self._layers = Layers(self.arrays, BANDS, BAND_BLOCKS, time_blocks(self.arrays))
         # Of the numbers alone: the file's notes may change.
         content = b"".join(self.arrays[name].tobytes() for name in sorted(self.arrays))
         self.sha256 = hashlib.sha256(content).hexdigest()
         self.params = sum(array.size for array in self.arrays.values())
 
-    @functools.cached_property
-    def _session(self) -> Any:
-        return open_session(self.graph.content(), self._threads)
-
-    def _other(self) -> ModelFileError:
-        return ModelFileError(f"{self._path} does not hold the weights of tapword_ear")
-
+    @one_blas_thread
     def __call__(
-        self, mel: np.ndarray, state: list[np.ndarray]
+        self, mel: np.ndarray, state: Sequence[np.ndarray], observe: Observer | None = None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Compute the next frames.
 
@@ -185,142 +183,63 @@ class EarNetwork:
             Log-mel frames (b, 4 t, 40), as `mel_features` gives them.
         state
             State after the frames before.
+        observe
+            Called with the name and the input of every convolution, piece by piece.
 
         Returns
         -------
         tuple
-            Frames (b, t, 101), `LATENCY_FRAMES` behind the input, and the new state.
+            Frames (b, t, d), `LATENCY_FRAMES` behind the input, and the new state.
         """
-        given = {"mel": np.ascontiguousarray(mel.transpose(0, 2, 1)[:, None])}
-        given |= {f"before_{index}": one for index, one in enumerate(state)}
-        frames, *state = self._session.run(None, given)
-        return frames[:, :, 0].transpose(0, 2, 1), state
+        if mel.shape[1] <= AT_ONCE:
+            return self._layers(mel, state, observe)
+        frames = []
+        for start in range(0, mel.shape[1], AT_ONCE):
+            made, state = self._layers(mel[:, start : start + AT_ONCE], state, observe)
+            frames.append(made)
+        return np.concatenate(frames, axis=1), list(state)
 
     def initial_state(self, count: int) -> list[np.ndarray]:
-        """State at the beginning of `count` streams."""
-        return [np.zeros((count, *shape), dtype=np.float32) for shape in self.graph.states]
+        """State at the beginning of `count` streams: arrays (count, time, bands, channels)."""
+        return self._layers.initial_state(count)
 
 
-class EarGraph(OnnxWriter):
-    """The network as an ONNX graph: `mel` and the state give `frames` and the new state.
+def time_blocks(arrays: Mapping[str, np.ndarray]) -> tuple[BlockKind, ...]:
+    """Describe the blocks over time of weights: the first ones look ahead."""
+    count = sum(name.startswith("time.") and name.endswith(".look.bias") for name in arrays)
+    return tuple(((1, 1), int(index < TIME_AHEAD)) for index in range(count))
 
-    The state's arrays are named `before_0`, `before_1`, ... and `after_0`, `after_1`, ...
 
-    Parameters
-    ----------
-    arrays
-        Weights (out, in, bands, time) and biases of each convolution.
+def _fit(arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether weights (out, in, bands, time) and biases are those of such a network.
 
-    Attributes
-    ----------
-    states
-        Shapes (channels, bands, time) of the state's arrays.
-    convolved
-        Names of the convolutions' inputs.
+    Numbers of channels are free, but one layer's outputs are the next one's inputs.
     """
+    found = {name: array.shape for name, array in arrays.items()}
+    wanted: dict[str, tuple[int, ...]] = {}
 
-    def __init__(self, arrays: Mapping[str, np.ndarray]):
-        super().__init__()
-        self.states: list[tuple[int, int, int]] = []
-        self.convolved: list[str] = []
-        self._arrays = arrays
-        self._kept: list[str] = []
-        x = self.input("mel", ["batch", 1, BANDS, "time"])
-        x = self._convolution(x, "first", (2, 2), bands=BANDS)
-        bands = BANDS // 2
-        for index, (stride, ahead) in enumerate(BAND_BLOCKS):
-            x = self._block(x, f"bands.{index}", stride, ahead, bands)
-            bands //= stride[0]
-        # All bands of all channels become channels.
-        x = self.node("Reshape", x, self.constant(np.array([0, -1, 1, 0])))
-        x = self._convolution(x, "flat")
-        for index, (stride, ahead) in enumerate(TIME_BLOCKS):
-            x = self._block(x, f"time.{index}", stride, ahead, 1)
-        x = self._convolution(x, "out", relu=False)
-        self.output(x, "frames", ["batch", FRAME + HEADS, 1, "frames"])
-        for index, (name, shape) in enumerate(zip(self._kept, self.states, strict=True)):
-            self.output(name, f"after_{index}", ["batch", *shape])
+    def layer(name: str, inputs: int, bands: int = 1, time: int = 1) -> int:
+        out = math.prod(found[f"{name}.bias"])
+        wanted[f"{name}.weight"], wanted[f"{name}.bias"] = (out, inputs, bands, time), (out,)
+        return out
 
-    def _block(self, x: str, name: str, stride: tuple[int, int], ahead: int, bands: int) -> str:
-        """Inverted residual block: expand, depthwise convolution, project, add the input."""
-        y = self._convolution(x, f"{name}.widen")
-        y = self._convolution(y, f"{name}.look", stride, bands, depthwise=True)
-        y = self._convolution(y, f"{name}.narrow", relu=False)
-        channels = self._arrays[f"{name}.widen.weight"].shape[1]
-        if stride != (1, 1) or len(self._arrays[f"{name}.narrow.bias"]) != channels:
-            return y
-        if ahead:
-            # The input is delayed by the look-ahead before it is added.
-            x = self._last(self._after(x, ahead, channels, bands), ahead, but=True)
-        return self.node("Add", x, y)
+    def block(name: str, inputs: int, bands: int, time: int) -> int:
+        wide = layer(f"{name}.widen", inputs)
+        same = layer(f"{name}.look", 1, bands, time) == wide
+        return layer(f"{name}.narrow", wide) if same else 0
 
-    def _convolution(
-        self,
-        x: str,
-        name: str,
-        stride: tuple[int, int] = (1, 1),
-        bands: int = 1,
-        depthwise: bool = False,
-        relu: bool = True,
-    ) -> str:
-        weight, bias = (
-            self._arrays[f"{name}.{kind}"].astype(np.float32) for kind in ("weight", "bias")
-        )
-        out, channels, high, wide = weight.shape
-        if wide > 1:
-            x = self._after(x, wide - 1, out if depthwise else channels, bands)
-        edge = high // 2
-        self.convolved.append(x)
-        x = self.node(
-            "Conv",
-            x,
-            self.constant(weight),
-            self.constant(bias),
-            group=out if depthwise else 1,
-            strides=stride,
-            pads=(edge, 0, edge, 0),
-        )
-        return self.node("Relu", x) if relu else x
-
-    def _after(self, x: str, count: int, channels: int, bands: int) -> str:
-        """Put the state's steps before `x`, and keep the last `count` steps as the new state."""
-        shape = (channels, bands, count)
-        before = self.input(f"before_{len(self.states)}", ["batch", *shape])
-        self.states.append(shape)
-        x = self.node("Concat", before, x, axis=3)
-        self._kept.append(self._last(x, count))
-        return x
-
-    def _last(self, x: str, count: int, but: bool = False) -> str:
-        """Take the last `count` steps of time, or all but them."""
-        ends = (0, -count) if but else (-count, np.iinfo(np.int64).max)
-        places = [self.constant(np.array([place])) for place in (*ends, 3)]
-        return self.node("Slice", x, *places)
-
-
-def shapes() -> dict[str, tuple[int, ...]]:
-    """Shapes of the weights (out, in, bands, time) and biases by name."""
-    blocks = [
-        (f"bands.{index}", before, after, wide, (3, 3))
-        for index, (before, after, wide) in enumerate(
-            zip(BAND_CHANNELS[:-1], BAND_CHANNELS[1:], BAND_WIDE, strict=True)
-        )
-    ]
-    sizes = (TIME_CHANNELS, TIME_CHANNELS, TIME_WIDE, (1, 7))
-    blocks += [(f"time.{index}", *sizes) for index in range(len(TIME_BLOCKS))]
-    # The first convolution and two blocks halve the bands.
-    weights: dict[str, tuple[int, ...]] = {
-        "first": (BAND_CHANNELS[0], 1, 5, 5),
-        "flat": (TIME_CHANNELS, BAND_CHANNELS[-1] * (BANDS // 8), 1, 1),
-        "out": (FRAME + HEADS, TIME_CHANNELS, 1, 1),
-    }
-    for name, before, after, wide, look in blocks:
-        weights[f"{name}.widen"] = (wide, before, 1, 1)
-        weights[f"{name}.look"] = (wide, 1, *look)
-        weights[f"{name}.narrow"] = (after, wide, 1, 1)
-    return {f"{name}.weight": shape for name, shape in weights.items()} | {
-        f"{name}.bias": shape[:1] for name, shape in weights.items()
-    }
+    try:
+        channels = layer("first", 1, 5, 5)
+        for index in range(len(BAND_BLOCKS)):
+            channels = block(f"bands.{index}", channels, 3, 3)
+        # The first convolution and two blocks halve the bands.
+        channels = layer("flat", channels * (BANDS // 8))
+        for index in range(len(time_blocks(arrays))):
+            channels = block(f"time.{index}", channels, 1, 7)
+        layer("out", channels)
+    except KeyError:
+        return False
+    return found == wanted and all(np.isfinite(one).all() for one in arrays.values())
 
 
 def mel_features(audio: np.ndarray) -> np.ndarray:
@@ -329,9 +248,9 @@ def mel_features(audio: np.ndarray) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=4)
-def _open(weights: str | None, threads: int) -> EarNetwork:
+def _open(weights: str | None) -> EarNetwork:
     if weights is not None:
-        return EarNetwork(Path(weights), threads)
+        return EarNetwork(Path(weights))
     file = resources.files("tapword.assets").joinpath("tapword_ear.safetensors")
     with resources.as_file(file) as path:
-        return EarNetwork(path, threads)
+        return EarNetwork(path)

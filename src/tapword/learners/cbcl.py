@@ -6,6 +6,7 @@ import numpy as np
 
 from tapword.errors import ModelFileError
 from tapword.learners.base import Learner, StateReader
+from tapword.support.linear_algebra import way
 
 # More would make a table of distances of 8 GB.
 MAX_CENTROIDS = 30_000
@@ -94,11 +95,9 @@ class Cbcl(Learner):
                 closest.merge_closest()
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        from scipy.spatial.distance import cdist
-
         table = np.concatenate([one.vectors for one in self._centroids])
         owners = np.repeat(np.arange(len(self._centroids)), [one.size for one in self._centroids])
-        distances = cdist(X, table)
+        distances = np.sqrt(way(self._dim).squared_distances(X, table))
         nearest = np.argsort(distances, axis=1, kind="stable")[:, : self.topk]
         votes = 1 / np.maximum(np.take_along_axis(distances, nearest, axis=1), 1e-12)
         scores = np.zeros((len(X), len(self._centroids)))
@@ -161,9 +160,7 @@ class Centroids:
 
     def squared_distances(self, x: np.ndarray) -> np.ndarray:
         """From x (D,) to each centroid: (m,) float64."""
-        from scipy.spatial.distance import cdist
-
-        return cdist(x[None], self.vectors, "sqeuclidean")[0]
+        return way(len(x)).squared_distances(x[None], self.vectors)[0]
 
     def add(self, x: np.ndarray) -> None:
         """Make x (D,) a new centroid."""

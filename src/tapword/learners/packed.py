@@ -1,7 +1,6 @@
 """Symmetric matrices as packed lower triangles, which take half the memory.
 
-They are packed by columns, as in BLAS and LAPACK (`sspr`, `strttp`, `dtpttr`). scipy is imported on
-first use, because it takes longer than `import tapword`.
+They are packed by columns, as in BLAS and LAPACK (`sspr`, `strttp`, `dtpttr`).
 """
 
 from typing import NamedTuple
@@ -9,16 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.support.threads import one_blas_thread
+from tapword.support.linear_algebra import packed_dim, packed_size, way
 
 # Relative increases of a covariance's diagonal, tried in order until it can be factored: 0, then
 # from float32's rounding upwards by tens.
 RAISES = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-
-
-def packed_size(dim: int) -> int:
-    """Numbers in the lower triangle of a (dim, dim) matrix."""
-    return dim * (dim + 1) // 2
 
 
 def packed_diagonal(dim: int) -> np.ndarray:
@@ -29,39 +23,37 @@ def packed_diagonal(dim: int) -> np.ndarray:
 
 def gram(rows: np.ndarray) -> np.ndarray:
     """Packed rows^T rows: (n, D) float32 -> (D (D + 1) / 2,)."""
-    linalg = one_blas_thread.scipy_linalg()
-    return linalg.lapack.strttp(linalg.blas.ssyrk(1.0, rows.T, lower=1), uplo="L")[0]
+    return way(rows.shape[1]).gram(rows)
 
 
 def factor(packed: np.ndarray) -> np.ndarray:
-    """Cholesky factor of a packed covariance, (D (D + 1) / 2,) float64 -> (D, D) in Fortran order.
+    """Cholesky factor of a packed covariance, (D (D + 1) / 2,) float64 -> (D, D).
 
     Rounding in float32 can make a matrix of nearly dependent features indefinite. Then each
     diagonal entry is raised by the smallest share in `RAISES` that helps. The factor is the lower
-    triangle; the upper one is not cleared.
+    triangle; the upper one is not always cleared.
     """
-    lapack = one_blas_thread.scipy_linalg().lapack
-    dim = (int(np.sqrt(8 * len(packed) + 1)) - 1) // 2
-    diagonal = packed[packed_diagonal(dim)]
+    dim = packed_dim(len(packed))
+    diagonal = packed_diagonal(dim)
     for share in RAISES:
-        matrix = lapack.dtpttr(dim, packed, uplo="L")[0]
-        matrix[np.diag_indices(dim)] = diagonal * (1 + share)
-        lower, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
-        if not failed:
+        matrix = packed
+        if share:
+            matrix = packed.copy()
+            matrix[diagonal] *= 1 + share
+        lower = way(dim).cholesky(matrix)
+        if lower is not None:
             return lower
     raise InputError("the features are too nearly dependent for a covariance to be inverted")
 
 
 def solve(lower: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Solve with a result of `factor`: rhs (K, D) -> (K, D), float64."""
-    lapack = one_blas_thread.scipy_linalg().lapack
-    return lapack.dpotrs(lower, np.asfortranarray(rhs.T, dtype=np.float64), lower=1)[0].T
+    return way(len(lower)).solve(lower, rhs)
 
 
 def whiten(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Solve with the triangle alone: rows (n, D) -> (n, D), whose norms are Mahalanobis."""
-    lapack = one_blas_thread.scipy_linalg().lapack
-    return lapack.dtrtrs(lower, np.asfortranarray(rows.T, dtype=np.float64), lower=1)[0].T
+    return way(len(lower)).solve_lower(lower, rows)
 
 
 class PackedBlocks(NamedTuple):
@@ -111,10 +103,8 @@ class PackedBlocks(NamedTuple):
         if self.size == 1:
             packed += np.float32(weight) * e * e
             return
-        blas = one_blas_thread.scipy_linalg().blas
         for rows, kept in self.parts():
-            part = e[rows]
-            blas.sspr(len(part), weight, part, packed[kept], lower=1, overwrite_ap=1)
+            way(self.size).add_outer(packed[kept], e[rows], weight)
 
     def stays_definite(
         self, packed: np.ndarray, e: np.ndarray, weight: float, slack: np.ndarray

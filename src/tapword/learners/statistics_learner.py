@@ -7,8 +7,9 @@ import numpy as np
 
 from tapword.errors import InputError
 from tapword.learners.base import Learner, StateReader
-from tapword.learners.packed import PackedBlocks, packed_size
+from tapword.learners.packed import PackedBlocks
 from tapword.learners.statistics import SketchStatistics, Statistics, WordStatistics
+from tapword.support.linear_algebra import packed_size
 from tapword.support.text import counted
 
 # Forms of the covariance, and the smaller ones that replace each if memory is short.

@@ -18,6 +18,8 @@ NEAREST = 3
 # How much of their cosine is subtracted from a word's, unless a whitening says otherwise:
 # training/cohort.py prints what other weights would give.
 WEIGHT = 0.75
+# Windows that are compared with all others at a time.
+AT_ONCE = 128
 
 
 class Windows:
@@ -60,9 +62,14 @@ class Windows:
     @functools.cached_property
     def own_scores(self) -> np.ndarray:
         """Cohort score of each window among the others, (n,)."""
-        cosines = self.vectors @ self.vectors.T
-        np.fill_diagonal(cosines, -1.0)
-        return self._cohort_score(cosines)
+        result = np.empty(len(self.vectors), dtype=np.float32)
+        # All pairs at once would take as much memory as the windows.
+        for start in range(0, len(result), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            cosines = self.vectors[rows] @ self.vectors.T
+            np.fill_diagonal(cosines[:, start:], -1.0)
+            result[rows] = self._cohort_score(cosines)
+        return result
 
     def _cohort_score(self, cosines: np.ndarray) -> np.ndarray:
         return self.weight * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
@@ -91,7 +98,7 @@ class Cohort:
 
     def first(self, dim: int) -> "Cohort":
         """Return the same windows by the first `dim` numbers of their vectors."""
-        if self.words.projection is not None:
+        if self.words.projection is not None or dim == self.words.vectors.shape[1]:
             return self  # of one backbone, whose numbers are all of them
         words, phrases = (one.vectors[:, :dim] for one in (self.words, self.phrases))
         return Cohort(words, phrases, weight=self.words.weight)
@@ -136,5 +143,6 @@ def normalize(
 
 def unit(X: np.ndarray) -> np.ndarray:
     """Scale vectors (n, D) to length 1, float32."""
-    lengths = np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
-    return (X / lengths).astype(np.float32)
+    # The norm of all rows at once would take a copy of them.
+    lengths = np.sqrt(np.einsum("nd,nd->n", X, X))[:, None]
+    return (X / np.maximum(lengths, 1e-12)).astype(np.float32, copy=False)

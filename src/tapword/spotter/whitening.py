@@ -4,6 +4,7 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -334,9 +335,11 @@ def join_windows(
         if rows is None or (parts and len(rows) != len(parts[0])):
             return None
         rows = rows.astype(np.float32)
-        length = weight * np.sqrt(len(one.within))
-        parts.append(rows * (length / np.linalg.norm(rows, axis=1, keepdims=True)))
-    return np.hstack(parts)
+        # A float of Python: one of numpy would make the windows float64, which take twice as much.
+        length = weight * math.sqrt(len(one.within))
+        rows *= length / np.sqrt(np.einsum("nd,nd->n", rows, rows))[:, None]
+        parts.append(rows)
+    return parts[0] if len(parts) == 1 else np.hstack(parts)
 
 
 def weights(whitenings: Sequence[Whitening]) -> list[float]:

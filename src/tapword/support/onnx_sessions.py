@@ -4,20 +4,27 @@ import importlib
 import os
 from typing import Any
 
+from tapword.errors import MissingExtra
 
-def onnx_runtime() -> Any:
-    """Import onnxruntime without its telemetry.
+
+def onnx_runtime(part: str = "an ONNX file", extra: str = "onnx") -> Any:
+    """Import onnxruntime without its telemetry; an error names the `part` that needs the `extra`.
 
     By default it contacts its makers on import and keeps a device id and a list of events in the
     user's cache; `disable_telemetry_events` comes too late.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    return importlib.import_module("onnxruntime")
+    try:
+        return importlib.import_module("onnxruntime")
+    except ImportError as error:
+        raise MissingExtra(part, "onnxruntime", extra) from error
 
 
-def open_session(model: bytes | str, threads: int = 1) -> Any:
-    """Open an ONNX file, by content or path, on the CPU."""
-    onnxruntime = onnx_runtime()
+def open_session(
+    model: bytes | str, threads: int = 1, part: str = "an ONNX file", extra: str = "onnx"
+) -> Any:
+    """Open an ONNX file, by content or path, on the CPU; `part` and `extra` as above."""
+    onnxruntime = onnx_runtime(part, extra)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

@@ -4,6 +4,7 @@ BLAS threads wait by spinning. On a spotter's small matrices they gain little, a
 they make a call many times slower (docs/speed.md).
 """
 
+import contextlib
 import threading
 from contextlib import AbstractContextManager, ContextDecorator
 from typing import Any
@@ -40,7 +41,7 @@ class OneBlasThread(ContextDecorator):
                 _set_threads(*self._before.pop())
 
     def scipy_linalg(self) -> Any:
-        """Import `scipy.linalg`, whose BLAS obeys the limit from then on."""
+        """Import `scipy.linalg`, if it is installed; its BLAS obeys the limit from then on."""
         import scipy.linalg
 
         if not self._has_scipy:
@@ -80,7 +81,8 @@ def one_thread() -> AbstractContextManager[object]:
 
     scipy has its own BLAS, which must be loaded before it can be limited.
     """
-    import scipy.linalg  # noqa: F401
     from threadpoolctl import threadpool_limits
 
+    with contextlib.suppress(ImportError):
+        import scipy.linalg  # noqa: F401
     return threadpool_limits(1)

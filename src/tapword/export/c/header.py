@@ -22,7 +22,7 @@ from tapword.export.c.network import add_ear
 from tapword.export.c.reduced import for_device
 from tapword.export.c.tables import Tables, quote
 from tapword.learners import base
-from tapword.learners.packed import RAISES, packed_size
+from tapword.learners.packed import RAISES
 from tapword.learners.ridge import MAX_SHRINKAGE
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.attentive import VARIANCE_FLOOR, WORD, Attentive
@@ -43,6 +43,7 @@ from tapword.spotter.thresholds import (
 from tapword.spotter.vocabulary import MAX_WORD_BYTES, PHRASE, Length
 from tapword.spotter.whitening import weights
 from tapword.support.issues import MESSAGES
+from tapword.support.linear_algebra import packed_size
 from tapword.version import __version__
 
 # Kinds of poolings, as in internal.h.
@@ -356,11 +357,10 @@ def _add_mel(tables: Tables, backbone: Backbone) -> None:
     angles = 2 * np.pi * np.arange(logmel.FFT // 2) / logmel.FFT
     tables.add("tapword_window", window)
     tables.add("tapword_turn", [np.cos(angles), np.sin(angles)])
-    dense = bands.toarray()
-    rows = [np.flatnonzero(row) for row in dense]
+    rows = [np.flatnonzero(row) for row in bands]
     tables.add("tapword_band_starts", [row[0] for row in rows], np.uint16)
     tables.add("tapword_band_lengths", [row[-1] - row[0] + 1 for row in rows], np.uint16)
-    used = [row[at[0] : at[-1] + 1] for row, at in zip(dense, rows, strict=True)]
+    used = [row[at[0] : at[-1] + 1] for row, at in zip(bands, rows, strict=True)]
     tables.add("tapword_band_weights", np.concatenate(used))
 
 

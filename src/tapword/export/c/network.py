@@ -10,7 +10,6 @@ from tapword.backbones.logmel import STEP
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.export.c.tables import Tables
 from tapword.export.sample_clips import demo_clips, in_rooms
-from tapword.support.onnx_sessions import open_session
 
 
 class Block(NamedTuple):
@@ -73,7 +72,7 @@ def add_ear(tables: Tables, ear: TapwordEar, eight_bits: bool = False) -> dict[s
     arrays = ear.network.arrays
     first, bands = arrays["first.weight"], tapword_ear.BANDS // 2
     band_blocks = _blocks(arrays, "bands", tapword_ear.BAND_BLOCKS, bands)
-    time_blocks = _blocks(arrays, "time", tapword_ear.TIME_BLOCKS, 1)
+    time_blocks = _blocks(arrays, "time", tapword_ear.time_blocks(arrays), 1)
     blocks, flat = [*band_blocks, *time_blocks], band_blocks[-1].bands_after
     layers = {
         name: Layer.of(arrays, name, flat if name == "flat" else 1)
@@ -124,7 +123,7 @@ def in_bytes(ear: TapwordEar, layers: Mapping[str, Layer]) -> tuple[np.ndarray, 
         output of a layer that mixes channels, one for each input of a filter.
     """
     names = list(layers)[1:]
-    heard = dict(zip(names, ranges(ear), strict=True))
+    heard = ranges(ear)
     factors: list[np.ndarray] = []
     content = b""
     for name in names:
@@ -159,27 +158,26 @@ def _raised(numbers: np.ndarray) -> np.ndarray:
     )
 
 
-def ranges(ear: TapwordEar) -> list[tuple[float, int]]:
-    """Scale and zero of the input of each layer but the first, in their order.
+def ranges(ear: TapwordEar) -> dict[str, tuple[float, int]]:
+    """Scale and zero of the input of each layer.
 
     A byte b stands for (b - zero) * scale. The range covers the layer's input on demo clips at
     several levels and in noise.
     """
-    network = ear.network
-    _, *names = network.graph.convolved
-    session = open_session(network.graph.content(network.graph.convolved))
-    state = {f"before_{index}": one for index, one in enumerate(network.initial_state(1))}
-    low, high = np.zeros(len(names)), np.zeros(len(names))
+    network, state = ear.network, ear.network.initial_state(1)
+    low: dict[str, float] = {}
+    high: dict[str, float] = {}
+
+    def observe(name: str, x: np.ndarray) -> None:
+        low[name] = min(low.get(name, 0.0), float(x.min()))
+        high[name] = max(high.get(name, 0.0), float(x.max()))
+
     for clip in in_rooms(demo_clips()):
         missing = -len(clip) % tapword_ear.HOP + tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
         mel = tapword_ear.mel_features(np.pad(clip, (tapword_ear.OVERLAP, missing))[None])
-        given = {"mel": np.ascontiguousarray(mel.transpose(0, 2, 1)[:, None])} | state
-        heard = session.run(names, given)
-        low = np.minimum(low, [one.min() for one in heard])
-        high = np.maximum(high, [one.max() for one in heard])
-    scales = np.maximum((high - low) / 255, 1e-12)
-    zeros = np.rint(-128 - low / scales).astype(int)
-    return list(zip(scales.tolist(), zeros.tolist(), strict=True))
+        network(mel, state, observe)
+    scales = {name: max((high[name] - low[name]) / 255, 1e-12) for name in low}
+    return {name: (scale, round(-128 - low[name] / scale)) for name, scale in scales.items()}
 
 
 def _names(kind: str, blocks: Sequence[Block]) -> list[str]:

@@ -18,6 +18,7 @@ from tapword.export.layout import (
     SILENCE,
     FrontEnd,
 )
+from tapword.export.onnx.ear_graph import EarGraph
 from tapword.export.onnx.graph_builder import GraphBuilder
 
 
@@ -163,8 +164,7 @@ def log_mel(graph: GraphBuilder, audio: str, front: FrontEnd) -> str:
     The Fourier transform is a convolution with windowed sines and cosines, at the frequencies that
     the bands use: every runtime has a fast convolution.
     """
-    window, bands = logmel.tables(*front.mel)
-    weights = bands.toarray()
+    window, weights = logmel.tables(*front.mel)
     used = np.flatnonzero(weights.any(axis=0))
     # Two tables of 512 numbers and indices into them are smaller than all kernels.
     turn = 2 * np.pi * np.arange(logmel.FFT) / logmel.FFT
@@ -200,9 +200,10 @@ def _ear_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
     scaled = graph.node("Div", scaled, graph.floats(tapword_ear.SCALE))
     scaled = graph.node("Unsqueeze", graph.node("Transpose", scaled, perm=[0, 2, 1]), graph.ints(1))
     inputs = {"mel": scaled}
-    for index, kept in enumerate(backbone.network.initial_state(1)):
-        inputs[f"before_{index}"] = graph.floats(kept)
-    model = onnx.load_model_from_string(backbone.network.graph.content())
+    network = EarGraph(backbone.network.arrays)
+    for index, shape in enumerate(network.states):
+        inputs[f"before_{index}"] = graph.floats(np.zeros((1, *shape)))
+    model = onnx.load_model_from_string(network.content())
     [frames] = graph.include(model, inputs, ["frames"])
     # (1, 101, 1, t) -> (t, 101), without the first frames, which are of the initial state.
     frames = graph.node("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
