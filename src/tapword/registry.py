@@ -29,6 +29,7 @@ KINDS = {
     "backbones": "tapword.backbones",
     "poolings": "tapword.poolings",
     "learners": "tapword.learners",
+    "voices": "tapword.voices",
     "datasets": "tapword.research.datasets",
 }
 # Floats, and most programs that read JSON, hold larger whole numbers inexactly.
@@ -165,7 +166,9 @@ def load_file(path: str | os.PathLike[str]) -> None:
         raise InputError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     found = {kind: _parts_of(module, kind) for kind in KINDS}
     if not any(found.values()):
-        raise InputError(f"{path} has no class derived from Backbone, Pooling, Learner or Dataset")
+        raise InputError(
+            f"{path} has no class derived from Backbone, Pooling, Learner, Voice or Dataset"
+        )
     _from_files[path] = found
     try:
         for kind in KINDS:

@@ -45,7 +45,7 @@ def complete(tmp_path, monkeypatch, run):
         ("evaluate --dataset ", list(registry.classes("datasets"))),
         ("evaluate --backbone ", list(registry.classes("backbones"))),
         ("reproduce ", [*paper.TABLES, paper.ALL]),
-        ("list ", ["backbones", "poolings", "learners", "datasets", "sizes"]),
+        ("list ", ["backbones", "poolings", "learners", "voices", "datasets", "sizes"]),
         ("fetch ", ["speech_commands"]),
         ("forget gone.tap ", [""]),
     ],

@@ -214,7 +214,7 @@ def test_list(run):
 
 def test_list_without_a_kind_lists_everything(run):
     parts = json.loads(run("list", "--json")[1])
-    assert list(parts) == ["backbones", "poolings", "learners", "datasets", "sizes"]
+    assert list(parts) == ["backbones", "poolings", "learners", "voices", "datasets", "sizes"]
     assert parts["poolings"] == json.loads(run("list", "poolings", "--json")[1])
     assert [size["name"] for size in parts["sizes"]] == ["small", "medium", "large"]
     _, text, _ = run("list")

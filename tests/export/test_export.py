@@ -488,6 +488,56 @@ def scored_as(device: Device, scores: Scores, spotter: Spotter) -> None:
     assert (words[decided] if decided >= 0 else None) == said
 
 
+def with_typed(**parts) -> Spotter:
+    """Teach clips as if a voice had spoken them: of a new word, of a known one, of a phrase."""
+    spotter = taught(**parts)
+    typed = {"window": clips_of("window", 0, 6), WORDS[0]: clips_of(WORDS[0], 4, 9)}
+    typed[" ".join(LIGHT)] = [phrase(*LIGHT, take=take) for take in range(6)]
+    for word, clips in typed.items():
+        encoded = spotter.encode(clips, learning=True)
+        spotter.learn_encoded(encoded, [word] * len(clips), synthetic=True)
+    spotter.learn(clips_of("window", 6, 7)[0], "window")
+    return spotter
+
+
+def test_typed_words_are_exported_as_a_few_samples(tmp_path):
+    spotter = with_typed()
+    clips = [clip for clip in spoken() if prepared(clip) is not None][:6]
+    content = onnx_file.build(spotter).SerializeToString()
+    assert compare(spotter, content, clips, None).difference < 1e-5
+    device = Device(spotter, tmp_path)
+    for clip in clips:
+        device.order("h", *counted(clip))
+        device.order("w", *counted(clip))
+    device.run()
+    encoded = spotter.encode(clips)
+    for clip, x, scores in zip(clips, encoded.vectors, spotter.score_encoded(encoded), strict=True):
+        heard_as(device, clip, x)
+        scored_as(device, scores, spotter)
+
+
+def test_a_typed_word_scores_the_same_in_an_onnx_file_of_ncm():
+    spotter = with_typed(learner="ncm")
+    runner = OnnxModel(onnx_file.build(spotter).SerializeToString())
+    for heard in clips_of("window", 7, 9):
+        [scores] = spotter.score_encoded(spotter.encode([heard]))
+        wanted = np.array(list(scores.words.values()))
+        np.testing.assert_allclose(runner.scores(heard), wanted, rtol=1e-3)
+
+
+def test_a_device_keeps_typed_words_as_a_few_samples():
+    spotter = with_typed(learner="cosine:prior=shipped,covariance=diagonal")
+    again = states.load("state", states.dump(spotter), [spotter])
+    assert again.words == {**dict.fromkeys(WORDS, 3), WORDS[0]: 4, "window": 3, " ".join(LIGHT): 2}
+    assert again.scorer.phrases.keys() == spotter.scorer.phrases.keys()
+    encoded = spotter.encode(clips_of("window", 7, 9))
+    for one, other in zip(
+        again.score_encoded(encoded), spotter.score_encoded(encoded), strict=True
+    ):
+        wanted = [other.words[word] for word in one.words]
+        np.testing.assert_allclose(list(one.words.values()), wanted, atol=1e-5)
+
+
 def test_the_header_hears_real_recordings_as_the_model(device, phrases):
     clips = people()
     encoded = phrases.encode(clips)

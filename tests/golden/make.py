@@ -1,6 +1,6 @@
 """Write the model files of today's format that later versions must read, and what they know.
 
-    python tests/golden/make.py tests/golden/format2
+    python tests/golden/make.py tests/golden/format3
 
 Run once for each new format, into a folder of its own, and never again: files that were published
 do not change.
@@ -9,20 +9,31 @@ do not change.
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tapword import Spotter
 from tapword.assets import CLIPS
+from tapword.spotter.whitening import Whitening
 
-PARTS = {
-    # The default's parts, with as little covariance as makes a small file.
-    "small": {"learner": "cosine:prior=shipped,covariance=diagonal"},
+PARTS: dict[str, dict[str, Any]] = {
+    # The parts of the first default, with as little covariance as makes a small file.
+    "small": {
+        "backbone": "speech_embedding:layers=b64+emb+emb",
+        "pooling": "blocks:poolings=tap:R=2+tap:R=2+middle",
+        "learner": "cosine:prior=shipped,covariance=diagonal",
+        "align": True,
+        "augment": True,
+        "whitening": [Whitening.load(Path(__file__).with_name("whitening.safetensors"))],
+    },
     "slda": {"backbone": "logmel", "pooling": "avg", "learner": "slda"},
     "cbcl": {"backbone": "logmel", "pooling": "avg", "learner": "cbcl"},
 }
 TAUGHT = {"lamp": 3, "music": 3, "door": 3, "fan": 2}
 NEGATIVES = ("lamp", "door")
+# As if a voice had spoken them: clips of a known word and of a new one.
+SYNTHETIC = {"door": 3, "window": 4}
 
 
 def main(folder: Path) -> None:
@@ -39,6 +50,10 @@ def main(folder: Path) -> None:
         for word, vector in zip(NEGATIVES, encoded.vectors, strict=True):
             spotter.learner.learn_one(vector, word, negative=True)
         spotter.learn_many(clips["fan"][:2], ["fan"] * 2)
+        if spotter.learner.supports_synthetic:
+            for word, n in SYNTHETIC.items():
+                said = sorted((CLIPS / word).glob("*.ogg"))[-n:]
+                spotter.learn_encoded(spotter.encode(said, learning=True), [word] * n, True)
         if spotter.has_thresholds:
             spotter.set_sensitivity(0.625, "lamp")
         spotter.save(folder / f"{name}.tap")
@@ -50,7 +65,8 @@ def main(folder: Path) -> None:
         expected[name] = {
             "rows": ["¬" * row.negative + row.word for row in spotter.learner.rows],
             "words": spotter.words,
-            "rejected": spotter.vocabulary.negatives,
+            "rejected": spotter.learner.negatives,
+            "synthetic": spotter.vocabulary.synthetic,
             "sensitivities": spotter.vocabulary.sensitivities,
             "files": [path.relative_to(CLIPS).as_posix() for path in asked],
             "scores": scores.tolist(),

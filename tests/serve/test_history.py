@@ -340,3 +340,23 @@ def test_a_bad_take_is_learned_where_the_page_insists(client, path):
     silence = spoken(np.zeros(8000))
     assert client.post("/api/learn", content=silence, params=insist).json()["take"] is None
     assert tapword.load(path).words == {"lamp": 1}
+
+
+def test_takes_of_a_typed_word_come_and_go(taught, history, path):
+    with tapword.Spotter.edit(path) as spotter:
+        said = spotter.encode([tone(2000), tone(2050)], learning=True)
+        spotter.learn_encoded(said, ["radio"] * 2, synthetic=True)
+    before = knowledge(path)
+    taught.refresh()
+    [radio] = [one for one in taught.state()["words"] if one["word"] == "radio"]
+    assert (radio["count"], radio["synthetic"]) == (0, 2)
+    number = taught.learn(tone(2010), "radio", history).take
+    assert knowledge(path)[0]["radio"] == 1
+    taught.remove(number, history)
+    same(knowledge(path), before)
+    taught.undo(history)
+    assert knowledge(path)[0]["radio"] == 1
+    taught.forget("radio", history)
+    assert "radio" not in knowledge(path)[0]
+    taught.undo(history)
+    assert tapword.load(path).learner.synthetic == {"radio": 2}

@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 GOLDEN = ROOT / "tests" / "golden"
 # Those of format 1 were written by the last version that kept negatives among the words, with a
 # sign before them; later ones by tests/golden/make.py.
-FOLDERS = {1: GOLDEN, 2: GOLDEN / "format2"}
+FOLDERS = {1: GOLDEN, 2: GOLDEN / "format2", 3: GOLDEN / "format3"}
 
 
 def loaded(path):
@@ -33,6 +33,7 @@ def test_a_file_knows_what_it_knew(number, name):
     rows = [Row(row.removeprefix("¬"), row.startswith("¬")) for row in wanted["rows"]]
     assert spotter.learner.rows == rows
     assert spotter.words == wanted["words"] and spotter.vocabulary.negatives == wanted["rejected"]
+    assert spotter.vocabulary.synthetic == wanted.get("synthetic", {})
     assert spotter.vocabulary.sensitivities == wanted.get("sensitivities", {})
     encoded = spotter.encode([CLIPS / file for file in wanted["files"]])
     words, negatives = spotter.learner.all_scores(encoded.vectors)

@@ -25,6 +25,8 @@ import sys
 import unicodedata
 from pathlib import Path
 
+from tapword.voices.kokoro import ENGLISH_SIGNS, OTHER_SIGNS
+
 _ABOVE = Path(__file__).resolve().parents
 SHARED = next((p / "shared" for p in _ABOVE if (p / "shared/data").is_dir()), Path("shared"))
 DICTIONARY = Path("/usr/share/dict/american-english-small")
@@ -75,13 +77,6 @@ _ALIKE = {
     "ɪ": "i", "ᵻ": "i", "y": "i", "ʊ": "u", "ɛ": "e", "æ": "e", "ɑ": "a", "ɒ": "a", "ɔ": "o",
     "ɐ": "ə", "ʌ": "ə", "ɜ": "ə", "ˈ": "", "ˌ": "", "ː": "", "ʲ": "", "ʰ": "",
 }  # fmt: skip
-# espeak-ng's signs -> those that the voice learned for English.
-ENGLISH_SIGNS = [
-    ("aɪ", "I"), ("aʊ", "W"), ("dʒ", "ʤ"), ("eɪ", "A"), ("tʃ", "ʧ"), ("ɔɪ", "Y"),
-    ("oʊ", "O"), ("əʊ", "Q"), ("ɜː", "ɜɹ"), ("ɚ", "əɹ"), ("r", "ɹ"), ("x", "k"),
-    ("ç", "k"), ("ɐ", "ə"), ("ʔ", "t"), ("ɾ", "T"), ("ː", ""), ("e", "A"),
-]  # fmt: skip
-OTHER_SIGNS = [("dʒ", "ʤ"), ("tʃ", "ʧ"), ("ts", "ʦ"), ("dz", "ʣ"), ("g", "ɡ")]
 WISHES = [
     "switch to", "bring", "put away", "open", "close", "start", "play", "pause", "show me",
     "dim", "call", "find", "lock", "unlock", "raise", "lower",

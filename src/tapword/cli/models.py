@@ -36,12 +36,13 @@ def info(
     read = store.read(model)
     header, learner = read.header, store.load_learner(model, read)
     size = learner.state_bytes
-    words, negatives = header["words"], header["negatives"]
+    words, negatives, spoken = header["words"], header["negatives"], header["synthetic"]
     common, own = header["sensitivity"], header["sensitivities"]
     facts = {
         "file": str(model),
         "words": words,
         "negatives": negatives,
+        "synthetic": spoken,
         "sensitivity": common,
         "sensitivities": own,
         "align": bool(header.get("align")),
@@ -63,7 +64,9 @@ def info(
         print_json(facts)
         return
     columns = {"samples": {word: str(n) for word, n in words.items()}}
-    # Most models have neither.
+    # Most models have none of these.
+    if spoken:
+        columns["synthetic"] = {word: str(spoken.get(word, 0)) for word in words}
     if negatives:
         columns["negatives"] = {word: str(negatives.get(word, 0)) for word in words}
     if own or common != SENSITIVITY:

@@ -30,12 +30,13 @@ from tapword.cli.options import (
 from tapword.cli.record import TAKES, record
 from tapword.errors import InputError
 from tapword.research.datasets.base import word_folders
-from tapword.spotter import store
+from tapword.spotter import store, typed
 from tapword.spotter.session import TeachSession, has_several_words, read_files
 from tapword.spotter.spotter import Prediction, Spotter, require_same_parts
 from tapword.spotter.vocabulary import clean_word
 from tapword.support.issues import Issue, message
 from tapword.support.text import counted, listed, printable
+from tapword.voices.base import MAX_CLIPS
 
 # Long enough to be unlike other words; no assistant listens for it.
 DEMO_WORD = "kitchen light"
@@ -53,6 +54,23 @@ def learn(
         int | None, option("N", f"With --mic: how many takes to record. [default: {TAKES}]", min=1)
     ] = None,
     device: Device = None,
+    say: Annotated[
+        bool, flag("--say", "Record nothing: let a voice say WORD in many ways, and learn these.")
+    ] = False,
+    language: Annotated[
+        str | None,
+        option("LANG", f"With --say: en-us, de, fr-fr, pt-br, ... [default: {typed.LANGUAGE}]"),
+    ] = None,
+    voice: Annotated[
+        str | None, option("PART", "With --say: which voice. [default: the best one here]")
+    ] = None,
+    voices: Annotated[
+        int | None,
+        option("N", f"With --say: how many clips. [default: {typed.CLIPS}]", min=1, max=MAX_CLIPS),
+    ] = None,
+    phonemes: Annotated[
+        str | None, option("IPA", "With --say: the pronunciation. [default: by espeak-ng]")
+    ] = None,
     *,
     parts: Parts,
     skip_bad: SkipBad = False,
@@ -70,7 +88,7 @@ def learn(
     engine: Engine,
     quiet: Quiet = False,
 ) -> None:
-    """Teach MODEL a word from sound files or the microphone; create MODEL if it does not exist.
+    """Teach MODEL a word from sound files, the microphone or its text; create MODEL if needed.
 
     A folder with one folder of clips per word teaches all of them. A file with several takes of its
     word teaches each. MODEL is written once, at the
@@ -79,19 +97,36 @@ def learn(
         tapword learn home.tap lamp lamp1.wav lamp2.wav lamp3.wav
 
         tapword learn home.tap recordings/
+
+        tapword learn home.tap "hey computer" --say
     """
-    if mic and files:
-        raise InputError("give sound files or --mic, not both")
+    if ((mic or say) and files) or (mic and say):
+        raise InputError("give one of sound files, --mic and --say")
+    if not say and (language, voice, voices, phonemes) != (None, None, None, None):
+        raise InputError("--language, --voice, --voices and --phonemes need --say")
+    if say and split is not None:
+        raise InputError("--split and --no-split are for sound files, not for --say")
     if mic and split is not None:
         raise InputError("--split and --no-split are for sound files, not for --mic")
     if not mic and (takes is not None or device is not None):
         raise InputError("--takes and --device need --mic")
     file = parts.model_file(model)
-    words, clips = ([clean_word(word)], ()) if mic else _words_and_clips(word, files)
+    words, clips = ([clean_word(word)], ()) if mic or say else _words_and_clips(word, files)
     with _told_when_stopped(model):
         if mic:
             session = TeachSession.open(file, words, _ask)
             record(session, words[0], TAKES if takes is None else takes, device, _ask)
+            spotter = session.write(_say)
+        elif say:
+            request = typed.Request(
+                words[0],
+                typed.LANGUAGE if language is None else language,
+                typed.CLIPS if voices is None else voices,
+                phonemes or "",
+            )
+            session = TeachSession.open(file, words, _ask)
+            with _progress(request.n, quiet, "speaking") as step:
+                session.speak(words[0], request, voice, step)
             spotter = session.write(_say)
         else:
             with engine.open() as workers:
@@ -250,10 +285,12 @@ def _words_and_clips(
 
 
 @contextlib.contextmanager
-def _progress(total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+def _progress(
+    total: int | None, quiet: bool, doing: str = "reading"
+) -> Iterator[Callable[[int], None]]:
     """Show a bar of files that were read; `total` is how many there are, if that is known."""
     with progress_bar(quiet) as bar:
-        task = bar.add_task("reading", total=total)
+        task = bar.add_task(doing, total=total)
         yield lambda done: bar.update(task, completed=done)
 
 
@@ -300,8 +337,10 @@ def _described(issue: Issue) -> str:
 
 def report_model(model: Path, spotter: Spotter) -> None:
     """Print what a model knows, after it was written."""
-    samples = sum(spotter.words.values())
+    samples = counted(sum(spotter.words.values()), "sample")
+    spoken = sum(spotter.vocabulary.synthetic.values())
+    clips = f"{samples}, {counted(spoken, 'synthetic clip')}" if spoken else samples
     out.print(
-        f"{model}: {counted(len(spotter.words), 'word')}, {counted(samples, 'sample')}, "
+        f"{model}: {counted(len(spotter.words), 'word')}, {clips}, "
         f"{spotter.learner.state_bytes.total:,} bytes of statistics"
     )

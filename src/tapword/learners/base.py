@@ -62,6 +62,8 @@ class Learner(Part, ABC):
         thresholds.
     supports_rejection
         Whether it can learn that a sound is not a word.
+    supports_synthetic
+        Whether it keeps clips that a voice spoke apart from samples: see `learn_synthetic`.
     """
 
     max_gb = 4.0
@@ -73,14 +75,17 @@ class Learner(Part, ABC):
     supports_thresholds = False
     supports_phrases = False
     supports_rejection = True
+    supports_synthetic = False
     # Array of the state that has one column for each number of a vector.
     _columns = "means"
 
     def __post_init__(self) -> None:
         self.dim: int | None = None
-        # Row -> its index in the state; samples of each row; which rows are negatives.
+        # Row -> its index in the state; samples and synthetic clips of each row; which rows are
+        # negatives.
         self._index: dict[Row, int] = {}
         self._counts: list[int] = []
+        self._synthetic: list[int] = []
         self._negative = np.zeros(0, dtype=bool)
 
     @property
@@ -90,8 +95,17 @@ class Learner(Part, ABC):
 
     @property
     def words(self) -> dict[str, int]:
-        """Word -> number of its samples, in the order of the columns of `scores`."""
+        """Word -> number of its samples, in the order of the columns of `scores`.
+
+        0 for a word of which only synthetic clips are known.
+        """
         return self._table(negative=False)
+
+    @property
+    def synthetic(self) -> dict[str, int]:
+        """Word -> number of its synthetic clips, where there are any."""
+        clips = zip(self._index, self._synthetic, strict=True)
+        return {row.word: count for row, count in clips if count}
 
     @property
     def negatives(self) -> dict[str, int]:
@@ -131,6 +145,37 @@ class Learner(Part, ABC):
             self._counts[indices[word]] += count
         self._changed()
 
+    def learn_synthetic(self, X: np.ndarray, word: str) -> None:
+        """Learn clips of `word` that a voice spoke, as the rows of `X` (n, D).
+
+        They are kept apart from its samples, count as a few of them, and count for less and less as
+        samples come. They leave no trace once they are forgotten.
+        """
+        self.require_synthetic()
+        X = self._check(np.asarray(X), ndim=2)
+        self._check_word(word)
+        if not len(X):
+            return
+        more = 0 if word in self.synthetic else 1
+        self._check_size(X.shape[1], len({*self._index, Row(word)}) + len(self.synthetic) + more)
+        self._make_rows([Row(word)], X.shape[1])
+        index = self._index[Row(word)]
+        self._learn_synthetic(X, index)
+        self._synthetic[index] += len(X)
+        self._changed()
+
+    def forget_synthetic(self, word: str) -> None:
+        """Forget the synthetic clips of a word; a word that has no samples goes with them."""
+        self.require_taught(word)
+        index = self._index[Row(word)]
+        if not self._synthetic[index]:
+            return
+        self._forget_synthetic(index)
+        self._synthetic[index] = 0
+        if not self._counts[index]:
+            self._remove([Row(word), Row(word, negative=True)])
+        self._changed()
+
     @property
     def forgotten(self) -> int:
         """Samples of forgotten words in the shared scatter; the next samples replace them."""
@@ -141,8 +186,9 @@ class Learner(Part, ABC):
     ) -> None:
         """Unlearn a vector `x` (D,), as if it had never been learned; in any order.
 
-        The last sample of a word removes the word and its negatives. `scattered` says whether
-        `forgotten` was 0 when it was learned. A vector that cannot have been learned is refused.
+        The last sample of a word removes the word and its negatives, unless it has synthetic clips.
+        `scattered` says whether `forgotten` was 0 when it was learned. A vector that cannot have
+        been learned is refused.
         """
         x = self._check(np.asarray(x), ndim=1)
         self.require_taught(word)
@@ -151,9 +197,11 @@ class Learner(Part, ABC):
         if row not in self._index:
             raise InputError(f"no negative of {word!r} is taught")
         index = self._index[row]
+        if not self._counts[index]:
+            raise InputError(f"no sample of {word!r} is taught, only synthetic clips")
         self._unlearn_one(x, index, scattered)
         self._counts[index] -= 1
-        if not self._counts[index]:
+        if not self._counts[index] and not self._synthetic[index]:
             self._remove([row] if negative else [row, Row(word, negative=True)])
         self._changed()
 
@@ -171,6 +219,7 @@ class Learner(Part, ABC):
         made._keep_rows(indices)
         made._index_rows(rows)
         made._counts = [self._counts[index] for index in indices]
+        made._synthetic = [self._synthetic[index] for index in indices]
         made._changed()
         return made
 
@@ -225,8 +274,9 @@ class Learner(Part, ABC):
         self._make_rows(other._index, other.dim)
         indices = [self._index[row] for row in other._index]
         self._merge(other, np.array(indices, dtype=int))
-        for index, count in zip(indices, other._counts, strict=True):
+        for index, count, clips in zip(indices, other._counts, other._synthetic, strict=True):
             self._counts[index] += count
+            self._synthetic[index] += clips
         self._changed()
 
     def forget(self, word: str) -> None:
@@ -264,18 +314,23 @@ class Learner(Part, ABC):
         negatives: dict[str, int] | None = None,
         rows: Sequence[Row] | None = None,
         take_over: bool = False,
+        synthetic: dict[str, int] | None = None,
     ) -> None:
         """Load the state of a learner with the same arguments.
 
         Without `rows`, the rows of the state are the words, then the negatives. With `take_over`
-        the learner uses the arrays themselves; otherwise it copies them.
+        the learner uses the arrays themselves; otherwise it copies them. `synthetic` are the
+        synthetic clips of words.
         """
+        synthetic = synthetic or {}
+        if not synthetic.keys() <= words.keys() or (synthetic and not self.supports_synthetic):
+            raise ModelFileError("its synthetic clips are not of its words, or of its learner")
         counts = {Row(word): n for word, n in words.items()}
         counts |= {Row(word, negative=True): n for word, n in (negatives or {}).items()}
         rows = list(counts) if rows is None else rows
         if sorted(rows) != sorted(counts):
             raise ModelFileError("the rows of the state are not those of its words and negatives")
-        self.dim, self._counts = None, []
+        self.dim, self._counts, self._synthetic = None, [], []
         self._index_rows([])
         if not state:
             if rows:
@@ -291,10 +346,16 @@ class Learner(Part, ABC):
                 f"{held} bytes hold no state of learner {self.name!r} for {len(rows)} rows and "
                 f"vectors of {dim} numbers"
             )
+        clips = [0 if row.negative else synthetic.get(row.word, 0) for row in rows]
+        if any(not counts[row] and not n for row, n in zip(rows, clips, strict=True)):
+            raise ModelFileError("it has a word without samples")
         self._start_empty(dim)
-        self._load(StateReader(state, self.name, take_over), len(rows))
+        reader = StateReader(state, self.name, take_over)
+        self._load(reader, len(rows))
+        if any(clips):
+            self._load_synthetic(reader, clips)
         self._index_rows(rows)
-        self.dim, self._counts = dim, [counts[row] for row in rows]
+        self.dim, self._counts, self._synthetic = dim, [counts[row] for row in rows], clips
         self._changed()
 
     @property
@@ -346,6 +407,15 @@ class Learner(Part, ABC):
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         """Unlearn x (D,) float32 from row k, or refuse (if `mergeable`)."""
 
+    def _learn_synthetic(self, X: np.ndarray, k: int) -> None:
+        """Learn the rows of X (n, D) float32 as synthetic clips of row k (if supported)."""
+
+    def _forget_synthetic(self, k: int) -> None:
+        """Forget the synthetic clips of row k (if supported)."""
+
+    def _load_synthetic(self, state: "StateReader", clips: list[int]) -> None:
+        """Load the synthetic clips of each row from its state (if supported)."""
+
     def _keep_rows(self, indices: list[int]) -> None:
         """Replace the state by a copy of its rows `indices` (if `mergeable`)."""
 
@@ -383,7 +453,7 @@ class Learner(Part, ABC):
             if row in self._index:
                 index = self._index.pop(row)
                 self._forget(index)
-                del self._counts[index]
+                del self._counts[index], self._synthetic[index]
                 self._index_rows(self._index)
         if not self._index and self.dim is not None:
             self._start(self.dim)
@@ -400,6 +470,7 @@ class Learner(Part, ABC):
         for _ in new:
             self._grow()
         self._counts += [0] * len(new)
+        self._synthetic += [0] * len(new)
         self._index_rows([*self._index, *new])
 
     # Checks.
@@ -453,6 +524,13 @@ class Learner(Part, ABC):
                 f"{word!r} is not in this model. It knows: {known}",
                 code="unknown_word",
                 params={"word": word, "known": known},
+            )
+
+    def require_synthetic(self) -> None:
+        """Raise an error if synthetic clips cannot be kept apart."""
+        if not self.supports_synthetic:
+            raise InputError(
+                f"learner {self.name!r} cannot learn typed words; those of the sizes can"
             )
 
     def _dim_of(self, state: dict[str, np.ndarray]) -> int:

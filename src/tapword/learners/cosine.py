@@ -63,13 +63,13 @@ class Cosine(CovarianceLearner):
     def directions(self) -> np.ndarray:
         """Means scaled to unit length, (rows, D) float32; computed once after each change."""
         if self._directions is None:
-            means = self.statistics.means.astype(np.float64)
+            means = self.effective.means.astype(np.float64)
             lengths = np.linalg.norm(means, axis=1, keepdims=True)
             self._directions = (means / np.maximum(lengths, 1e-12)).astype(np.float32)
         return self._directions
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
-        statistics = self.statistics
+        statistics = self.effective
         means = statistics.means.astype(np.float64)
         strength = self.strength * statistics.dim
         scale = 1 / (statistics.n_scatter + strength)

@@ -18,8 +18,9 @@ class Ncm(StatisticsLearner):
     """
 
     keeps_scatter = False
+    supports_synthetic = True
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         # Expanded squares lose digits far from the origin; one pass per word does not.
-        means = self.statistics.means.astype(np.float64)
+        means = self.effective.means.astype(np.float64)
         return -np.stack([np.square(X - mean).sum(axis=1) for mean in means], axis=1)

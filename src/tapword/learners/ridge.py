@@ -55,7 +55,7 @@ class Ridge(LinearLearner):
         self._require("lam", self.lam is None or self.lam > 0, "above 0 or none")
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
-        statistics = self.statistics
+        statistics = self.effective
         counts = statistics.counts.astype(np.float64)
         if self.balanced:
             counts = np.full(len(counts), counts.mean())

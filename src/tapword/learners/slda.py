@@ -75,7 +75,7 @@ class Slda(CovarianceLearner):
                 self._learn_one(x, k)
 
     def _solve(self) -> tuple[np.ndarray, np.ndarray]:
-        statistics = self.statistics
+        statistics = self.effective
         strength = 0.0 if self.prior == "none" else self.strength * statistics.dim
         scale = (1 - self.eps) / max(statistics.n_scatter + strength, 1)
         extra = np.full(statistics.dim, self.eps)

@@ -26,12 +26,14 @@ class Sovr(StatisticsLearner):
     """
 
     keeps_scatter = False
+    supports_synthetic = True
     # Around score 1/2, exp(4 score - 2) is the odds a / b.
     sharpness = 4.0
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        n = self.statistics.counts.astype(np.float64)
-        a = X @ self.statistics.means.astype(np.float64).T
+        statistics = self.effective
+        n = statistics.counts.astype(np.float64)
+        a = X @ statistics.means.astype(np.float64).T
         b = ((a * n).sum(axis=1, keepdims=True) - a * n) / np.maximum(n.sum() - n, 1)
         total = a + b
         return np.divide(a, total, out=np.full_like(a, 0.5), where=total != 0)

@@ -288,7 +288,7 @@ class Statistics:
         self.counts = state.take("counts", (n_rows,), np.int64)
         self.n_scatter = int(state.take("n_scatter", (1,), np.int64)[0])
         largest = max(self.n_scatter, int(self.counts.max(initial=0)))
-        if self.counts.min(initial=1) < 1 or self.n_scatter < 0 or largest > MAX_SAMPLES:
+        if self.counts.min(initial=0) < 0 or self.n_scatter < 0 or largest > MAX_SAMPLES:
             raise ModelFileError(f"learner {state.name!r}: 'counts' or 'n_scatter' cannot be right")
         if self._shares_scatter:
             self._sum = KahanSum(state.take("scatter", (self.blocks.n_entries,)), self.n_scatter)

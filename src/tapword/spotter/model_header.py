@@ -5,6 +5,7 @@
 | format, version | number of this layout, and the tapword that wrote it |
 | generation, revision | counter and identifier of this version of the file |
 | words, negatives | word -> samples taught as it, and as not it |
+| synthetic | word -> clips of it that a voice spoke |
 | rows | [word, whether negative] of each row of the arrays, if there are negatives |
 | sensitivity, sensitivities | from 0 to 1, of all words; word -> its own |
 | lengths | word -> its `vocabulary.Length`; samples of other words are 1 s |
@@ -30,7 +31,8 @@ from tapword.registry import MAX_WHOLE
 from tapword.spotter.vocabulary import LONGEST_S, SENSITIVITY, clean_word
 from tapword.support.atomic_files import PathLike
 
-FORMAT = 2
+# Format 3 has synthetic clips, and is written only where there are any.
+FORMAT = 3
 # Files are sealed from this format on; some of format 1 are not.
 SEALED = 2
 # Far more than any model has: numbers per vector (the square root of a covariance of 1,280 numbers
@@ -82,6 +84,11 @@ def parse(path: PathLike, text: str) -> dict[str, Any]:
     return header
 
 
+def format_for(header: dict[str, Any]) -> int:
+    """Format to write a header in: the oldest that has what it needs."""
+    return FORMAT if header.get("synthetic") else SEALED
+
+
 def validate(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
     """Return a header with today's keys; refuse what tapword would not have written."""
 
@@ -89,7 +96,7 @@ def validate(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
         if not valid:
             raise ModelFileError(f"{path} is damaged: {problem}")
 
-    require(_is_table(header.get("words")), "its header has no list of words")
+    require(_is_table(header.get("words"), least=0), "its header has no list of words")
     try:
         if header["format"] == 1:
             header = _from_format_1(header)
@@ -98,15 +105,18 @@ def validate(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
                 raise InputError(f"the word {excerpt(word)} is not spelled as tapword spells it")
     except InputError as error:
         raise ModelFileError(f"{path} is damaged: {error}") from error
-    absent: dict[str, Any] = {"negatives": {}, "rows": None, "dim": None}
+    absent: dict[str, Any] = {"negatives": {}, "synthetic": {}, "rows": None, "dim": None}
     absent |= {"sensitivity": SENSITIVITY, "sensitivities": {}, "lengths": {}}
     # Earlier versions kept thresholds of scores that no longer exist.
     header = absent | {key: header[key] for key in header if key != "calibrated"}
     words = header["words"]
-    for key in ("negatives", "sensitivities", "lengths"):
+    for key in ("negatives", "synthetic", "sensitivities", "lengths"):
         of_words = isinstance(header[key], dict) and header[key].keys() <= words.keys()
         require(of_words, f"its {key} are not of its words: {excerpt(header[key])}")
     require(_is_table(header["negatives"]), "its negatives are not counts of its words")
+    require(_is_table(header["synthetic"]), "its synthetic clips are not counts of its words")
+    clips = {word: n + header["synthetic"].get(word, 0) for word, n in words.items()}
+    require(all(clips.values()), "it has a word without samples")
     header["rows"] = _rows(path, header["rows"])
     revision = header.get("revision")
     numbered = _whole(header.get("generation", 0)) and isinstance(revision, str) and revision != ""
@@ -119,7 +129,7 @@ def validate(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
     for word, pair in header["lengths"].items():
         is_pair = isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))
         # The squares of n numbers from 0 to the longest are no larger.
-        largest = MAX_LOG_LENGTH, words[word] * MAX_LOG_LENGTH**2 / 4 + 0.01
+        largest = MAX_LOG_LENGTH, clips[word] * MAX_LOG_LENGTH**2 / 4 + 0.01
         bounded = is_pair and pair[0] <= largest[0] and pair[1] <= largest[1]
         require(bounded, f"samples of length {excerpt(pair)}")
     for parts in (header.get("backbones"), header.get("poolings"), [header.get("learner")]):
@@ -129,7 +139,8 @@ def validate(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
                 f"{path} names parts that cannot be made: {excerpt(parts)} should be 1 to "
                 f"{MAX_PARTS} names with arguments"
             )
-    for key in header.keys() - {"words", "negatives", "rows", "sensitivities", "lengths"}:
+    by_word = {"words", "negatives", "synthetic", "rows", "sensitivities", "lengths"}
+    for key in header.keys() - by_word:
         _check_plain(path, [key, header[key]])
     return header
 
@@ -249,9 +260,9 @@ def _whole(value: Any, minimum: int = 0, maximum: int = MAX_WHOLE) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= maximum
 
 
-def _is_table(value: Any) -> bool:
+def _is_table(value: Any, least: int = 1) -> bool:
     """Whether this is word -> count."""
-    return isinstance(value, dict) and all(_whole(count, 1) for count in value.values())
+    return isinstance(value, dict) and all(_whole(count, least) for count in value.values())
 
 
 def _is_part(part: Any) -> bool:

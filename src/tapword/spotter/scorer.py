@@ -171,7 +171,7 @@ class Scorer:
         if hop is None or self.cohort is None or not self.learner.supports_phrases:
             return {}
         words = self.vocabulary.words.items()
-        return {word: one.length.span(one.count) for word, one in words if one.length.is_phrase}
+        return {word: one.length.span(one.clips) for word, one in words if one.length.is_phrase}
 
     @functools.cached_property
     def short_words(self) -> list[str]:

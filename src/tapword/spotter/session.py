@@ -18,6 +18,7 @@ from tapword.audio.endpoint import Take
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
+from tapword.spotter import typed
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.takes import find_takes
@@ -26,6 +27,7 @@ from tapword.spotter.vocabulary import CLIP_S, clean_new_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 from tapword.support.text import counted, listed
+from tapword.voices.base import Said, Voice
 
 # A clip contains more than one word if this much other sound is as loud, in seconds. A pause is
 # long from the second on. Set by hand: none of the demo's clips has either, of 177 read phrases 3
@@ -75,6 +77,8 @@ class Checked(NamedTuple):
         What may be wrong with it, in the order of `CHECKS`.
     digest
         Hash of its samples.
+    synthetic
+        Whether a voice spoke it.
     """
 
     word: str
@@ -82,6 +86,7 @@ class Checked(NamedTuple):
     encoded: Encoded
     issues: list[Issue]
     digest: bytes
+    synthetic: bool = False
 
     @property
     def severity(self) -> str | None:
@@ -374,6 +379,22 @@ class TeachSession:
                     self.accept(checked)
         return joined(issues)
 
+    def speak(
+        self,
+        word: str,
+        request: typed.Request,
+        voice: str | Voice | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Said]:
+        """Let a voice say a word and accept the clips; arguments as for `Spotter.learn_text`."""
+        self.spotter.learner.require_synthetic()
+        known = self.spotter.vocabulary.synthetic.get(word, 0)
+        said, encoded = typed.speak(self.spotter.encoder, request, voice, progress, seed=known)
+        for one, row in zip(said, encoded, strict=True):
+            digest = hashlib.sha256(one.audio.tobytes()).digest()
+            self.accept(Checked(word, one.speaker, row, [], digest, synthetic=True))
+        return said
+
     def write(self, say: Callable[[Issue], None]) -> Spotter:
         """Review what was accepted, and teach it to the model file; give the model afterwards."""
         assert self.model is not None
@@ -383,7 +404,9 @@ class TeachSession:
             say(issue)
         # The file is locked only for the moment of learning.
         model, words = self.model, dict.fromkeys(clip.word for clip in self.accepted)
-        step = f"learn {listed(list(words))}: {counted(self.clips, 'clip')}"
+        said = all(clip.synthetic for clip in self.accepted)
+        verb = "say" if said else "learn"
+        step = f"{verb} {listed(list(words))}: {counted(self.clips, 'clip')}"
         with Spotter.edit(model.path, model.backbones, step, **model.parts) as spotter:
             # Somebody may have replaced it meanwhile.
             require_same_parts(spotter, self.spotter)
@@ -397,8 +420,10 @@ class TeachSession:
 
     def teach(self, spotter: Spotter) -> None:
         """Teach a spotter the clips that were accepted."""
-        clips = list(self.accepted)
-        spotter.learn_encoded(_joined(clips), [clip.word for clip in clips])
+        for synthetic in (False, True):
+            clips = [clip for clip in self.accepted if clip.synthetic == synthetic]
+            if clips:
+                spotter.learn_encoded(_joined(clips), [clip.word for clip in clips], synthetic)
 
 
 def read_files(

@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -17,7 +17,7 @@ from tapword.backbones.base import Backbone, other_weights
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner
 from tapword.poolings.base import Pooling
-from tapword.spotter import model_header, presets, store
+from tapword.spotter import model_header, presets, store, typed
 from tapword.spotter.encoder import Audio, Encoded, Encoder, Preparation
 from tapword.spotter.scorer import Scorer
 from tapword.spotter.thresholds import (
@@ -33,6 +33,7 @@ from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
 from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
+from tapword.voices.base import Voice
 
 
 class Prediction(NamedTuple):
@@ -159,7 +160,7 @@ class Spotter:
 
     @property
     def words(self) -> dict[str, int]:
-        """Word -> number of samples taught."""
+        """Word -> number of samples taught; 0 for a word that was only typed."""
         return self.vocabulary.counts
 
     @property
@@ -201,14 +202,63 @@ class Spotter:
             self.learn_encoded(self.encode(audios, sample_rate, learning=True), words)
 
     @one_blas_thread
-    def learn_encoded(self, encoded: Encoded, words: Sequence[str]) -> None:
-        """Learn what `encode` returned, one row for each of `words`."""
+    def learn_encoded(
+        self, encoded: Encoded, words: Sequence[str], synthetic: bool = False
+    ) -> None:
+        """Learn what `encode` returned, one row for each of `words`.
+
+        `synthetic` clips were spoken by a voice: they are kept apart, see `learn_text`.
+        """
         words = [clean_new_word(word, self.words) for word in words]
-        if len(words) == 1:
+        if synthetic:
+            for word in dict.fromkeys(words):
+                rows = [row for row, own in enumerate(words) if own == word]
+                self.learner.learn_synthetic(encoded.vectors[rows], word)
+        elif len(words) == 1:
             self.learner.learn_one(encoded.vectors[0], words[0])
         else:
             self.learner.learn_many(encoded.vectors, words)
-        self.vocabulary = self.vocabulary.added(Vocabulary.of_samples(words, encoded.seconds))
+        self.vocabulary = self.vocabulary.added(
+            Vocabulary.of_samples(words, encoded.seconds, synthetic)
+        )
+
+    def learn_text(
+        self,
+        word: str,
+        text: str | None = None,
+        *,
+        language: str = typed.LANGUAGE,
+        voice: str | Voice | None = None,
+        n: int = typed.CLIPS,
+        phonemes: str = "",
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Learn a word from its text alone: a voice says it in many ways.
+
+        The clips are kept apart from samples. They count as a few of them, and for less and less as
+        samples of the word are taught.
+
+        Parameters
+        ----------
+        word, text
+            The word, and what is said; None: the word itself.
+        language
+            As espeak-ng names it: en-us, de, fr-fr, ...
+        voice
+            Name with arguments or a `Voice`; None: the best one that speaks here.
+        n
+            Number of clips.
+        phonemes
+            How the text is pronounced, in IPA; "": as espeak-ng spells it.
+        progress
+            Called with the number of clips that were spoken.
+        """
+        self.learner.require_synthetic()
+        word = clean_new_word(word, self.words)
+        request = typed.Request(word if text is None else text, language, n, phonemes)
+        done = self.vocabulary.synthetic.get(word, 0)
+        said = typed.speak(self.encoder, request, voice, progress, seed=done)
+        self.learn_encoded(said.encoded, [word] * len(said.encoded), synthetic=True)
 
     @one_blas_thread
     def unlearn_encoded(
@@ -485,6 +535,7 @@ class Spotter:
             header["lengths"],
             {word: float(x) for word, x in header["sensitivities"].items()},
             float(header["sensitivity"]),
+            header["synthetic"],
         )
         if [one.sha256 for one in spotter.encoder.whitenings] != (header.get("whitening") or []):
             raise ModelFileError(
@@ -541,6 +592,7 @@ class Spotter:
             "dim": learner.dim,
             "words": learner.words,
             "negatives": learner.negatives,
+            "synthetic": learner.synthetic,
             "rows": learner.rows if learner.negatives else None,
             "sensitivity": vocabulary.sensitivity,
             "sensitivities": vocabulary.sensitivities,

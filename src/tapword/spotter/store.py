@@ -123,7 +123,7 @@ def write(
     path = resolve(path)
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     header = header | {
-        "format": model_header.FORMAT,
+        "format": model_header.format_for(header),
         "revision": uuid.uuid4().hex,
         "checksum": checksum(arrays),
     }
@@ -228,8 +228,8 @@ def _revision_or_none(path: Path) -> str | None:
 
 
 def _names(header: dict[str, Any]) -> set[tuple[str, str]]:
-    """Names of a header's words and negatives."""
-    return {(key, word) for key in ("words", "negatives") for word in header[key]}
+    """Names of a header's words, negatives and synthetic clips."""
+    return {(key, word) for key in ("words", "negatives", "synthetic") for word in header[key]}
 
 
 def _back_up(path: Path, known: set[tuple[str, str]]) -> bool:
@@ -272,7 +272,12 @@ def load_learner(path: PathLike, model: Model) -> Learner:
     learner = model_header.make_learner(path, header)
     try:
         learner.load_state(
-            arrays, header["words"], header["negatives"], header["rows"], take_over=True
+            arrays,
+            header["words"],
+            header["negatives"],
+            header["rows"],
+            take_over=True,
+            synthetic=header["synthetic"],
         )
     except MemoryError as error:
         raise ModelFileError(f"cannot read {path}: it does not fit into memory") from error
@@ -366,7 +371,7 @@ def _check_arrays(path: Path, header: dict[str, Any], held: int) -> None:
     learner, rows = model_header.make_learner(path, header), 0
     least = most = 0
     if header["dim"] is not None:
-        rows = len(header["words"]) + len(header["negatives"])
+        rows = sum(len(header[key]) for key in ("words", "negatives", "synthetic"))
         least = learner.min_bytes(header["dim"], rows)
         most = learner.bytes_for(header["dim"], rows)
     if held > 2 * most + 1_000_000 or held < least // 2:

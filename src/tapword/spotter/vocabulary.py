@@ -160,6 +160,8 @@ class Word:
     ----------
     count, negatives
         Samples taught as the word, and as not the word.
+    synthetic
+        Clips of the word that a voice spoke, taught from its text.
     length
         How long its samples are.
     sensitivity
@@ -170,6 +172,12 @@ class Word:
     negatives: int = 0
     length: Length = ONE_SECOND
     sensitivity: float | None = None
+    synthetic: int = 0
+
+    @property
+    def clips(self) -> int:
+        """Samples and synthetic clips, which its length is measured by."""
+        return self.count + self.synthetic
 
 
 @dataclass(frozen=True)
@@ -194,12 +202,17 @@ class Vocabulary:
     sensitivity: float = SENSITIVITY
 
     @classmethod
-    def of_samples(cls, words: Sequence[str], seconds: np.ndarray) -> "Vocabulary":
+    def of_samples(
+        cls, words: Sequence[str], seconds: np.ndarray, synthetic: bool = False
+    ) -> "Vocabulary":
         """Make the records of samples by their words and lengths (n,) in seconds."""
         rows: dict[str, list[int]] = {}
         for row, word in enumerate(words):
             rows.setdefault(word, []).append(row)
-        return cls({w: Word(len(own), length=Length.of(seconds[own])) for w, own in rows.items()})
+        kind = "synthetic" if synthetic else "count"
+        return cls(
+            {w: Word(length=Length.of(seconds[own]), **{kind: len(own)}) for w, own in rows.items()}
+        )
 
     @classmethod
     def of(
@@ -209,10 +222,17 @@ class Vocabulary:
         lengths: Mapping[str, Sequence[float]],
         sensitivities: Mapping[str, float],
         sensitivity: float,
+        synthetic: Mapping[str, int] | None = None,
     ) -> "Vocabulary":
         """Make records from tables by word, as in a model file."""
+        clips = synthetic or {}
         words = {
-            word: Word(count, negatives.get(word, 0), Length(*map(float, lengths.get(word, ()))))
+            word: Word(
+                count,
+                negatives.get(word, 0),
+                Length(*map(float, lengths.get(word, ()))),
+                synthetic=clips.get(word, 0),
+            )
             for word, count in counts.items()
         }
         return cls(words).with_sensitivities(sensitivity, sensitivities)
@@ -226,6 +246,11 @@ class Vocabulary:
     def negatives(self) -> dict[str, int]:
         """Word -> sounds taught as not this word, if there are any."""
         return {word: one.negatives for word, one in self.words.items() if one.negatives}
+
+    @property
+    def synthetic(self) -> dict[str, int]:
+        """Word -> synthetic clips, if there are any."""
+        return {word: one.synthetic for word, one in self.words.items() if one.synthetic}
 
     @property
     def lengths(self) -> dict[str, Length]:
@@ -256,7 +281,8 @@ class Vocabulary:
                 one,
                 count=one.count + more.count,
                 negatives=one.negatives + more.negatives,
-                length=one.length.joined(one.count, more.length, more.count),
+                length=one.length.joined(one.clips, more.length, more.clips),
+                synthetic=one.synthetic + more.synthetic,
             )
         return replace(self, words=words)
 
@@ -274,9 +300,9 @@ class Vocabulary:
     def unlearned(self, word: str, seconds: np.ndarray) -> "Vocabulary":
         """Take out one sample of this length (1,); the last one takes the word along."""
         one = self.words[word]
-        if one.count == 1:
+        if one.clips == 1:
             return self.without(word)
-        length = one.length.parted(one.count, Length.of(seconds), 1)
+        length = one.length.parted(one.clips, Length.of(seconds), 1)
         return self._with(word, replace(one, count=one.count - 1, length=length))
 
     def rejected(self, word: str, more: int = 1) -> "Vocabulary":

@@ -40,7 +40,7 @@ from tapword.spotter.thresholds import (
     UNSURE,
     tail_band,
 )
-from tapword.spotter.vocabulary import MAX_WORD_BYTES, PHRASE, Length
+from tapword.spotter.vocabulary import MAX_WORD_BYTES, PHRASE
 from tapword.spotter.whitening import weights
 from tapword.support.issues import MESSAGES
 from tapword.support.linear_algebra import packed_size
@@ -370,7 +370,10 @@ def _add_taught(tables: Tables, spotter: Spotter, name_bytes: int) -> None:
         return
     tables.add_names("tapword_taught_names", list(map(states.name, rows)), name_bytes)
     tables.add("tapword_taught_counts", state["counts"], np.uint32)
-    lengths = [Length() if row.negative else spotter.vocabulary.length_of(row.word) for row in rows]
+    lengths = [
+        states.length(spotter, row, int(count))
+        for row, count in zip(rows, state["counts"], strict=True)
+    ]
     tables.add("tapword_taught_lengths", lengths)
     own = [spotter.vocabulary.sensitivity_of(row.word) for row in rows]
     tables.add("tapword_taught_sensitivities", own)

@@ -54,7 +54,9 @@ def reduced(learner: Learner, form: str) -> Learner:
     ]
     state = learner.state()
     state |= {"scatter": state["scatter"][np.concatenate(places)]}
-    made.load_state(state, learner.words, learner.negatives, learner.rows)
+    made.load_state(
+        state, learner.words, learner.negatives, learner.rows, synthetic=learner.synthetic
+    )
     return made
 
 

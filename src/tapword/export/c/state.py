@@ -74,6 +74,19 @@ def name(row: Row) -> str:
     return NOT + row.word if row.negative else row.word
 
 
+def length(spotter: Spotter, row: Row, count: int) -> Length:
+    """Lengths of a row's samples, as a statistic of `count` of them.
+
+    Synthetic clips count as fewer samples on the device.
+    """
+    if row.negative:
+        return Length()
+    one = spotter.vocabulary.words[row.word]
+    if one.clips == count:
+        return one.length
+    return one.length._replace(squares=one.length.squares * count / one.clips)
+
+
 def arrays(spotter: Spotter) -> dict[str, np.ndarray]:
     """Arrays of the learner's statistic, also of a spotter that was taught nothing."""
     learner = spotter.learner
@@ -106,10 +119,9 @@ def dump(spotter: Spotter) -> bytes:
         vocabulary.sensitivity,
     )
     for row, count, mean in zip(rows, state["counts"], means, strict=True):
-        length = Length() if row.negative else vocabulary.length_of(row.word)
         text = name(row).encode()
         own = vocabulary.sensitivity_of(row.word)
-        content += ROW.pack(int(count), own, *length, len(text))
+        content += ROW.pack(int(count), own, *length(spotter, row, int(count)), len(text))
         content += text + mean.astype("<f4").tobytes()
     content += scatter.astype("<f4").tobytes()
     return content + SEAL.pack(zlib.crc32(content))

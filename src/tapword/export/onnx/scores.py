@@ -9,6 +9,7 @@ from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
 from tapword.export.onnx.graph_builder import GraphBuilder
 from tapword.learners.base import Learner
+from tapword.learners.ncm import Ncm
 from tapword.poolings import attentive
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
@@ -215,8 +216,8 @@ def _level(graph: GraphBuilder, windows: Windows, turned: str) -> str:
 
 def score(graph: GraphBuilder, learner: Learner, order: list[int], vector: str) -> str:
     """Scores (K,) of a vector (1, D) for the learner's rows in this order."""
-    if learner.name == "ncm":
-        means = learner.state()["means"][order]
+    if isinstance(learner, Ncm):
+        means = learner.effective.means[order]
         distance = graph.node("Sub", graph.floats(means), vector)
         squares = graph.sum(graph.node("Mul", distance, distance), axis=1, keep=False)
         return graph.node("Neg", squares)

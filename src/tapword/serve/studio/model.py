@@ -192,7 +192,10 @@ class StudioModel(WatchedModel):
         take = history.find(number)
         with self._changing:
             with self.edit() as spotter:
-                last = not take.negative and spotter.words.get(take.word) == 1
+                last = not take.negative and (
+                    spotter.words.get(take.word) == 1
+                    and take.word not in spotter.vocabulary.synthetic
+                )
                 word_model = spotter.extract_word(take.word) if last else None
                 take.unlearn(spotter)
             take.gone = "take_removed"
@@ -349,6 +352,7 @@ class StudioModel(WatchedModel):
         # Another thread may replace the spotter meanwhile.
         revision, spotter = self.revision, self.spotter
         learner, negatives = spotter.learner, spotter.vocabulary.negatives
+        spoken = spotter.vocabulary.synthetic
         return {
             "file": self.path.name,
             "revision": revision,
@@ -358,6 +362,7 @@ class StudioModel(WatchedModel):
                     "word": word,
                     "count": n,
                     "negatives": negatives.get(word, 0),
+                    "synthetic": spoken.get(word, 0),
                     "sensitivity": spotter.vocabulary.sensitivity_of(word),
                 }
                 for word, n in spotter.words.items()

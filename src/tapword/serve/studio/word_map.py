@@ -48,8 +48,8 @@ def word_map(spotter: Spotter) -> WordMap:
     words, learner = spotter.words, spotter.learner
     if not isinstance(learner, StatisticsLearner) or not 2 <= len(words) <= MAX_WORDS:
         return WordMap([], [])
-    means = learner.statistics.means[[learner.rows.index(Row(word)) for word in words]]
-    apart = distances(means, np.array(list(words.values())), _within(learner.statistics))
+    statistics, rows = learner.effective, [learner.rows.index(Row(word)) for word in words]
+    apart = distances(statistics.means[rows], statistics.counts[rows], _within(statistics))
     places = layout(apart).round(4)
     np.fill_diagonal(apart, np.inf)
     names = list(words)

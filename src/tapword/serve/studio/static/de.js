@@ -114,6 +114,7 @@ export default {
   size: (n, samples, size, vectors, each) => `${words(n)} aus ${takes(samples)}: ${size} ${vectors ? 'Statistik und Merkmalsvektoren' : 'Statistik'}, dazu ${each} je neuem Wort.`,
   takes: n => takes(n),
   rejected: n => count(n, 'Gegenbeispiel', 'Gegenbeispiele'),
+  spoken: n => count(n, 'synthetische Aufnahme', 'synthetische Aufnahmen'),
   moreHelp: n => `${n} weitere ${n === 1 ? 'hilft' : 'helfen'}`,
   teachMore: 'Mehr beibringen', rename: 'Umbenennen', forget: 'Vergessen',
   ofWord: (action, word) => `${action}: ${word}`,

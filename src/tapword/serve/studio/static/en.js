@@ -111,6 +111,7 @@ export default {
   size: (words, takes, size, vectors, each) => `${count(words, 'word')} from ${count(takes, 'take')}: ${size} of ${vectors ? 'statistics and feature vectors' : 'statistics'}, plus ${each} per new word.`,
   takes: n => count(n, 'take'),
   rejected: n => count(n, 'negative'),
+  spoken: n => count(n, 'synthetic clip'),
   moreHelp: n => `${n} more ${n === 1 ? 'helps' : 'help'}`,
   teachMore: 'Teach more', rename: 'Rename', forget: 'Forget',
   ofWord: (action, word) => `${action}: ${word}`,

@@ -113,6 +113,7 @@ export default {
   size: (words, samples, size, vectors, each) => `${count(words, 'mot')}, ${takes(samples)} : ${size} de ${vectors ? 'statistiques et de vecteurs' : 'statistiques'}, plus ${each} par nouveau mot.`,
   takes: n => takes(n),
   rejected: n => count(n, 'contre-exemple'),
+  spoken: n => count(n, 'extrait synthétisé', 'extraits synthétisés'),
   moreHelp: n => `${n} de plus ${n < 2 ? 'aide' : 'aident'}`,
   teachMore: 'Apprendre encore', rename: 'Renommer', forget: 'Oublier',
   ofWord: (action, word) => `${action} : ${word}`,

@@ -45,13 +45,15 @@ export function show(model) {
   $('save-model').hidden = model.revision === null;
 }
 
-function row({word, count, negatives, sensitivity: value}) {
+function row({word, count, negatives, synthetic, sensitivity: value}) {
   const button = (name, sign, label, action) =>
     tool(sign, texts.ofWord(label, word), `${name}/${word}`, action);
   const hints = negatives ? [texts.rejected(negatives)] : count < ENOUGH ? [texts.moreHelp(ENOUGH - count)] : [];
+  // Clips that a voice spoke; the page without a server has none.
+  const spoken = synthetic ? [texts.spoken(synthetic)] : [];
   return element('li', {},
     element('span', {className: 'name'}, word),
-    element('span', {className: 'soft small'}, [texts.takes(count), ...hints].join(', ')),
+    element('span', {className: 'soft small'}, [texts.takes(count), ...spoken, ...hints].join(', ')),
     element('span', {className: 'tools'},
       button('more', 'plus', texts.teachMore, () => teachMore(word)),
       button('rename', 'pen', texts.rename, () => rename(word)),
@@ -87,7 +89,7 @@ async function forget(word) {
   const undo = state.mergeable ? texts.forgetUndo : texts.forgetFinal;
   const {choice} = await ask({
     title: texts.forgetTitle(word),
-    text: `${texts.forgetText(entry?.count ?? 0)} ${whatStays()} ${undo}`,
+    text: `${texts.forgetText((entry?.count ?? 0) + (entry?.synthetic ?? 0))} ${whatStays()} ${undo}`,
     choices: [['yes', texts.forget, 'danger']],
   });
   if (choice) await attempt(() => postJson('api/forget', {word}), texts.forgotten(word));

@@ -1,0 +1,284 @@
+"""Words taught from their text alone, with takes, and by takes alone.
+
+    python benchmarks/typed.py PHRASES ENGLISH ARABIC --negatives FILE ... [--words 20]
+        [--clips 16] [--draws 3] [--hours H] [--kept DIR] [--out FILE]
+
+A voice says each text, as `tapword learn --say` does: three wake phrases of PHRASES, words of
+Speech Commands (ENGLISH) and words of the Arabic set (ARABIC), whose folders have English names.
+`--words` takes only the first so many of each set. Spoken clips are kept in a folder, since
+speaking takes most of the time.
+
+Each model knows one word: by its text, by its text and 1, 3, 5 or 10 recordings, or by these
+recordings alone. It is tested on the word's other recordings, at its own threshold: clean, and with
+noise under them, whose loudest frame is 10 dB below that of the recording (as in
+`wake_words.py`). In Speech Commands and the wake phrases, nearly every recording is by another
+person. "Worse by" is the difference of the shares missed with text and without, on the same
+recordings, with a 95% interval from resampling words.
+
+Alarms are counted in the negatives, with all words of all sets in one model, each word by its own
+threshold, as means over words.
+"""
+
+import argparse
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from wake_words import Alarms, CachedEncoder, listen, loudest, noise_under, read_negatives, to_peak
+
+from tapword import registry
+from tapword.audio import files
+from tapword.audio.files import SAMPLE_RATE
+from tapword.errors import InputError
+from tapword.research.cache import Cache
+from tapword.spotter import typed
+from tapword.spotter.encoder import Encoded
+from tapword.spotter.spotter import Spotter
+from tapword.voices.choice import choose
+
+SNR_DB, NOISES = 10.0, ("exercise_bike", "running_tap", "pink_noise")
+TAKES = (1, 3, 5, 10)
+# Recordings of a word that are used, of those that a set has.
+MOST = 60
+RESAMPLED = 2000
+PHRASES = ("alexa", "jarvis", "view glass")
+ENGLISH = (
+    "marvin sheila happy house right stop bird zero left four "
+    "bed cat dog down eight nine seven tree wow yes"
+)
+# Folder of the set -> the word, vocalised, so that espeak-ng reads it right.
+ARABIC = {
+    "zero": "صِفْر",
+    "one": "وَاحِد",
+    "two": "اِثْنَان",
+    "three": "ثَلَاثَة",
+    "four": "أَرْبَعَة",
+    "five": "خَمْسَة",
+    "six": "سِتَّة",
+    "seven": "سَبْعَة",
+    "eight": "ثَمَانِيَة",
+    "nine": "تِسْعَة",
+    "right": "يَمِين",
+    "left": "يَسَار",
+    "yes": "نَعَم",
+    "no": "لَا",
+    "stop": "تَوَقَّف",
+    "ok": "مُوَافِق",
+    "cancel": "إِلْغَاء",
+    "undo": "تَرَاجُع",
+    "record": "تَسْجِيل",
+    "options": "خِيَارَات",
+}
+
+
+class Word(NamedTuple):
+    """A word of a set: its name in models, its text and language, and its recordings."""
+
+    set: str
+    name: str
+    text: str
+    language: str
+    folder: Path
+
+
+class Heard(NamedTuple):
+    """A word as vectors: as spoken, and its recordings to learn, clean and in noise."""
+
+    word: Word
+    spoken: Encoded
+    learned: Encoded
+    clean: Encoded
+    noisy: Encoded
+
+
+def words_of(options: argparse.Namespace) -> Iterator[Word]:
+    """List the words of all sets."""
+    for name in PHRASES:
+        yield Word("phrases", name, name, "en-us", options.phrases / name)
+    for name in ENGLISH.split()[: options.words]:
+        yield Word("english", name, name, "en-us", options.english / name)
+    for name, text in [*ARABIC.items()][: options.words]:
+        folder = options.arabic / "ar" / "clips" / name
+        yield Word("arabic", f"ar {name}", text, "ar", folder)
+
+
+def spoken(word: Word, n: int, voice: str | None, kept: Path) -> list[np.ndarray]:
+    """Let a voice say a word, or read what it said before."""
+    made = registry.build("voices", voice) if voice else choose(word.language)
+    about = "|".join((made.name, word.language, word.text, str(n)))
+    path = kept / f"{made.name}_{hashlib.sha256(about.encode()).hexdigest()[:16]}.npz"
+    if not path.exists():
+        kept.mkdir(parents=True, exist_ok=True)
+        said = [one.audio for one in made.speak(word.text, word.language, n)]
+        arrays: dict[str, Any] = {f"{k:03d}": audio for k, audio in enumerate(said)}
+        np.savez(path, **arrays)
+    with np.load(path, allow_pickle=False) as stored:
+        return [stored[name] for name in sorted(stored.files)]
+
+
+def recordings(word: Word) -> list[np.ndarray]:
+    """Read a word's recordings, at most `MOST` of them in a seeded order."""
+    found = files.find(word.folder)
+    chosen = np.random.default_rng(0).permutation(len(found))[:MOST]
+    return [files.read(found[index]) for index in chosen]
+
+
+def in_noise(clip: np.ndarray, noise: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Put a part of the noise under a clip, `SNR_DB` below it by loudest frames."""
+    start = int(rng.integers(len(noise) - len(clip)))
+    under = noise[start : start + len(clip)]
+    factor = np.sqrt(loudest(clip) / max(loudest(under), 1e-12) / 10 ** (SNR_DB / 10))
+    return to_peak(clip + np.float32(factor) * under).astype(np.float32)
+
+
+def hear(spotter: Spotter, word: Word, noise: np.ndarray, options: argparse.Namespace) -> Heard:
+    """Encode a word's clips."""
+    clips, rng = recordings(word), np.random.default_rng(1)
+    noisy = [in_noise(clip, noise, rng) for clip in clips]
+    said = spoken(word, options.clips, options.voice, options.kept)
+    print(f"{word.name}: {len(clips)} recordings, {len(said)} spoken", flush=True)
+    return Heard(
+        word,
+        spotter.encode(said, learning=True),
+        spotter.encode(clips, learning=True),
+        spotter.encode(clips),
+        spotter.encode(noisy),
+    )
+
+
+def teach(spotter: Spotter, one: Heard, takes: np.ndarray, text: bool) -> None:
+    """Teach a word by its text, by some recordings, or by both."""
+    if text:
+        spotter.learn_encoded(one.spoken, [one.word.name] * len(one.spoken), synthetic=True)
+    if len(takes):
+        spotter.learn_encoded(one.learned[takes], [one.word.name] * len(takes))
+
+
+def missed(empty: Spotter, one: Heard, takes: np.ndarray, text: bool) -> np.ndarray:
+    """Percent of other recordings that a model misses: clean, in noise."""
+    spotter = empty.copy()
+    teach(spotter, one, takes, text)
+    threshold = spotter.thresholds()[one.word.name]
+    asked = np.setdiff1d(np.arange(len(one.clean)), takes)
+    shares = []
+    for rows in (one.clean[asked], one.noisy[asked]):
+        scores = [scores.words[one.word.name] for scores in spotter.score_encoded(rows)]
+        shares.append(100 * float(np.mean(np.array(scores) < threshold)))
+    return np.array(shares)
+
+
+def drawn(one: Heard, n: int, draw: int) -> np.ndarray:
+    return np.random.default_rng([draw, 7]).permutation(len(one.learned))[:n]
+
+
+def interval(differences: np.ndarray) -> tuple[float, float]:
+    """Return the 95% interval of the mean of words (k,), by resampling them."""
+    rows = np.random.default_rng(0).integers(len(differences), size=(RESAMPLED, len(differences)))
+    low, high = np.percentile(differences[rows].mean(axis=1), (2.5, 97.5))
+    return float(low), float(high)
+
+
+def compare(empty: Spotter, heard: Sequence[Heard], draws: int) -> list[dict[str, Any]]:
+    """Measure each set, and all words together, by text, takes and both."""
+    found: dict[tuple[str, int], np.ndarray] = {}
+
+    def over_draws(n: int, text: bool) -> np.ndarray:
+        times = range(draws if n else 1)
+        return np.array(
+            [
+                np.mean([missed(empty, one, drawn(one, n, k), text) for k in times], axis=0)
+                for one in heard
+            ]
+        )
+
+    found["text", 0] = over_draws(0, True)
+    for n in TAKES:
+        found["takes", n], found["both", n] = over_draws(n, False), over_draws(n, True)
+    rows = []
+    sets = ("phrases", "english", "arabic", "all")
+    for name in sets:
+        own = np.array([name in (one.word.set, "all") for one in heard])
+        for (kind, n), values in found.items():
+            clean, noisy = values[own].mean(axis=0)
+            row = {"words": name, "taught": taught_by(kind, n), "missed": clean}
+            rows.append(row | {"missed_in_noise": noisy, "n_words": int(own.sum())})
+        for n in TAKES:
+            for at, case in enumerate(("clean", "noise")):
+                worse = (found["both", n] - found["takes", n])[own, at]
+                low, high = interval(worse)
+                row = {"words": name, "takes": n, "in": case, "worse_by": float(worse.mean())}
+                rows.append(row | {"lowest": low, "highest": high})
+        print(f"{name}: done", flush=True)
+    return rows
+
+
+def taught_by(kind: str, n: int) -> str:
+    takes = f"{n} take{'s' * (n > 1)}"
+    return {"text": "text", "takes": takes, "both": f"text and {takes}"}[kind]
+
+
+def count_alarms(
+    empty: Spotter, heard: Sequence[Heard], negatives: Sequence[np.ndarray]
+) -> list[dict[str, Any]]:
+    """Count false alarms of every word by its own threshold."""
+    hours = sum(map(len, negatives)) / SAMPLE_RATE / 3600
+    encoder, rows = CachedEncoder(empty.encoder), []
+    for kind, n in (("text", 0), ("takes", 3), ("both", 3)):
+        spotter = empty.copy()
+        spotter.encoder = encoder  # type: ignore[assignment]
+        for one in heard:
+            teach(spotter, one, drawn(one, n, 0), kind != "takes")
+        candidates, rate = listen(spotter, negatives), {}
+        for one in heard:
+            alone = empty.copy()
+            teach(alone, one, drawn(one, n, 0), kind != "takes")
+            name = one.word.name
+            # Phrases and single words are searched in different segments.
+            own_candidates = [x for x in candidates if name in x.scores.words]
+            alarms = Alarms(name, own_candidates, hours)
+            rate[name] = alarms.count(alone.thresholds()[name]) / hours
+        for name in ("phrases", "english", "arabic"):
+            own = [rate[one.word.name] for one in heard if one.word.set == name]
+            row = {"words": name, "taught": taught_by(kind, n)}
+            rows.append(row | {"alarms_an_hour": float(np.mean(own)), "hours": hours})
+        print(f"alarms by {taught_by(kind, n)}: done", flush=True)
+    return rows
+
+
+def main() -> None:
+    """Print a record for each comparison."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    for name in ("phrases", "english", "arabic"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--negatives", type=Path, nargs="+", default=[])
+    parser.add_argument("--hours", type=float, help="of negatives; default: all")
+    parser.add_argument("--words", type=int, default=20, help="of English and of Arabic")
+    parser.add_argument("--clips", type=int, default=typed.CLIPS)
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--size", default="small")
+    parser.add_argument("--voice", help="default: the best one here")
+    parser.add_argument("--kept", type=Path, default=Cache().folder.parent / "spoken")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    spotter = Spotter(size=options.size)
+    folder = options.english / "_background_noise_"
+    noises = [np.concatenate(list(files.blocks(folder / f"{name}.wav"))) for name in NOISES]
+    noise = noise_under(60 * SAMPLE_RATE, noises, np.random.default_rng(0))
+    heard = [hear(spotter, word, noise, options) for word in words_of(options)]
+    if not heard:
+        raise InputError("there are no words to measure")
+    records = compare(spotter, heard, options.draws)
+    if options.negatives:
+        records += count_alarms(spotter, heard, read_negatives(options.negatives, options.hours))
+    for row in records:
+        shown: Callable[[Any], str] = lambda x: f"{x:.2f}" if isinstance(x, float) else str(x)  # noqa: E731
+        print("  ".join(f"{key} {shown(value)}" for key, value in row.items()))
+    if options.out:
+        options.out.write_text(json.dumps(records, indent=1))
+
+
+if __name__ == "__main__":
+    main()

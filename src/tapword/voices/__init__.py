@@ -1,0 +1,1 @@
+"""Text -> clips: programs and networks that speak, one file each."""
