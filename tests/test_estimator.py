@@ -1,4 +1,6 @@
+import importlib
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tapword import InputError, Spotter, registry
 from tapword.assets import CLIPS
+from tapword.errors import MissingExtra
 from tapword.estimator import ClipEncoder, WordClassifier
 from tapword.spotter import presets
 
@@ -116,3 +119,11 @@ def test_an_encoder_of_clips_refuses_what_it_cannot_use(clips):
         ClipEncoder(sample_rate=0).fit(clips[0])
     with pytest.raises(InputError, match="all zeros"):
         ClipEncoder().fit_transform(np.zeros((1, 16_000)))
+
+
+def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
+    for name in ("sklearn", "sklearn.base"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "tapword.estimator")
+    with pytest.raises(MissingExtra, match=r"tapword.estimator needs .*\[sklearn\]"):
+        importlib.import_module("tapword.estimator")

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -129,6 +130,15 @@ def test_words_come_from_a_pipe(spotter, header, tmp_path):
     for wrong in (wav(sound, 8_000), wav(np.stack([sound, sound], axis=1)), wav(sound)[:30]):
         done = subprocess.run([program], input=wrong, capture_output=True)
         assert done.returncode == 1 and b"expected 16-bit mono WAV at 16 kHz" in done.stderr
+
+
+def test_make_without_a_model_says_what_to_do(tmp_path):
+    if shutil.which("make") is None:
+        pytest.skip("needs make: apt install make")
+    shutil.copytree(EXAMPLES / "c", tmp_path / "c")
+    done = subprocess.run(["make", "-C", tmp_path / "c"], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "home.tap does not exist. Teach it with: tapword learn home.tap" in done.stdout
 
 
 def test_the_component_for_a_board_hears_and_learns(header, tmp_path):

@@ -126,7 +126,8 @@ def test_an_extra_is_spelled_as_the_metadata_spells_it(metadata):
     provided = set(message_from_bytes(metadata).get_all("Provides-Extra"))
     # In a command, as in `pip install '.[web,mic]'`; in code and docstrings.
     command = r"(?:\.|tapword|\.whl|\$\([^)]*\))\[([\w,-]+)\]['\"`]"
-    code = r"(?:extras? `|[Ee]xtra = \"|MissingExtra\(.*, \")([\w-]+)[`\"]|EXTRA = .*\"([\w-]+)\"$"
+    missing = r"MissingExtra\(.*, \"(?=[\w-]+\"\))"
+    code = rf"(?:extras? `|[Ee]xtra = \"|{missing})([\w-]+)[`\"]|EXTRA = .*\"([\w-]+)\"$"
     found: dict[str, set[str]] = {}
     paths = {path.name for path in ROOT.iterdir() if path.is_file()}
     for path in paths.union(*map(tracked, ("src", "docs", "examples", "contrib", "tests"))):
@@ -145,6 +146,7 @@ def test_one_version_is_named_everywhere():
         ("CITATION.cff", r"^version: (.+)$"),
         ("contrib/home_assistant_addon/config.yaml", r'^version: "(.+)"$'),
         ("CHANGELOG.md", r"^## (\S+) - "),
+        ("contrib/home_assistant_addon/CHANGELOG.md", r"^## (\S+)$"),
     ]:
         found = re.search(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
         assert found and found[1] == tapword.__version__, name

@@ -1,5 +1,5 @@
 # The options set in Home Assistant -> the arguments of tapword home, one per line.
-# $folder is where the model lies.
+# $folder is where the model lies, $api the address of Home Assistant's API.
 $folder + "/" + .model,
 "--name", .name,
 "--false-alarms-per-hour", (.false_alarms_per_hour | tostring),
@@ -13,5 +13,5 @@ $folder + "/" + .model,
         | "--false-alarms-per-hour", "\($name)/\(.)"),
     (.name as $name | .refractory // empty | "--refractory", "\($name)/\(.)"),
     (.name as $name | .sensitivity // empty | "--sensitivity", "\($name)/\(.)")),
-(if .events then "--events", "http://supervisor/core/api" else empty end),
+(if .events then "--events", $api else empty end),
 (if .verbose then "--verbose" else empty end)

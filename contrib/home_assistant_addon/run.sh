@@ -4,15 +4,17 @@ set -e
 
 data=${TAPWORD_DATA:-/data}
 share=${TAPWORD_SHARE:-/share/tapword}
-# Home Assistant's ingress comes from this address.
-supervisor=172.30.32.2
+# Home Assistant's ingress comes from this address, and its API is at the other.
+supervisor=${TAPWORD_INGRESS:-172.30.32.2}
+api=${TAPWORD_API:-http://supervisor/core/api}
 
 # A model that was copied into the share stays there; otherwise it lies in the app's own folder.
 folder=$data
 if [ -e "$share/$(jq --raw-output .model "$data/options.json")" ]; then folder=$share; fi
 
 mapfile -t arguments < <(
-    jq --raw-output --arg folder "$folder" --from-file "${TAPWORD_JQ:-/options.jq}" "$data/options.json"
+    jq --raw-output --arg folder "$folder" --arg api "$api" \
+        --from-file "${TAPWORD_JQ:-/options.jq}" "$data/options.json"
 )
 
 (

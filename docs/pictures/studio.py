@@ -93,7 +93,7 @@ def open_page(browser: Browser, address: str, width: int, height: int, **options
 def open_studio(browser: Browser, address: str, width: int, height: int, **options: str) -> Page:
     """Open a page that listens, and record takes until one is kept."""
     page = open_page(browser, address, width, height, **options)
-    kept = page.locator("#take-list li", has_not_text="not kept")
+    kept = page.locator("#take-list li", has_not_text="Not saved")
     while not kept.count():
         for one in page.get_by_label("Remove take").all():
             one.click()

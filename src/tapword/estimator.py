@@ -3,21 +3,26 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
-from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tapword import registry
 from tapword.audio.files import SAMPLE_RATE, check_rate
+from tapword.errors import MissingExtra
 from tapword.learners.base import Learner
 from tapword.spotter.presets import DEFAULT, UNWHITENED
 from tapword.spotter.spotter import Spotter
+
+try:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        TransformerMixin,
+    )
+    from sklearn.utils import Tags
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise MissingExtra("tapword.estimator", "scikit-learn", "sklearn") from error
 
 
 class ClipEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -26,6 +26,7 @@ from tests.serve.supervisor_schema import (
 
 yaml = pytest.importorskip("yaml", reason="needs the package pyyaml")
 FOLDER = ROOT / "contrib" / "home_assistant_addon"
+OPTIONS = FOLDER / "options.jq"
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_a_workflow_builds_the_images_that_the_app_names(config):
 def test_the_studio_is_inside_home_assistant(config):
     assert config["ingress"] and config["panel_admin"] and config["stdin"]
     script = (FOLDER / "run.sh").read_text()
-    assert f"supervisor={SUPERVISOR}\n" in script
+    assert f"supervisor=${{TAPWORD_INGRESS:-{SUPERVISOR}}}\n" in script
     assert config["ingress_port"] == PORT
 
 
@@ -116,10 +117,13 @@ def test_options_become_arguments(run, monkeypatch, config, more):
     monkeypatch.setenv("TAPWORD_PORT", "0")
     monkeypatch.setenv("SUPERVISOR_TOKEN", "token")
     for options in (config["options"], config["options"] | given | more):
-        command = ["jq", "--raw-output", "--arg", "folder", "/tmp", "--from-file"]
+        command = ["jq", "--raw-output", "--arg", "folder", "/tmp"]
         content = json.dumps(options)
         lines = subprocess.run(
-            [*command, FOLDER / "options.jq"], input=content, capture_output=True, text=True
+            [*command, "--arg", "api", "http://supervisor/core/api", "--from-file", OPTIONS],
+            input=content,
+            capture_output=True,
+            text=True,
         )
         code, _, error = run("home", *lines.stdout.splitlines())
         assert code == 0, error
@@ -136,6 +140,28 @@ def test_options_become_arguments(run, monkeypatch, config, more):
     assert known.name("10.0.0.8") == "the bath"
 
 
+def script_environment(tmp_path, data, share):
+    """Environment of the app's script: Home Assistant's shell functions, and this tapword."""
+    functions = tmp_path / "bashio"
+    functions.write_text(
+        "bashio::var.json() { echo '{}'; }\n"
+        "bashio::discovery() { return 0; }\n"
+        'bashio::log.error() { echo "$1" >&2; }\n'
+    )
+    command = tmp_path / "tapword"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m tapword "$@"\n')
+    command.chmod(0o755)
+    return os.environ | {
+        "TAPWORD_DATA": str(data),
+        "TAPWORD_SHARE": str(share),
+        "TAPWORD_JQ": str(OPTIONS),
+        "TAPWORD_COMMAND": str(command),
+        "TAPWORD_URI": "tcp://127.0.0.1:0",
+        "TAPWORD_PORT": "0",
+        "BASH_ENV": str(functions),
+    }
+
+
 @needs_jq
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_script_starts_both_on_the_model_that_is_there(config, tmp_path, shared):
@@ -147,24 +173,7 @@ def test_the_script_starts_both_on_the_model_that_is_there(config, tmp_path, sha
     (data / "options.json").write_text(json.dumps(config["options"]))
     if shared:
         tapword.Spotter().save(share / "home.tap")
-    functions = tmp_path / "bashio"
-    functions.write_text(
-        "bashio::var.json() { echo '{}'; }\n"
-        "bashio::discovery() { return 0; }\n"
-        'bashio::log.error() { echo "$1" >&2; }\n'
-    )
-    environment = os.environ | {
-        "TAPWORD_DATA": str(data),
-        "TAPWORD_SHARE": str(share),
-        "TAPWORD_JQ": str(FOLDER / "options.jq"),
-        "TAPWORD_COMMAND": str(tmp_path / "tapword"),
-        "TAPWORD_URI": "tcp://127.0.0.1:0",
-        "TAPWORD_PORT": "0",
-        "BASH_ENV": str(functions),
-    }
-    command = tmp_path / "tapword"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m tapword "$@"\n')
-    command.chmod(0o755)
+    environment = script_environment(tmp_path, data, share)
     process = subprocess.Popen(
         ["bash", FOLDER / "run.sh"],
         env=environment,

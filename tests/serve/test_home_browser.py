@@ -51,10 +51,18 @@ def open_page(browser):
     assert not errors
 
 
-def keep_saying(satellite, clips, end):
-    """Say clips again and again, with a pause after each."""
+def microphones(home):
+    [satellite] = home.home.satellites.all.values()
+    return list(satellite.microphones.values())
+
+
+def keep_saying(home, satellite, clips, end):
+    """Say clips while takes are recorded, with a pause after each."""
     while not end.is_set():
         for one in clips:
+            # A take that waits for a decision is over.
+            while not any(one.listener.recording for one in microphones(home)) and not end.is_set():
+                time.sleep(0.05)
             satellite.say(said([one], gap_s=1.0))
             if end.is_set():
                 return
@@ -77,7 +85,7 @@ def test_teach_through_a_satellite_and_correct_what_it_heard(path, open_page):
             page.locator("#record").click()
             end = threading.Event()
             clips = [clip("door", n) for n in range(0, 10, 2)]
-            saying = threading.Thread(target=keep_saying, args=(satellite, clips, end))
+            saying = threading.Thread(target=keep_saying, args=(home, satellite, clips, end))
             page.locator("#record.recording").wait_for()
             assert "Its sound goes to an open page" in row.inner_text()
             saying.start()

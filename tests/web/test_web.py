@@ -376,7 +376,7 @@ def test_it_hears_what_python_hears(core, tmp_path):
 def test_the_package_is_laid_out_for_npm(core):
     about = json.loads((core / "package.json").read_text())
     assert all((core / name).exists() for name in [*about["files"], "README.md", "LICENSE"])
-    assert about["version"] != "0.0.0"
+    assert about["version"] == tapword.__version__
     assert (core / "tapword.wasm").stat().st_size < 1_500_000
     text = (core / "index.js").read_text()
     methods = set(re.findall(r"^  (?:static )?(?:async )?(\w+)\(", text, re.MULTILINE))

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from tapword.errors import InputError, MissingExtra
 from tapword.support.text import printable
 
 if TYPE_CHECKING:
+    from tapword.serve.home.pages import Home
     from tapword.serve.studio.launch import Address
     from tapword.serve.wyoming.served_model import ServedModel
 
@@ -113,6 +113,15 @@ def home(
             "in the variable SUPERVISOR_TOKEN.",
         ),
     ] = None,
+    mqtt: Annotated[
+        str | None,
+        option(
+            "URL",
+            "Make entities in Home Assistant through the MQTT broker at URL, such as "
+            "mqtt://user:password@homeassistant.local. Others can see options: better set "
+            "the variable.",
+        ),
+    ] = None,
     commands: Annotated[
         bool, flag("--commands", "Read commands of automations from standard input.")
     ] = False,
@@ -150,13 +159,15 @@ def home(
         pages.satellites.noted.append(Events(events, token).note)
     prepared = prepare(made, at.host, at.port, tls, ingress=ingress, extension=pages)
 
+    beside = [] if mqtt is None else [_entities(pages, service.name, mqtt)]
+
     def ready(bound: int, address: "Address") -> None:
         _show_service(made, host, bound)
         _show_links(model, address)
         if commands:
-            Commands(pages).follow(sys.stdin.buffer)
+            Commands(pages).follow(0)
 
-    serve(pages, prepared, host, port, service.info(), ready)
+    serve(pages, prepared, host, port, service.info(), ready, beside)
     out.print("The service and the studio are closed.")
 
 
@@ -172,6 +183,15 @@ def _require_wyoming() -> None:
         import wyoming.server  # noqa: F401
     except ImportError as error:
         raise MissingExtra("the wake-word service", "wyoming", "wyoming") from error
+
+
+def _entities(pages: "Home", name: str, url: str) -> Any:
+    """Give what keeps the entities at a broker up to date."""
+    try:
+        from tapword.serve.home.mqtt import Broker, Entities
+    except ImportError as error:
+        raise MissingExtra("--mqtt", str(error.name), "mqtt") from error
+    return Entities(pages, name, Broker(url)).run
 
 
 def _parts(model: Path, backbone: Any) -> dict[str, Any]:

@@ -124,9 +124,15 @@ def learn(
                 typed.CLIPS if voices is None else voices,
                 phonemes or "",
             )
+            speaker = request.voice(voice)
+            if not speaker.is_native(request.language):
+                warn(
+                    f"voice {speaker.name} has no native speaker of {request.language}: the word "
+                    "may be missed until you teach takes of your own"
+                )
             session = TeachSession.open(file, words, _ask)
             with _progress(request.n, quiet, "speaking") as step:
-                session.speak(words[0], request, voice, step)
+                session.speak(words[0], request, speaker, step)
             spotter = session.write(_say)
         else:
             with engine.open() as workers:

@@ -6,6 +6,8 @@ from typing import Any
 
 from tapword.errors import MissingExtra
 
+PACKAGE = "onnxruntime"
+
 
 def onnx_runtime(part: str = "an ONNX file", extra: str = "onnx") -> Any:
     """Import onnxruntime without its telemetry; an error names the `part` that needs the `extra`.
@@ -15,9 +17,9 @@ def onnx_runtime(part: str = "an ONNX file", extra: str = "onnx") -> Any:
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
-        return importlib.import_module("onnxruntime")
+        return importlib.import_module(PACKAGE)
     except ImportError as error:
-        raise MissingExtra(part, "onnxruntime", extra) from error
+        raise MissingExtra(part, PACKAGE, extra) from error
 
 
 def open_session(

@@ -9,12 +9,13 @@ Home Assistant's action `hassio.addon_stdin` writes them to the standard input o
     {"command": "pause", "seconds": 600}                   detect nothing for a time; 0 ends it
 """
 
+import io
 import json
 import logging
 import threading
 from collections.abc import Callable
 from types import NoneType
-from typing import Any, BinaryIO
+from typing import Any
 
 from tapword.errors import InputError, TapwordError
 from tapword.serve.home.pages import Home
@@ -100,11 +101,13 @@ class Commands:
         except Exception:
             log.exception("a command failed")
 
-    def follow(self, stream: BinaryIO) -> None:
-        """Run what comes on a stream, until it ends, in a thread of its own."""
+    def follow(self, descriptor: int) -> None:
+        """Run what comes on a file descriptor, until it ends, in a thread of its own."""
+        # Without a buffer: its lock would be held by the thread when Python ends.
+        stream = io.FileIO(descriptor, closefd=False)
         threading.Thread(target=self._follow, args=(stream,), name="commands", daemon=True).start()
 
-    def _follow(self, stream: BinaryIO) -> None:
+    def _follow(self, stream: io.IOBase) -> None:
         while line := stream.readline(MAX_LINE_BYTES):
             if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
                 log.warning("command refused: longer than %d bytes", MAX_LINE_BYTES)

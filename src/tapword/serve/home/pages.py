@@ -118,7 +118,7 @@ class Home(Extension):
             "satellites": self.satellites.state(),
             "entries": [entry.state() for entry in self.entries.list()],
             "keeps_sound": self.entries.keeps_sound,
-            "paused_s": round(self.satellites.paused_s),
+            "paused": self.satellites.paused_s > 0,
         }
 
     async def _state(self, _: Request) -> Response:

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from tapword.serve.home.pages import Home
@@ -22,14 +22,24 @@ async def run(
     port: int,
     info: ServiceInfo,
     ready: Callable[[int, Address], None],
+    beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
 ) -> None:
-    """Serve until the studio's server ends; `ready` is called with the service's port."""
+    """Serve until the studio's server ends; `ready` is called with the service's port.
+
+    The jobs of `beside` run meanwhile.
+    """
     server, listening, address = studio
     watch = home.satellites.watch
     # The studio reads the model again for both.
     async with serving(home.model, host, port, info, poll_s=None, watch=watch) as bound:
         ready(bound, address)
-        await server.serve(sockets=[listening])
+        tasks = [asyncio.create_task(job()) for job in beside]
+        try:
+            await server.serve(sockets=[listening])
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def serve(
@@ -39,6 +49,7 @@ def serve(
     port: int,
     info: ServiceInfo,
     ready: Callable[[int, Address], None],
+    beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
 ) -> None:
     """Serve until interrupted or terminated."""
     if threading.current_thread() is threading.main_thread():
@@ -46,4 +57,4 @@ def serve(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
     with studio[1], listening_threads():
-        asyncio.run(run(home, studio, host, port, info, ready))
+        asyncio.run(run(home, studio, host, port, info, ready, beside))

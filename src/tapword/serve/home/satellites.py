@@ -117,7 +117,7 @@ class Satellite:
     def holds_back(self, now_s: float) -> bool:
         """Whether it is taught now, so that its words wake nobody."""
         if any(one.listener.recording for one in self.microphones.values()):
-            self.held_until_s = now_s + HOLD_S
+            self.held_until_s = max(self.held_until_s, now_s + HOLD_S)
         return now_s < self.held_until_s
 
 
@@ -271,10 +271,14 @@ class Stream(Watch):
             self._satellite = None
             self._satellites.changed()
 
-    def holds_back(self) -> bool:
-        """Whether the satellite is taught, or all are paused."""
+    def holds_back(self, match: Match) -> bool:
+        """Whether a word ended while the satellite was taught, or all were paused."""
         one, all_ = self._satellite, self._satellites
-        return all_.paused_s > 0 or (one is not None and one.holds_back(all_.clock()))
+        now_s = all_.clock()
+        # A busy machine detects a word late.
+        ended_s = now_s if match.arrived_s is None else match.arrived_s
+        taught = one is not None and (one.holds_back(now_s) or one.holds_back(ended_s))
+        return all_.paused_s > 0 or taught
 
     def note(self, match: Match, latency_s: float | None) -> None:
         """List a word or a near miss."""

@@ -292,7 +292,7 @@ class Client:
         for one in matches:
             sure = "" if one.confidence is None else f"sure {one.confidence}, "
             scores = f"{sure}score {one.score:.2f}, threshold {one.threshold:.2f}"
-            if self._watch.holds_back():
+            if self._watch.holds_back(one):
                 log.info("%s: held back %r, %s", self.name, one.word, scores)
                 continue
             if one.said:

@@ -29,8 +29,8 @@ class Watch:
     def closed(self) -> None:
         """Note that the client disconnected."""
 
-    def holds_back(self) -> bool:
-        """Whether the client is not told of words now."""
+    def holds_back(self, match: Match) -> bool:
+        """Whether the client is not told of a word."""
         return False
 
     def note(self, match: Match, latency_s: float | None) -> None:

@@ -211,7 +211,7 @@ export default {
   soundUsed: 'Sein Ton geht an eine offene Seite.',
   soundUnused: 'Von seinem Ton sind nur die letzten Sekunden im Speicher, um Wörter darin zu finden.',
   levelOf: name => `Pegel von ${name}`,
-  useSatellite: 'Als Mikrofon verwenden', usedSatellite: 'Wird verwendet',
+  useSatellite: 'Als Mikrofon verwenden', usedSatellite: 'Ausgewählt',
   nameHint: 'Ströme, die durch Home Assistant kommen, haben eine gemeinsame Adresse. Sprechen Sie neben einem Satelliten und benennen Sie den, dessen Pegel sich bewegt.',
   entriesTitle: 'Was geschah',
   entriesLead: 'Erkannte und fast gehörte Wörter des letzten Tages. Sie sind nur im Speicher: Nach einem Neustart ist die Liste leer.',

@@ -208,7 +208,7 @@ export default {
   soundUsed: 'Its sound goes to an open page.',
   soundUnused: 'Of its sound, only the last seconds are in memory, to find words in.',
   levelOf: name => `Level of ${name}`,
-  useSatellite: 'Use as microphone', usedSatellite: 'In use',
+  useSatellite: 'Use as microphone', usedSatellite: 'Chosen',
   nameHint: 'Streams that come through Home Assistant share one address. Speak near a satellite, and name the one whose meter moves.',
   entriesTitle: 'What happened',
   entriesLead: 'Words and near misses of the last day. They are in memory alone: after a restart the list is empty.',

@@ -210,7 +210,7 @@ export default {
   soundUsed: 'Son son va à une page ouverte.',
   soundUnused: 'De son son, seules les dernières secondes sont en mémoire, pour y trouver des mots.',
   levelOf: name => `Niveau de ${name}`,
-  useSatellite: 'Utiliser comme micro', usedSatellite: 'Utilisé',
+  useSatellite: 'Utiliser comme micro', usedSatellite: 'Choisi',
   nameHint: 'Les flux qui passent par Home Assistant ont la même adresse. Parlez près d’un satellite et nommez celui dont le niveau bouge.',
   entriesTitle: 'Ce qui s’est passé',
   entriesLead: 'Mots entendus et presque entendus du dernier jour. Ils ne sont qu’en mémoire : après un redémarrage, la liste est vide.',

@@ -8,9 +8,7 @@ import {$, announce, ask, attempt, element, icon, showStatus, tool} from './page
 import * as takes from './takes.js';
 import {errorText, language, number, texts, withIssues} from './texts.js';
 
-// As many takes make a word ready.
-export const ENOUGH = 3;
-const MAX_EVENTS = 8;
+const MAX_EVENTS = 8, MAX_EXPECTED = 30;
 // A score is about half a second old: the detector waits for the end of a word.
 const DELAY_S = 0.5;
 
@@ -67,8 +65,11 @@ export function show(model) {
   if (none && listening) stop();
   lanes.setWords(words);
   missed.show(words);
-  $('expected').replaceChildren(...model.words.map(({word, count}) => element('li', {},
-    word, ...(count < ENOUGH ? [' ', element('span', {className: 'soft small'}, texts.ofEnough(count, ENOUGH))] : []))));
+  const more = model.words.length - MAX_EXPECTED;
+  $('expected').replaceChildren(...model.words.slice(0, MAX_EXPECTED).map(({word, count}) => element('li', {},
+    word, ...(count < takes.ENOUGH
+      ? [' ', element('span', {className: 'soft small'}, texts.ofEnough(count, takes.ENOUGH))] : []))),
+  ...(more > 0 ? [element('li', {}, texts.moreFiles(more))] : []));
   $('events').querySelectorAll('select').forEach(fill);
   showEmpty();
 }

@@ -113,7 +113,7 @@ const nameOf = one => one.name || texts.satelliteAt(one.address, one.place);
 function showSatellites() {
   const streaming = home.satellites.filter(one => one.streaming).length;
   $('home-lead').textContent = [streaming ? texts.homeLead : texts.noSatellites,
-    home.paused_s ? texts.paused : ''].filter(Boolean).join(' ');
+    home.paused ? texts.paused : ''].filter(Boolean).join(' ');
   redraw(() => $('satellites').replaceChildren(...home.satellites.map(one => kept('satellite', one, row, microphones.chosen()))), () => $('home-title'));
 }
 

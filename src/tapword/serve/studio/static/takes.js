@@ -6,6 +6,8 @@ import {$, announce, attempt, element, redraw, tool} from './page.js';
 import {number, texts} from './texts.js';
 import {picture} from './wave.js';
 
+// Takes that a word needs, and those that make it reliable.
+export const ENOUGH = 3, PLENTY = 5;
 const MAX_SHOWN = 20;
 
 // Takes that were learned, by their numbers in the studio; and those that were not kept. Each has

@@ -1,13 +1,13 @@
 // Teach by voice: press the button and say the word a few times; good takes are saved automatically.
 
-import {ENOUGH, tryNow} from './listen.js';
+import {tryNow} from './listen.js';
 import {RATE, use} from './microphone.js';
 import {$, announce, element, icon, showStatus} from './page.js';
 import * as takes from './takes.js';
+import {ENOUGH, PLENTY} from './takes.js';
 import {errorText, issueText, number, texts, withIssues} from './texts.js';
 import {drawWave} from './wave.js';
 
-const PLENTY = 5;
 // Seconds that the waveform shows; the first chunks of a microphone may still be settling.
 const SHOWN_S = 4, SETTLE_CHUNKS = 3, MARGIN_S = 0.2;
 

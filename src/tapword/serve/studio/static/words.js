@@ -1,9 +1,9 @@
 // The words: teach more, rename, forget; save and open the model file.
 
 import {post, postJson} from './api.js';
-import {ENOUGH} from './listen.js';
 import {$, announce, ask, attempt, bytes, element, find, redraw, tool} from './page.js';
 import * as sensitivity from './sensitivity.js';
+import {ENOUGH} from './takes.js';
 import {teachMore} from './teach.js';
 import {texts} from './texts.js';
 
