@@ -107,6 +107,13 @@ SUBJECTS = {
             "--negatives {negatives} --draws 3",
         },
     ),
+    "typed": Subject(
+        "Typed words",
+        {
+            "typed": "python benchmarks/typed.py {phrases} {english} {arabic} --words 10 "
+            "--clips 16 --size small --voice kokoro",
+        },
+    ),
     "paper": Subject(
         "The paper's tables",
         {

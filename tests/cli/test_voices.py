@@ -99,6 +99,13 @@ def test_without_voices_the_message_says_what_to_do(pinned, run, monkeypatch):
     assert "kokoro" in run("voices")[1]
 
 
+def test_a_language_without_native_speakers_is_warned_of(voice, run):
+    for language, warned in (("ar", True), ("en-gb", False), ("pt-br", False)):
+        options = ["--language", language, *PARTS]
+        code, _, error = run("learn", f"{language}.tap", "lamp", *SAY, "læmp", *options)
+        assert code == 0 and (f"no native speaker of {language}" in error) == warned
+
+
 def test_another_folder_is_named_where_it_is_used(pinned, run):
     code, output, _ = run("voices", "get", "--from", pinned, "--to", "here")
     assert code == 0 and "for --voice kokoro:folder=here" in output

@@ -22,8 +22,8 @@ SMALLER_FORMS = {
 }
 FORMS = tuple(SMALLER_FORMS)
 # A typed word's synthetic clips count as this many samples: the first while it has at most one of
-# its own, then the second. By trials on wake phrases and on words of speechocean762, where 1 and 2
-# were best of 1 to 8 (benchmarks/typed.py); whole numbers, so that C code can go on from them.
+# its own, then the second. By trials on wake phrases and on words of speechocean762, as
+# docs/results/typed.md says; whole numbers, so that C code can go on from them.
 SYNTHETIC_SAMPLES = (2, 1)
 # Number of words that must fit into a memory budget: a choice, more than a household needs.
 BUDGET_WORDS = 30

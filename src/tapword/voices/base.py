@@ -58,6 +58,10 @@ class Voice(Part, ABC):
         With given `phonemes`, a program that spells the language may not be needed.
         """
 
+    def is_native(self, language: str) -> bool:
+        """Whether its speakers are native speakers of a language, as far as is known."""
+        return True
+
     @abstractmethod
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
         """Say a text that was checked; `phonemes` may be empty."""

@@ -4,7 +4,6 @@
 import importlib.util
 import itertools
 import os
-import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -81,6 +80,10 @@ class Kokoro(Voice):
         spelled = None if phonemes else espeak.why_no_phonemes(language)
         return self._files.why_not() or spelled
 
+    def is_native(self, language: str) -> bool:
+        """Whether its speakers are native speakers of a language."""
+        return language.partition("-")[0] in NATIVE.values()
+
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
         spelled = phonemes or espeak.phonemes(text, language)
         numbers = [SIGNS[sign] for sign in signs(spelled, language) if sign in SIGNS]
@@ -146,7 +149,7 @@ def cast(
     Native speakers alone come first, each once; then blends of a native speaker with any other. A
     language without native speakers is spoken by all.
     """
-    base = re.split("-", language)[0]
+    base = language.partition("-")[0]
     native = [name for name in speakers if NATIVE.get(name[0]) == base] or list(speakers)
     native = [str(name) for name in rng.permutation(native)]
     others = [str(name) for name in rng.permutation(speakers)]
