@@ -112,7 +112,11 @@ def in_c(spotter: Spotter, program: Path, sound: np.ndarray) -> tuple[list[Event
     *lines, hops = subprocess.check_output([program], input=sound.tobytes()).decode().splitlines()
     found = (line.split() for line in lines)
     rows = spotter.learner.rows
-    return [Event(rows[int(k)].word, *map(float, rest)) for k, *rest in found], int(hops)
+    events = [
+        Event(rows[int(k)].word, float(start), float(end), float(score))
+        for k, start, end, score in found
+    ]
+    return events, int(hops)
 
 
 if __name__ == "__main__":

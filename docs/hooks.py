@@ -56,6 +56,9 @@ def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) 
         name = path.relative_to(ROOT).as_posix()
         return AT_ROOT.get(name) or _as_text(name, config, files)
 
+    # The site's own pages are linked by their place in it, wherever it is.
+    up = "../" * uri.count("/")
+    text = text.replace(f"]({config.extra['published']}", f"]({up}")
     return ON_SITE.sub(r"\1", TARGET.sub(resolve, text))
 
 

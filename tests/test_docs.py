@@ -1,12 +1,12 @@
 """Examples, links and names in the documentation."""
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -38,15 +38,14 @@ def test_the_readmes_example(tmp_path, monkeypatch, capsys):
     names = {
         "clips": taught,
         "words": [path.parent.name for path in taught],
-        "new_clip": new_clip,
         "stream": np.array_split(
             np.concatenate([np.zeros(8_000), said, np.zeros(12_000)]).astype(np.float32), 10
         ),
     }
     exec(example, names)
-    first, event = capsys.readouterr().out.splitlines()
-    assert first == "lamp" and event.startswith("lamp ")
-    assert tapword.load("home.tap").words == {"lamp": 6, "music": 6}
+    word, start_s, confidence = capsys.readouterr().out.split()
+    assert word == "lamp" and 0.4 < float(start_s) < 0.8 and 50 <= int(confidence) <= 100
+    assert names["spotter"].words == {"lamp": 6, "music": 6}
 
 
 def shown(text):
@@ -219,18 +218,51 @@ def test_a_page_has_one_name():
                 assert text == names[link if "/" in link else link.lower()], link
 
 
-def test_the_recording_of_the_demo_is_small_and_shows_its_end_where_nothing_moves():
-    """Temporary parts are invisible until they are animated."""
-    path = ROOT / "docs" / "pictures" / "demo.svg"
-    assert path.stat().st_size < 100_000
-    picture = ElementTree.parse(path)
-    shown = "".join(picture.getroot().itertext())
-    parts = dict(re.findall(r"#(p\d+) { opacity: (\d);", shown))
-    groups = {one.get("id"): "".join(one.itertext()) for one in picture.iter() if one.get("id")}
-    end = "".join(text for name, text in groups.items() if parts[name] == "1")
-    for act in ("1  Teach", "2  Test", "3  Listen", "tapword studio home.tap"):
-        assert end.count(act) == 1
-    assert "0" in parts.values() and end.count("fine-tuned") == 2
+def test_the_moving_picture_is_small_and_shows_something_at_once():
+    """Both first screens show it; its first frame is a whole one."""
+    path = ROOT / "docs" / "pictures" / "studio.webp"
+    content = path.read_bytes()
+    assert content[:4] == b"RIFF" and content[8:16] == b"WEBPVP8X" and len(content) < 1_000_000
+    frames = [found.start() for found in re.finditer(b"ANMF", content)]
+    assert len(frames) > 10
+    whole = int.from_bytes(content[24:27], "little"), int.from_bytes(content[27:30], "little")
+    # Of a frame: its size, its place and its extent.
+    first = content[frames[0] + 8 : frames[0] + 20]
+    assert first[:6] == bytes(6)
+    assert tuple(int.from_bytes(first[at : at + 3], "little") for at in (6, 9)) == whole
+    for page in ("README.md", "docs/index.md"):
+        assert "pictures/studio.webp" in (ROOT / page).read_text()
+
+
+def test_the_readmes_wake_phrases_are_those_that_were_measured():
+    text = (ROOT / "README.md").read_text()
+    rows = re.findall(r'^\| tapword: "(.+)" \| (.+)% \| (.+)% \| (.+) \|$', text, re.MULTILINE)
+    kept = json.loads((ROOT / "docs" / "results" / "running_speech.json").read_text())
+    measured = {
+        (
+            one["phrase"],
+            f"{one['missed_clean']:.1f}",
+            f"{one['missed_in_noise']:.1f}",
+            f"{one['alarms_an_hour']:.2f}",
+        )
+        for one in kept["phrases"]["found"]
+    }
+    assert set(rows) == measured and len(rows) == 3
+
+
+def test_the_published_page_has_one_address():
+    """It is a setting in mkdocs.yml, and all links follow it."""
+    settings = (ROOT / "mkdocs.yml").read_text()
+    [published] = re.findall(r"^  published: (https://\S+/)$", settings, re.MULTILINE)
+    linked = {
+        page.relative_to(ROOT).as_posix(): re.findall(
+            r"\((https://[^)\s]+?/)try/index\.html\)", page.read_text()
+        )
+        for page in PAGES
+    }
+    assert linked["README.md"] == linked["docs/index.md"] == [published]
+    assert {link for links in linked.values() for link in links} == {published}
+    assert "github.io" not in "".join(page.read_text() for page in PAGES).replace(published, "")
 
 
 def test_what_the_architecture_names_is_on_the_disk():

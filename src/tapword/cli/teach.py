@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from tapword.audio import files as audio_files
-from tapword.cli import demo
+from tapword.cli import demo, demo_mic
 from tapword.cli.app import TEACH, argument, command, flag, option
 from tapword.cli.console import cell, err, out, print_json, progress_bar, warn
 from tapword.cli.options import (
@@ -37,6 +37,9 @@ from tapword.spotter.vocabulary import clean_word
 from tapword.support.issues import Issue, message
 from tapword.support.text import counted, listed, printable
 from tapword.voices.base import MAX_CLIPS
+
+# Long enough to be unlike other words; no assistant listens for it.
+DEMO_WORD = "kitchen light"
 
 
 @command(TEACH)
@@ -240,9 +243,22 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
 @command(TEACH, "demo", parts=False)
 def run_demo(
     seed: Annotated[int, option("N", "Seed for the order of words and voices.")] = 0,
+    mic: Annotated[bool, flag("--mic", "Teach one word by your own voice instead.")] = False,
+    word: Annotated[
+        str | None, option("WORD", f"With --mic: the word to teach. [default: {DEMO_WORD}]")
+    ] = None,
+    device: Device = None,
 ) -> None:
-    """Teach words, reject others, find them in a stream: in under a minute, offline."""
-    demo.show(out, seed)
+    """Teach words, reject others, find them in a stream: in under a minute, offline.
+
+    Nothing is stored, with --mic neither.
+    """
+    if not mic and (word is not None or device is not None):
+        raise InputError("--word and --device need --mic")
+    if mic:
+        demo_mic.show(out, clean_word(DEMO_WORD if word is None else word), device, _ask)
+    else:
+        demo.show(out, seed)
 
 
 def _words_and_clips(
