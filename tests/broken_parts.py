@@ -3,6 +3,7 @@
 import numpy as np
 
 from tapword.backbones.logmel import Logmel
+from tapword.backbones.tapword_ear import TapwordEar
 from tapword.learners.ncm import Ncm
 from tapword.learners.perceptron import Perceptron
 from tapword.learners.slda import Slda
@@ -240,6 +241,19 @@ class RandomFrames(Logmel):
 class NormalisesBatch(Logmel):
     def _extract(self, audio):
         return super()._extract(audio / len(audio))
+
+
+class StreamBeginsAgain(TapwordEar):
+    def stream(self):
+        stream = super().stream()
+        advance = stream.advance
+
+        def forgetful(audio):
+            stream._before[:] = 0
+            return advance(audio)
+
+        stream.advance = forgetful
+        return stream
 
 
 class UncheckedAudio(Logmel):

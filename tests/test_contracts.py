@@ -560,6 +560,32 @@ def backbone_batch_equals_alone(cls):
             np.testing.assert_allclose(block, alone, atol=1e-3)
 
 
+def backbone_stream_equals_whole(cls):
+    backbone = cls()
+    if backbone.hop is None:
+        assert not backbone.streams
+        refused(backbone.stream, "whole clips")
+        return
+    count = 48
+    sound = tone(300, count * backbone.hop / 16_000)
+    sound *= np.linspace(0, 1, len(sound), dtype=np.float32)
+    lengths = [backbone.frames(sound[: hops * backbone.hop]) for hops in (26, 25)]
+    for hops in (1, 7, 20):
+        stream = backbone.stream()
+        kept = [np.zeros((0, d), dtype=np.float32) for d in backbone.dims]
+        for start in range(0, count, hops):
+            until = min(start + hops, count)
+            found = stream.advance(sound[start * backbone.hop : until * backbone.hop])
+            kept = [np.concatenate(pair) for pair in zip(kept, found, strict=True)]
+            if until % 7 and until < count:
+                continue
+            whole = backbone.frames(sound[: until * backbone.hop])
+            for one, rest, wanted in zip(kept, stream.provisional(), whole, strict=True):
+                np.testing.assert_allclose(np.concatenate([one, rest]), wanted, atol=5e-4)
+            for one, more, fewer in zip(kept, *lengths, strict=True):
+                assert len(one) >= (until - backbone.latency) * (len(more) - len(fewer))
+
+
 def backbone_refuses_nan(cls):
     refused(lambda: cls().frames(np.full(16_000, np.nan, np.float32)), "NaN")
     refused(lambda: cls().frames(np.zeros((2, 16_000), np.float32)), "(2, 16000)")
@@ -695,6 +721,7 @@ BROKEN = {
     backbone_inputs_untouched: broken_parts.WritesAudio,
     backbone_deterministic: broken_parts.RandomFrames,
     backbone_batch_equals_alone: broken_parts.NormalisesBatch,
+    backbone_stream_equals_whole: broken_parts.StreamBeginsAgain,
     backbone_refuses_nan: broken_parts.UncheckedAudio,
 }
 

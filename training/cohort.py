@@ -15,8 +15,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from places import encode
 from speechocean import tokens
-from whitening import encode, windows
+from whitening import windows
 
 from tapword import Spotter, registry
 from tapword.audio import files

@@ -16,8 +16,8 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+from places import encode
 from speechocean import tokens
-from whitening import encode
 
 from tapword import Spotter, registry
 from tapword.audio import files

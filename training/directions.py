@@ -20,7 +20,8 @@ import numpy as np
 sys.path.append(str(Path(__file__).parent / "ear"))
 from choices import TAUGHT, TESTED, means, measure
 from cohort import encode_words, fit, scores_of, strangers
-from whitening import encode, windows
+from places import encode
+from whitening import windows
 
 from tapword import Spotter, registry
 from tapword.audio import files

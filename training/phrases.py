@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 from cohort import RATES, SAID
+from places import encode
 from speechocean import repeated
-from whitening import encode
 
 from tapword import Spotter
 from tapword.audio import files

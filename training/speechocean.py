@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from places import Place, place
 
 from tapword.audio import files
-from tapword.audio.align import MARGIN_S, align, cut
+from tapword.audio.align import align
 from tapword.audio.files import SAMPLE_RATE
 from tapword.spotter.vocabulary import CLIP_S, MAX_S
 
@@ -31,16 +32,16 @@ SHORTEST_PHRASE_S = 0.8
 
 
 class Token(NamedTuple):
-    """A spoken word: alone in silence, and with its neighbours, (16000,) each."""
+    """A spoken word: alone in silence (16000,), and with its neighbours in its sentence."""
 
     word: str
     speaker: str
     alone: np.ndarray
-    among: np.ndarray
+    among: Place
 
 
-def phrases(folder: Path, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Two to seven neighbouring words of each sentence that has them, as a clip for the encoder.
+def phrases(folder: Path, rng: np.random.Generator) -> Iterator[Place]:
+    """Two to seven neighbouring words of each sentence that has them, with the margin of clips.
 
     Its edges have the words before and after.
     """
@@ -55,7 +56,7 @@ def phrases(folder: Path, rng: np.random.Generator) -> Iterator[np.ndarray]:
         end_s = sum(words[first + n - 1][1:])
         if SHORTEST_PHRASE_S <= end_s - start_s <= MAX_S:
             sound = files.load(folder / "clips" / sentence["clip"])
-            yield window(sound, start_s, end_s)
+            yield place(sound, start_s, end_s)
 
 
 def repeated(folder: Path, least: int) -> Iterator[list[np.ndarray]]:
@@ -74,8 +75,8 @@ def repeated(folder: Path, least: int) -> Iterator[list[np.ndarray]]:
     for said in places.values():
         if len(said) >= least:
             yield [
-                window(alone(files.load(folder / "clips" / clip), start_s, end_s), start_s, end_s)
-                for clip, start_s, end_s in said.values()
+                place(alone(files.load(folder / "clips" / clip), *span), *span).clip
+                for clip, *span in said.values()
             ]
 
 
@@ -86,12 +87,6 @@ def alone(sound: np.ndarray, start_s: float, end_s: float) -> np.ndarray:
     result = np.zeros_like(sound)
     result[first:last] = sound[first:last]
     return result
-
-
-def window(sound: np.ndarray, start_s: float, end_s: float) -> np.ndarray:
-    """Cut a segment out of a sound with the margin of clips."""
-    middle = round((start_s + end_s) / 2 * SAMPLE_RATE)
-    return cut(sound, middle, round((end_s - start_s + 2 * MARGIN_S) * SAMPLE_RATE))
 
 
 def tokens(folder: Path) -> Iterator[Token]:
@@ -111,4 +106,5 @@ def tokens(folder: Path) -> Iterator[Token]:
             last = round((start_s + length_s + BESIDE_S) * SAMPLE_RATE)
             cut_out = align(sound[max(first, 0) : last], CLIP_S)
             middle = round((start_s + length_s / 2) * SAMPLE_RATE)
-            yield Token(word, sentence["speaker"], cut_out, cut(sound, middle, SAMPLE_RATE))
+            among = Place(sound, middle - SAMPLE_RATE // 2, SAMPLE_RATE)
+            yield Token(word, sentence["speaker"], cut_out, among)

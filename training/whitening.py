@@ -5,7 +5,8 @@
 SPEECHOCEAN is the folder of speechocean762 (see speechocean.py), each CALL a recording of phone
 calls. It writes assets/whitening/, one file per backbone: how the vectors of a word vary, and the
 cohort, vectors of windows of running speech, half from each source: windows of a second for words,
-longer ones for phrases. It writes no recording and no word.
+longer ones for phrases. Where a backbone streams, they are pooled from the frames of their
+recordings. It writes no recording and no word.
 """
 
 import argparse
@@ -13,13 +14,14 @@ import collections
 from pathlib import Path
 
 import numpy as np
-from speechocean import SHORTEST_PHRASE_S, phrases, tokens, window
+from places import Place, encode, place
+from speechocean import SHORTEST_PHRASE_S, phrases, tokens
 
 from tapword.audio import files
 from tapword.audio.files import SAMPLE_RATE
-from tapword.listening.segmenter import Segmenter
+from tapword.listening.segmenter import WINDOW, Segmenter
 from tapword.spotter import presets
-from tapword.spotter.encoder import CLIPS_AT_ONCE, group_lengths
+from tapword.spotter.encoder import group_lengths
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.vocabulary import MAX_S
 from tapword.spotter.whitening import Whitening, vector_kind
@@ -33,6 +35,8 @@ SCALED = ("tapword_ear",)
 SHARES = {"speech_embedding": {"share": 0.5}}
 # Fewest clips of a word, and most clips that are used.
 LEAST, MOST = 3, 12
+# Samples that a segmenter gets at once.
+BLOCK = 10 * SAMPLE_RATE
 # Windows of the cohort from each source: of a second, and longer.
 WINDOWS, PHRASES = 500, 300
 
@@ -87,16 +91,17 @@ def main() -> None:
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {made.within}", flush=True)
 
 
-def windows(path: str) -> list[np.ndarray]:
+def windows(path: str) -> list[Place]:
     """Windows of a recording that a detector would score."""
     segmenter, found = Segmenter(), []
-    for block in files.blocks(path):
-        segmenter.push(block)
-        found += [window.clip for window in segmenter.windows() if window.loud]
+    sound = np.concatenate(list(files.blocks(path)))
+    for start in range(0, len(sound), BLOCK):
+        segmenter.push(sound[start : start + BLOCK])
+        found += [Place(sound, one.start, WINDOW) for one in segmenter.windows() if one.loud]
     return found
 
 
-def segments(path: str, rng: np.random.Generator) -> list[np.ndarray]:
+def segments(path: str, rng: np.random.Generator) -> list[Place]:
     """Segments of a recording around its loud parts, of any length that a phrase may have."""
     segmenter, found = Segmenter(), []
     sound = np.concatenate(list(files.blocks(path)))
@@ -105,14 +110,8 @@ def segments(path: str, rng: np.random.Generator) -> list[np.ndarray]:
         if one.loud:
             length_s = float(np.exp(rng.uniform(np.log(SHORTEST_PHRASE_S), np.log(MAX_S))))
             start_s = one.centre / SAMPLE_RATE - length_s * float(rng.uniform(0.2, 0.8))
-            found.append(window(sound, start_s, start_s + length_s))
+            found.append(place(sound, start_s, start_s + length_s))
     return found
-
-
-def encode(spotter: Spotter, clips: list[np.ndarray]) -> np.ndarray:
-    """Vectors (n, D) of prepared clips."""
-    parts = [clips[i : i + CLIPS_AT_ONCE] for i in range(0, len(clips), CLIPS_AT_ONCE)]
-    return np.concatenate([spotter.encoder.encode(part).vectors for part in parts])
 
 
 if __name__ == "__main__":

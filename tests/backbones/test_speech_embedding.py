@@ -106,17 +106,3 @@ def test_without_a_package_for_onnx_files_the_extra_is_named(monkeypatch, packag
     wanted = rf"speech_embedding needs .*'{package}'.*speech-embedding\]"
     with pytest.raises(MissingExtra, match=wanted):
         SpeechEmbedding().frames(tone(300))
-
-
-@pytest.mark.parametrize("hops", [1, 3, 8])
-def test_a_stream_gives_the_frames_of_the_whole(hops):
-    backbone, sound = SpeechEmbedding(layers=("b64", "emb")), tone(300, 4.0)[: 1280 * 48]
-    stream, settled = backbone.stream(), [[], []]
-    for start in range(0, len(sound), hops * 1280):
-        heard = sound[: start + hops * 1280]
-        sure, still_open = stream.push(sound[start : start + hops * 1280])
-        for kept, new, rest, whole in zip(
-            settled, sure, still_open, backbone.frames(heard), strict=True
-        ):
-            kept.extend(new)
-            np.testing.assert_allclose([*kept, *rest], whole, atol=5e-4)

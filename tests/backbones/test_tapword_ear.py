@@ -63,19 +63,6 @@ def test_frames_are_those_of_the_network_as_written():
         np.testing.assert_allclose(frames, reference(clip), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("hops", [1, 2, 7, 20])
-def test_a_stream_gives_the_frames_of_the_whole(hops):
-    ear, sound = TapwordEar(), speech("coffee", "espeak-en-m2")
-    sound = np.tile(sound, 5)[: 640 * 60]
-    assert len(sound) == 640 * 60
-    stream, settled = ear.stream(), []
-    for start in range(0, len(sound), hops * 640):
-        [sure], [rest] = stream.push(sound[start : start + hops * 640])
-        settled.extend(sure)
-        [whole] = ear.frames(sound[: start + hops * 640])
-        np.testing.assert_allclose([*settled, *rest], whole, atol=1e-4)
-
-
 def test_clips_side_by_side_are_heard_as_alone():
     ear, clips = TapwordEar(), [tone(200 + 90 * i, 0.5) for i in range(5)]
     for together, clip in zip(ear.frames_many(clips), clips, strict=True):

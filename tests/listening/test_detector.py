@@ -516,10 +516,10 @@ def test_what_goes_wrong_once_does_not_repeat_itself(scene, monkeypatch):
     """An error while a window is scored is raised once, and the stream goes on behind it."""
     score_window, errors = Scorer.score_window, [MemoryError()]
 
-    def fragile(self, clip, thresholds=None):
+    def fragile(self, clip, thresholds=None, first=None):
         if errors:
             raise errors.pop()
-        return score_window(self, clip, thresholds)
+        return score_window(self, clip, thresholds, first)
 
     monkeypatch.setattr(Scorer, "score_window", fragile)
     spotter = Spotter()

@@ -42,14 +42,14 @@ def main(speech_commands: str, speechocean: str, call: str) -> None:
         if len(clips.setdefault(clip.word, [])) < TAUGHT + TESTED:
             clips[clip.word].append(prepare(files.read(clip.path), aligned=True))
     said = list(itertools.islice(tokens(Path(speechocean)), TOKENS))
-    heard = windows(call)
+    heard = [one.clip for one in windows(call)]
     rng = np.random.default_rng(0)
-    cohort = [said[row].among for row in rng.choice(len(said), WINDOWS, replace=False)]
+    cohort = [said[row].among.clip for row in rng.choice(len(said), WINDOWS, replace=False)]
     cohort += [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]
     words = [one.word for one in said] * 2
-    groups = Attentive().groups(TapwordEar.dims[0])
+    groups = Attentive().groups(TapwordEar().dims[0])
     for silence in (0, SILENCE):
-        X = vectors([one.alone for one in said] + [one.among for one in said], silence)
+        X = vectors([one.alone for one in said] + [one.among.clip for one in said], silence)
         B, C = vectors(cohort, silence), vectors(heard, silence)
         V = {word: vectors(some, silence) for word, some in clips.items()}
         ways: dict[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -8,19 +8,28 @@ the ear looks in a word, which `tapword.poolings.attentive` has as its arguments
 """
 
 import json
+import re
 import sys
+from collections.abc import Mapping
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
 EPSILON = 1e-5  # of torch's batch normalisation
-NORM = ("weight", "bias", "running_mean", "running_var")
 PARTS = {"widen": 0, "look": 1, "narrow": 2}
 
 
 def main(source: str, record: str, target: str) -> None:
     """Write the file."""
     given = load_file(source)
+    with open(record, encoding="utf-8") as file:
+        about = json.dumps(json.load(file), ensure_ascii=False)
+    save_file(folded(given), target, {"tapword_ear": about})
+    print("places", given["place"].round(2), "reaches", np.exp(given["reach"]).round(2))
+
+
+def folded(given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Weights and biases of a checkpoint with its normalisations folded in, float16."""
     kept: dict[str, np.ndarray] = {}
 
     def fold(name: str, part: str) -> None:
@@ -32,17 +41,14 @@ def main(source: str, record: str, target: str) -> None:
 
     fold("first", "bands.0")
     fold("flat", "flat")
-    for room, first, count in (("bands", 1, 6), ("time", 0, 5)):
-        for index in range(count):
+    for room, first in (("bands", 1), ("time", 0)):
+        found = {int(one) for one in re.findall(rf"\b{room}\.(\d+)\.body", " ".join(given))}
+        for index in range(len(found)):
             for name, place in PARTS.items():
                 fold(f"{room}.{index}.{name}", f"{room}.{index + first}.body.{place}")
     for kind in ("weight", "bias"):
         kept[f"out.{kind}"] = np.concatenate([given[f"out.{kind}"], given[f"look.{kind}"]])
-    with open(record, encoding="utf-8") as file:
-        about = json.dumps(json.load(file), ensure_ascii=False)
-    halves = {name: array.astype(np.float16) for name, array in sorted(kept.items())}
-    save_file(halves, target, {"tapword_ear": about})
-    print("places", given["place"].round(2), "reaches", np.exp(given["reach"]).round(2))
+    return {name: array.astype(np.float16) for name, array in sorted(kept.items())}
 
 
 if __name__ == "__main__":

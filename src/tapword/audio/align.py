@@ -101,6 +101,11 @@ def align(audio: np.ndarray, seconds: float) -> np.ndarray:
     >>> float(np.flatnonzero(align(clip, 1.0)).mean())
     7959.5
     """
+    return cut(audio, centre(audio), round(seconds * SAMPLE_RATE))
+
+
+def centre(audio: np.ndarray) -> int:
+    """Find the middle of a clip's (n,) loudest sound, in samples."""
     loudness, offsets = centring(energies(audio))
     middle = int(np.argmax(loudness))
     # The middle is where the offset of the energy's centre changes its sign: walk there.
@@ -110,7 +115,7 @@ def align(audio: np.ndarray, seconds: float) -> np.ndarray:
     else:
         while middle and offsets[middle - 1] <= 0:
             middle -= 1
-    return cut(audio, middle * HOP, round(seconds * SAMPLE_RATE))
+    return middle * HOP
 
 
 def decibels(power: np.ndarray | float) -> np.ndarray:

@@ -36,15 +36,19 @@ class FrameStream(ABC):
     """Frames of a stream, from its beginning."""
 
     @abstractmethod
-    def push(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def advance(self, audio: np.ndarray) -> list[np.ndarray]:
         """Take the next samples (n,) float32, a whole number of hops.
 
-        Returns
-        -------
-        tuple of list of np.ndarray
-            For each block: final frames, which later samples do not change, and the provisional
-            frames after them, which hold if silence follows.
+        Returns the final frames of each block that follow: later samples do not change them.
         """
+
+    @abstractmethod
+    def provisional(self) -> list[np.ndarray]:
+        """Compute the frames of each block after the final ones: they hold if silence follows."""
+
+    def push(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Take the next samples (n,); return final and provisional frames of each block."""
+        return self.advance(audio), self.provisional()
 
 
 class Backbone(Part, ABC):
@@ -65,6 +69,10 @@ class Backbone(Part, ABC):
     hop
         Samples after which every block has whole frames, for a backbone that takes a stream in
         pieces (see `stream`). None if a frame depends on the whole clip.
+    streams
+        Whether the frames of a word in a stream compare with those of the word alone, because the
+        network was trained on both. A detector then uses the stream's own frames; otherwise it
+        passes each candidate through the network again, as a clip.
     """
 
     sample_rate = 16_000
@@ -72,6 +80,7 @@ class Backbone(Part, ABC):
     min_samples = 1
     max_batch = 32
     hop: ClassVar[int | None] = None
+    streams: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -82,6 +91,11 @@ class Backbone(Part, ABC):
     @abstractmethod
     def params(self) -> int:
         """Number of trained parameters."""
+
+    @property
+    def latency(self) -> int:
+        """Hops by which final frames lag behind the sound, for a backbone with a `hop`."""
+        return 0
 
     @property
     def weights_sha256(self) -> str:

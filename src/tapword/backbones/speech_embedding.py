@@ -84,6 +84,7 @@ class SpeechEmbedding(Backbone):
 
     machine_arguments = ("weights", "threads")
     hop = 1280
+    latency = -(-PAD // 1280)
 
     layers: str | tuple[str, ...] = "emb"
     weights: str | None = None
@@ -146,7 +147,7 @@ class OverlappingStream(FrameStream):
 
     def __init__(self, backbone: SpeechEmbedding):
         self._backbone = backbone
-        self._edge = -(-PAD // backbone.hop)
+        self._edge = backbone.latency
         # From 2 and 3 hops, because fewer give frames of the padding alone.
         fewer, more = (
             [len(block) for block in backbone.frames(np.zeros(n * backbone.hop, dtype=np.float32))]
@@ -156,20 +157,25 @@ class OverlappingStream(FrameStream):
         self._sound = np.zeros(0, dtype=np.float32)
         # Hops of the kept audio whose frames are final.
         self._given = 0
+        self._provisional: list[np.ndarray] = []
 
-    def push(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Take the next samples (n,), a whole number of hops."""
+    def advance(self, audio: np.ndarray) -> list[np.ndarray]:
+        """Take the next samples (n,), a whole number of hops; return final frames."""
         hop = self._backbone.hop
         self._sound = np.concatenate([self._sound, audio])
         hops = len(self._sound) // hop
         settled = max(self._given, hops - self._edge)
         blocks = list(zip(self._backbone.frames(self._sound), self._per_hop, strict=True))
         final = [block[self._given * per : settled * per] for block, per in blocks]
-        provisional = [block[settled * per :] for block, per in blocks]
+        self._provisional = [block[settled * per :] for block, per in blocks]
         forgotten = max(0, settled - self._edge)
         self._sound = self._sound[forgotten * hop :]
         self._given = settled - forgotten
-        return final, provisional
+        return final
+
+    def provisional(self) -> list[np.ndarray]:
+        """Return the frames that follow in silence."""
+        return self._provisional
 
 
 # Cached: a search through a package's files takes half a millisecond.

@@ -76,6 +76,11 @@ class TapwordEar(Backbone):
         return _open(self.weights)
 
     @property
+    def latency(self) -> int:
+        """Hops by which frames lag behind the sound."""
+        return LATENCY_FRAMES
+
+    @property
     def params(self) -> int:
         """Trained parameters of the network."""
         return self.network.params
@@ -123,16 +128,20 @@ class EarStream(FrameStream):
         # Frames still to drop: they describe what came before the stream.
         self._early = LATENCY_FRAMES
 
-    def push(self, audio: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Take the next samples (n,), a whole number of hops."""
+    def advance(self, audio: np.ndarray) -> list[np.ndarray]:
+        """Take the next samples (n,), a whole number of hops; return final frames."""
         sound = np.concatenate([self._before, audio[None]], axis=1)
         settled, self._state = self._network(mel_features(sound), self._state)
         self._before = sound[:, sound.shape[1] - OVERLAP :]
         early = min(self._early, settled.shape[1])
         self._early -= early
+        return [settled[0, early:]]
+
+    def provisional(self) -> list[np.ndarray]:
+        """Compute the frames that follow in silence."""
         ending = np.pad(self._before, ((0, 0), (0, LATENCY_FRAMES * HOP)))
         after, _ = self._network(mel_features(ending), self._state)
-        return [settled[0, early:]], [after[0, self._early :]]
+        return [after[0, self._early :]]
 
     def whole(self, audio: np.ndarray) -> np.ndarray:
         """Frames (b, t, d) of whole clips (b, n), one for every 40 ms begun."""

@@ -8,10 +8,12 @@ import soxr
 
 from tapword.audio.align import HOP, MARGIN_S
 from tapword.audio.files import SAMPLE_RATE, as_float, check_peak, check_rate
+from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
-from tapword.listening.phrases import Phrases
-from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window, check_gap
+from tapword.listening.frames import FrameBuffer
+from tapword.listening.phrases import Phrases, kept_hops
+from tapword.listening.segmenter import SEARCH, WINDOW, Search, Segmenter, Window, check_gap
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, is_close
 from tapword.spotter.thresholds import check_rate as check_alarm_rate
@@ -27,6 +29,9 @@ SEGMENT_SCORE = 0.1
 # A word waits for a phrase that may contain it: until this much silence follows, or until this long
 # after the end of the longest phrase. Choices: a segment is scored at most 0.42 s after its end.
 SILENCE_S, LATE_S = 0.2, 0.5
+# How much of a window must have final frames if they are those of the stream; the last of these
+# stands for the others. Words are told sooner, and as well (docs/listening.md has the effect).
+KNOWN_S = 0.825
 # Longer chunks are split, so memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE
 
@@ -140,6 +145,7 @@ class Detector:
         self._overlaps = waiting
 
     def _begin(self) -> None:
+        self._frames: FrameBuffer | None = None
         self._decide = Decider(self.refractory_s)
         self._overlaps = Overlaps()
         self._phrases: Phrases | None = None
@@ -157,6 +163,7 @@ class Detector:
 
     def _process(self, samples: np.ndarray) -> list[Event]:
         """Take the next samples (n,) at 16 kHz."""
+        self._follow_backbone()
         if self._follow_phrases():
             self._push_gathered()
         sound = np.concatenate([self._gathered, samples])
@@ -208,6 +215,21 @@ class Detector:
         known = self.spotter.learner.words
         return [event for event in overlaps.pop_ready(now_s, longest_s) if event.word in known]
 
+    def _follow_backbone(self) -> None:
+        """Begin to make the stream's frames if candidates are pooled from them, or stop."""
+        first = self.spotter.encoder.backbones[0]
+        backbone = first if first.streams else None
+        if backbone is (None if self._frames is None else self._frames.backbone):
+            return
+        self._push_gathered()
+        self._finalized()
+        self._phrases = self._frames = None
+        self._segmenter.lag = 0
+        if backbone is not None:
+            self._frames = FrameBuffer(backbone, kept_hops(backbone))
+            self._frames_start = self._samples
+            self._segmenter.lag = lag(backbone)
+
     def _follow_phrases(self) -> bool:
         """Begin or stop searching for phrases if the model changed; say whether it did."""
         if self.spotter.scorer.longest_s <= CLIP_S:
@@ -216,7 +238,12 @@ class Detector:
             self._finalized()
             self._phrases = None
         elif self._phrases is None or not self._phrases.serves(self.spotter):
-            self._phrases = Phrases(self.spotter, self._samples + len(self._gathered))
+            now = self._samples + len(self._gathered)
+            if self._frames is None:
+                self._phrases = Phrases(self.spotter, now)
+            else:
+                skipped = now - self._frames_start
+                self._phrases = Phrases(self.spotter, self._frames_start, self._frames, skipped)
         else:
             return False
         return True
@@ -224,15 +251,21 @@ class Detector:
     def _push_gathered(self) -> None:
         """Push the samples of an incomplete step, or before a gap, in which nothing is found."""
         self._segmenter.push(self._gathered)
+        if self._frames is not None:
+            self._frames.push(self._gathered)
         self._samples += len(self._gathered)
         self._gathered = np.zeros(0, dtype=np.float32)
 
     def _next(self) -> int:
         """Return how many samples to push at once: with phrases, up to the next search."""
-        return PIECE_SAMPLES if self._phrases is None else self._phrases.missing
+        if self._phrases is not None:
+            return self._phrases.missing
+        return PIECE_SAMPLES if self._frames is None else SAMPLE_RATE
 
     def _push(self, piece: np.ndarray) -> list[Event]:
         self._segmenter.push(piece)
+        if self._frames is not None:
+            self._frames.push(piece)
         self._samples += len(piece)
         stepped = False
         if self._phrases is not None:
@@ -248,7 +281,7 @@ class Detector:
         if event is not None:
             self._overlaps.add(event, phrase=True)
         self._overlaps.suppress(self._decide.phrase)
-        if event is not None or self._segmenter.quiet(SILENCE_S):
+        if event is not None or self._segmenter.quiet(SILENCE_S + self._segmenter.lag_s):
             return self._ready(self._overlaps)
         longest_s = self.spotter.scorer.longest_s - 2 * MARGIN_S
         return self._ready(self._overlaps, self._samples / SAMPLE_RATE - LATE_S, longest_s)
@@ -264,7 +297,9 @@ class Detector:
             return
         thresholds = self.thresholds
         exact = self.observe is not None
-        scores = self.spotter.scorer.score_window(window.clip, None if exact else thresholds)
+        scores = self.spotter.scorer.score_window(
+            window.clip, None if exact else thresholds, self._pooled(window)
+        )
         self.scores = dict(scores.words) if scores else {}
         if scores is None:
             return
@@ -283,6 +318,15 @@ class Detector:
         if self.observe is not None:
             self.observe(candidate)
 
+    def _pooled(self, window: Window) -> np.ndarray | None:
+        """Pool a window from the stream's frames (D_1,), if they are made."""
+        if self._frames is None:
+            return None
+        hop = self._frames.hop
+        first = (window.start - self._frames_start + hop // 2) // hop
+        frames = self._frames.cut(first, -(-WINDOW // hop), known_hops(hop))
+        return self.spotter.encoder.pool_first([frames])[0]
+
     def _look_for_phrases(self, phrases: Phrases) -> Event | None:
         """Return a phrase that has ended, if there is one."""
         if self._segmenter.quiet(CLIP_S):
@@ -293,7 +337,11 @@ class Detector:
         exact = self.observe is not None
         if segment is None or (not exact and segment.margin < -SEGMENT_SCORE):
             return self._decide.finalize()
-        scores = self.spotter.scorer.score_window(segment.clip, None if exact else thresholds)
+        scores = self.spotter.scorer.score_window(
+            segment.clip,
+            None if exact else thresholds,
+            None if self._frames is None else segment.vector,
+        )
         if scores is None:
             self.scores = {}
             return self._decide.finalize()
@@ -307,6 +355,20 @@ class Detector:
         if self.observe is not None:
             self.observe(candidate)
         return event
+
+
+def known_hops(hop: int) -> int:
+    """Count the hops of a window whose frames must be final."""
+    return math.ceil(KNOWN_S * SAMPLE_RATE / hop)
+
+
+def lag(backbone: Backbone) -> int:
+    """Count the steps by which a window's frames come after its last sample."""
+    assert backbone.hop is not None
+    hops = known_hops(backbone.hop) + backbone.latency
+    # On the grid of the frames, windows begin up to half a hop later.
+    late = hops * backbone.hop + backbone.hop / 2 - WINDOW
+    return max(0, math.ceil(late / HOP))
 
 
 def _check(chunk: np.ndarray) -> np.ndarray:

@@ -1,11 +1,11 @@
 """Audio in, segments out: where in a stream a taught phrase may have been said.
 
 A phrase in running speech has no audible start. So the first backbone computes the stream's frames
-once, and they score every segment that is as long as a taught phrase may be, every 80 ms. What
-comes close to its threshold is scored again as a clip.
+once, and they score every segment that is as long as a taught phrase may be, every 80 ms. If the
+backbone's frames of a stream do not compare with those of clips, what comes close to its threshold
+is scored again as a clip.
 """
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
-from tapword.backbones.base import FrameStream
+from tapword.backbones.base import Backbone
+from tapword.listening.frames import FrameBuffer
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import Scores
 from tapword.spotter.vocabulary import LONGEST_S
@@ -24,6 +25,10 @@ GROWTH = 1.12
 STEP_S, GRID_S = 0.32, 0.08
 # After silence, frames start this long before the new audio.
 LEAD_S = 1.28
+
+
+# Hops at a segment's end whose frames may be unknown: most of its margin.
+MARGIN_HOPS = 2
 
 
 class Grid(NamedTuple):
@@ -57,6 +62,13 @@ class Grid(NamedTuple):
         return cls(step, spacing, lead, sorted(lengths | {longest}))
 
 
+def kept_hops(backbone: Backbone) -> int:
+    """Hops of a stream that are kept to search for phrases."""
+    assert backbone.hop is not None
+    grid = Grid.of(backbone.hop)
+    return grid.lengths[-1] + grid.step + grid.lead
+
+
 class Segment(NamedTuple):
     """A segment of a stream that may contain a phrase.
 
@@ -72,6 +84,8 @@ class Segment(NamedTuple):
         By how much the best of them exceeds its threshold, by the first backbone's frames.
     over
         Whether it ends before the newest audio: later ends were less likely.
+    vector
+        The first backbone's part of its vector, (D_1,), by the stream's frames.
     """
 
     clip: np.ndarray
@@ -79,6 +93,7 @@ class Segment(NamedTuple):
     words: list[str]
     margin: float
     over: bool
+    vector: np.ndarray
 
 
 class Phrases:
@@ -89,7 +104,13 @@ class Phrases:
     spotter
         Whose phrases; its first backbone can stream.
     start
-        Samples of the stream before the first that is pushed.
+        Samples of the stream before the first that is pushed; with `frames`, before the first of
+        theirs.
+    frames
+        Frames of the stream, which somebody else makes; None: they are made here, of what is not
+        silent.
+    skipped
+        Samples that `frames` got before the first that is pushed here.
 
     Attributes
     ----------
@@ -99,26 +120,26 @@ class Phrases:
         Of segments, in hops of the backbone's frames, as is everything here without another unit.
     """
 
-    def __init__(self, spotter: Spotter, start: int):
+    def __init__(
+        self, spotter: Spotter, start: int, frames: FrameBuffer | None = None, skipped: int = 0
+    ):
         self.spotter = spotter
         self._backbone = spotter.encoder.backbones[0]
         hop = self._backbone.hop
         assert hop is not None
         self._hop = hop
         self._step, self._spacing, self._lead, self.lengths = Grid.of(hop)
+        self._given = frames is not None
+        if self._given:
+            # One end at a time, so that the work is spread evenly.
+            self._step = self._spacing
         self.step = self._step * hop
-        self._buffer_hops = self.lengths[-1] + self._step + self._lead
+        self._buffer_hops = kept_hops(self._backbone)
+        self._buffer = FrameBuffer(self._backbone, self._buffer_hops) if frames is None else frames
         self._start = start
-        self._sound = np.zeros(0, dtype=np.float32)
-        self._dropped = 0
-        # The backbone, which got `_until` hops; its frames of each block, the first of which belong
-        # to hop `_from`, and how many of them are final.
-        self._stream: FrameStream | None = None
-        self._until = 0
-        self._from = 0
-        self._frames: list[np.ndarray] = []
-        self._n_final: list[int] = []
-        self._known: dict[int, list[int]] = {}
+        # Of a step that began before, the part that is missing counts as silence.
+        self._sound = np.zeros(skipped % self.step, dtype=np.float32)
+        self._dropped = skipped // self.step * self._step
 
     def serves(self, spotter: Spotter) -> bool:
         """Take another spotter, if it has the same first backbone; say whether it does."""
@@ -167,8 +188,8 @@ class Phrases:
         words = found[length]
         margin = -math.inf if proposed is None else best_margin(proposed, words, thresholds)
         sound = self._sound[(start - self._dropped) * self._hop :][: length * self._hop]
-        over = start + length < self._end
-        return Segment(sound, self._start + start * self._hop, words, margin, over)
+        over = start + length < self._last
+        return Segment(sound, self._start + start * self._hop, words, margin, over, vectors[row])
 
     def vectors(self, lengths: Sequence[int]) -> tuple[list[tuple[int, int]], np.ndarray | None]:
         """Return the segments of these lengths that end in the last step.
@@ -182,10 +203,10 @@ class Phrases:
         places = [
             (end - length, length)
             for length in lengths
-            for end in range(self._end - self._step + self._spacing, self._end + 1, self._spacing)
-            if end - length >= self._from
+            for end in range(self._last - self._step + self._spacing, self._last + 1, self._spacing)
+            if end - length >= max(self._buffer.first, self._dropped)
         ]
-        cut = [self._cut(*place) for place in places]
+        cut = [self._buffer.cut(*place) for place in places]
         return places, self.spotter.encoder.pool_first(cut) if cut else None
 
     def seconds(self, length: int) -> float:
@@ -193,49 +214,25 @@ class Phrases:
         return length * self._hop / SAMPLE_RATE
 
     @property
+    def _last(self) -> int:
+        """Latest end of a segment: with final frames alone, its margin may lack them."""
+        if not self._given:
+            return self._end
+        return self._end - self._backbone.latency + MARGIN_HOPS
+
+    @property
     def _end(self) -> int:
         return self._dropped + len(self._sound) // self._hop
 
     def make_frames(self) -> None:
-        """Push what is new to the backbone."""
-        end = self._end
-        if self._stream is None or self._until < end - self._step:
-            self._stream = self._backbone.stream()
-            self._until = self._from = max(end - self._step - self._lead, self._dropped)
-            self._frames = [np.zeros((0, d), dtype=np.float32) for d in self._backbone.dims]
-            self._n_final = [0] * len(self._frames)
-        new = self._sound[(self._until - self._dropped) * self._hop :]
-        final, provisional = self._stream.push(new)
-        self._until = end
-        old = max(0, end - self._buffer_hops - self._from)
-        self._from += old
-        for index, per in enumerate(self._per_hop):
-            kept = self._frames[index][old * per : self._n_final[index]]
-            self._frames[index] = np.concatenate([kept, final[index], provisional[index]])
-            self._n_final[index] = len(kept) + len(final[index])
-
-    def _cut(self, start: int, length: int) -> list[np.ndarray]:
-        """Frames of a segment: those of its samples alone, except at its ends."""
-        first = start - self._from
-        return [
-            block[first * per : first * per + count]
-            for block, per, count in zip(
-                self._frames, self._per_hop, self._counts(length), strict=True
-            )
-        ]
-
-    @functools.cached_property
-    def _per_hop(self) -> list[int]:
-        """Frames of each block in a hop."""
-        fewer, more = self._counts(self.lengths[0]), self._counts(self.lengths[0] + 1)
-        return [b - a for a, b in zip(fewer, more, strict=True)]
-
-    def _counts(self, length: int) -> list[int]:
-        """Frames of each block for audio of `length` hops."""
-        if length not in self._known:
-            silence = np.zeros(length * self._hop, dtype=np.float32)
-            self._known[length] = list(map(len, self._backbone.frames(silence)))
-        return self._known[length]
+        """Push what is new to the backbone, unless the stream's frames are given."""
+        if self._given:
+            return
+        buffer, end = self._buffer, self._end
+        if buffer.until < end - self._step:
+            buffer.begin(max(end - self._step - self._lead, self._dropped))
+        new = self._sound[(buffer.until - self._dropped) * self._hop :]
+        buffer.extend(new, provisional=True)
 
 
 def best_margin(scores: Scores, words: Sequence[str], thresholds: Mapping[str, float]) -> float:

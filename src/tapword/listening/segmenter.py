@@ -73,6 +73,8 @@ class Window(NamedTuple):
     ----------
     clip
         Its samples, (16000,) float32; silence beyond the stream's ends.
+    start
+        Its first sample, since the stream's start; before it for the first sounds.
     centre
         Of the sound it was found by, in samples since the stream's start. A window at an offset
         keeps the centre.
@@ -85,6 +87,7 @@ class Window(NamedTuple):
     """
 
     clip: np.ndarray
+    start: int
     centre: int
     start_s: float
     end_s: float
@@ -99,11 +102,8 @@ class Segmenter:
     ----------
     search
         Where windows are.
-
-    Attributes
-    ----------
-    flush_samples
-        Samples of silence that bring out every window before them.
+    lag
+        Steps by which windows come later than they are complete.
 
     Examples
     --------
@@ -115,14 +115,13 @@ class Segmenter:
     [(22080, True)]
     """
 
-    def __init__(self, search: Search = SEARCH):
-        self.search = search
+    def __init__(self, search: Search = SEARCH, lag: int = 0):
+        self.search, self.lag = search, lag
         self._near, self._apart, self._apart_with_neighbours = map(
             steps, (search.near_ms, search.apart_ms, search.apart_with_neighbours_ms)
         )
         self._offsets = [steps(ms) for ms in search.offsets_ms]
         self._farthest = max(map(abs, self._offsets), default=0)
-        self.flush_samples = WINDOW // 2 + (self._apart + 1) * HOP
         # Steps that are kept, for centring and for windows at offsets, which come late.
         self._kept = HALF + HALF_WINDOW + self._apart + 2 * self._farthest + 2
         self._first = 0
@@ -147,6 +146,16 @@ class Segmenter:
         self._begin()
 
     @property
+    def flush_samples(self) -> int:
+        """Samples of silence that bring out every window before them."""
+        return WINDOW // 2 + (self._apart + 1 + self.lag) * HOP
+
+    @property
+    def lag_s(self) -> float:
+        """The lag in seconds."""
+        return self.lag / STEPS_PER_S
+
+    @property
     def missing(self) -> int:
         """Samples until the next step is complete."""
         return HOP - len(self._pending)
@@ -168,7 +177,7 @@ class Segmenter:
     def windows(self) -> Iterator[Window]:
         """Return the windows that are complete since the last call, in order."""
         # A point is settled once all of its window is there.
-        end = max(len(self._energy) - HALF + 1, self._settled)
+        end = max(len(self._energy) - HALF - self.lag + 1, self._settled)
         centres, near = _centres(self._energy, HALF_WINDOW), _centres(self._energy, self._near)
         for point in range(self._settled, end):
             # Before the caller gets the window: an error there does not repeat.
@@ -211,6 +220,7 @@ class Segmenter:
         )
         return Window(
             cut(self._sound, point * HOP, WINDOW),
+            self._first + point * HOP - WINDOW // 2,
             self._first + centre * HOP,
             start_s,
             end_s,

@@ -168,6 +168,17 @@ class Encoder:
         """Put what `encode_each` gave for each backbone side by side, whitened."""
         return Encoded(join([part.vectors for part in parts], self.whitenings), parts[0].seconds)
 
+    @one_blas_thread
+    def encode_from(self, first: np.ndarray | None, clip: np.ndarray) -> Encoded:
+        """Encode a prepared clip (n,) whose first part of the vector (D_1,) may be known."""
+        if first is None:
+            return self.encode([clip])
+        vectors = [first[None]]
+        for index, backbone in enumerate(self.backbones[1:], 1):
+            vectors.append(self._pool(index, [backbone.frames(clip)]))
+        seconds = len(clip) / SAMPLE_RATE if self.preparation.align else CLIP_S
+        return Encoded(np.hstack(vectors), np.array([seconds], dtype=np.float32))
+
     def encode_first(self, clip: np.ndarray) -> np.ndarray:
         """Return the first backbone's part of the vector (D_1,) of a prepared clip (n,)."""
         return self.pool_first([self.backbones[0].frames(clip)])[0]
@@ -175,11 +186,15 @@ class Encoder:
     @one_blas_thread
     def pool_first(self, clips: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
         """Return the first backbone's part of vectors (n, D_1) from its frames of clips."""
-        vectors = pool_clips(self._block_poolings[0], clips, learning=False)
+        return self._pool(0, clips)
+
+    def _pool(self, index: int, clips: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+        """Return one backbone's part of vectors (n, D_i) from its frames of clips."""
+        vectors = pool_clips(self._block_poolings[index], clips, learning=False)
         if not self.whitenings:
             return vectors
-        factor = whitening_module.weights(self.whitenings)[0]
-        return self.whitenings[0](vectors) * np.float32(factor)
+        factor = whitening_module.weights(self.whitenings)[index]
+        return self.whitenings[index](vectors) * np.float32(factor)
 
     @one_blas_thread
     def is_noise(self, vectors: np.ndarray) -> np.ndarray:

@@ -60,21 +60,26 @@ class Scorer:
 
     @one_blas_thread
     def score_window(
-        self, clip: np.ndarray, thresholds: Mapping[str, float] | None = None
+        self,
+        clip: np.ndarray,
+        thresholds: Mapping[str, float] | None = None,
+        first: np.ndarray | None = None,
     ) -> Scores | None:
         """Score a clip (n,) that is aligned already; None for noise alone.
 
         Scores below the `thresholds` need not be exact. With several backbones, the first
         proposes. If no word could reach its threshold with what the others add, they do not run.
+        `first` is the first backbone's part of the vector (D_1,), if it is known.
         """
-        if len(self.encoder.backbones) > 1 and self.vocabulary.words and thresholds is not None:
-            first = self.encoder.encode_first(clip)
+        several = len(self.encoder.backbones) > 1
+        if several and self.vocabulary.words and thresholds is not None:
+            first = self.encoder.encode_first(clip) if first is None else first
             if self.encoder.is_noise(first[None])[0]:
                 return None
             proposed = self.propose(first, len(clip) / SAMPLE_RATE)
             if proposed is not None and not is_close(proposed, thresholds, REST_SCORE):
                 return proposed
-        encoded = self.encoder.encode([clip])
+        encoded = self.encoder.encode_from(first, clip)
         return None if self.encoder.is_noise(encoded.vectors)[0] else self.score(encoded)[0]
 
     @one_blas_thread

@@ -7,8 +7,15 @@ from tapword.audio.align import MARGIN_S
 from tapword.backbones.tapword_ear import HOP
 from tapword.export.c.tables import Tables
 from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE, SHARED_S
-from tapword.listening.detector import CLOSE_SCORE, LATE_S, SEGMENT_SCORE, SILENCE_S
-from tapword.listening.phrases import STEP_S, Grid
+from tapword.listening.detector import (
+    CLOSE_SCORE,
+    LATE_S,
+    SEGMENT_SCORE,
+    SILENCE_S,
+    known_hops,
+    lag,
+)
+from tapword.listening.phrases import MARGIN_HOPS, STEP_S, Grid
 from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
 from tapword.spotter import vocabulary
 from tapword.spotter.spotter import Spotter
@@ -27,11 +34,13 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
     """
     if not hears or not spotter.has_thresholds:
         return {"HAS_LISTENER": 0}
-    grid = Grid.of(HOP)
+    backbone, grid = spotter.encoder.backbones[0], Grid.of(HOP)
+    late = lag(backbone) if backbone.streams else 0
     offsets = [steps(ms) for ms in SEARCH.offsets_ms]
     tables.add("tapword_segment_hops", grid.lengths, "uint16")
     return {
         "HAS_LISTENER": 1,
+        "STREAMS": int(backbone.streams),
         "CLIP_S": CLIP_S,
         "SEARCH_HALF": HALF,
         "SEARCH_NEAR": steps(SEARCH.near_ms),
@@ -46,7 +55,9 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "SEARCH_FLOOR": FLOOR,
         "SEARCH_FLOOR_RISE_DB": SEARCH.floor_rise_db_per_s / STEPS_PER_S,
         "SEARCH_LOUD": 10 ** (-SEARCH.extent_db / 10),
-        "SEARCH_FLUSH": Segmenter().flush_samples,
+        "SEARCH_LAG": late,
+        "SEARCH_KNOWN": known_hops(HOP),
+        "SEARCH_FLUSH": Segmenter(lag=late).flush_samples,
         "REFRACTORY_S": REFRACTORY_S,
         "RISE_SCORE": f"{RISE_SCORE}f",
         "CLOSE_SCORE": f"{CLOSE_SCORE}f",
@@ -57,13 +68,14 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "PHRASE_MIN_RATIO": vocabulary.MIN_RATIO,
         "PHRASE_LONGEST_S": LONGEST_S,
         "PHRASE_MARGIN_S": MARGIN_S,
-        "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S),
+        "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S) + late,
         "PHRASE_LATE_S": LATE_S,
         "PHRASE_BEYOND_S": BEYOND_S,
         "PHRASE_SHARED_S": SHARED_S,
         "SEGMENTS": len(grid.lengths),
-        "SEGMENT_STEP": grid.step,
+        "SEGMENT_STEP": grid.spacing if backbone.streams else grid.step,
         "SEGMENT_APART": grid.spacing,
+        "SEGMENT_MARGIN": MARGIN_HOPS,
         "SEGMENT_LEAD": grid.lead,
         "SEGMENT_SCORE": f"{SEGMENT_SCORE}f",
         "SEGMENT_LONGEST": grid.lengths[-1],

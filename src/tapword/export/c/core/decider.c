@@ -5,34 +5,6 @@
 #include "internal.h"
 
 #if TAPWORD_HAS_LISTENER
-/* Score a number of hops that began `ago` samples ago. Returns 1, 0 if it is only noise, or an
-   error. */
-TAPWORD_PRIVATE int tapword_score_kept(tapword *t, tapword_listener *l, size_t ago, size_t hops)
-{
-    float *frame = t->work.encoding.frames, *samples = t->work.encoding.samples;
-    const float *frames[1];
-    size_t hop;
-    int error;
-    frames[0] = frame;
-    tapword_ear_start(&t->work.encoding.ear);
-    for (hop = 0; hop < hops + TAPWORD_EAR_LATENCY; hop++) {
-        if (hop < hops) {
-            tapword_kept(l, ago - hop * TAPWORD_EAR_HOP, TAPWORD_EAR_HOP, samples);
-        } else {
-            memset(samples, 0, TAPWORD_EAR_HOP * sizeof *samples);
-        }
-        /* The first frames precede the clip; the clip's own overwrite them. */
-        tapword_ear_push(&t->work.encoding.ear, samples, frame);
-        frame += hop < TAPWORD_EAR_LATENCY ? 0 : TAPWORD_FRAME;
-    }
-    tapword_vector(frames, &hops, t->vector);
-    if (tapword_is_noise(t->vector)) {
-        return 0;
-    }
-    error = tapword_scores(t, t->vector, hops * TAPWORD_EAR_HOP, t->scores);
-    return error != 0 ? error : 1;
-}
-
 /* Best of the wanted words that score higher than their negatives and at most `by` below their
    thresholds. */
 TAPWORD_PRIVATE int tapword_best_said(const tapword *t, const tapword_listener *l, float by)

@@ -195,10 +195,27 @@ TAPWORD_PRIVATE void tapword_loud_part(const tapword_listener *l, int64_t point,
                                        int64_t *end);
 TAPWORD_PRIVATE int64_t tapword_now(const tapword_listener *l);
 TAPWORD_PRIVATE int tapword_keep_sample(tapword_listener *l, float sample);
+#if !TAPWORD_STREAMS
 TAPWORD_PRIVATE void tapword_kept(const tapword_listener *l, size_t ago, size_t n, float *samples);
+#endif
+
+/* stream.c */
+#if TAPWORD_STREAMS
+TAPWORD_PRIVATE void tapword_stream_begin(tapword_listener *l);
+TAPWORD_PRIVATE int tapword_stream_sample(tapword_listener *l, float sample);
+#endif
+TAPWORD_PRIVATE int tapword_score_second(tapword *t, tapword_listener *l, int64_t point);
+#if TAPWORD_PHRASE_HOPS
+#if !TAPWORD_STREAMS
+TAPWORD_PRIVATE void tapword_make_frames(tapword *t, tapword_listener *l);
+#endif
+TAPWORD_PRIVATE void tapword_pool_hops(tapword *t, const tapword_listener *l, int64_t start,
+                                       size_t hops);
+TAPWORD_PRIVATE int tapword_score_hops(tapword *t, tapword_listener *l, int64_t start, size_t hops);
+TAPWORD_PRIVATE int64_t tapword_last_end(const tapword_listener *l);
+#endif
 
 /* decider.c */
-TAPWORD_PRIVATE int tapword_score_kept(tapword *t, tapword_listener *l, size_t ago, size_t hops);
 TAPWORD_PRIVATE int tapword_best_said(const tapword *t, const tapword_listener *l, float by);
 TAPWORD_PRIVATE double tapword_seconds(int64_t samples);
 TAPWORD_PRIVATE void tapword_name(const tapword *t, int word, int64_t start, int64_t end,

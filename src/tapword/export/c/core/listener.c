@@ -18,14 +18,13 @@ static int tapword_want_short(const tapword *t, tapword_listener *l)
 static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre, int64_t offset)
 {
     int64_t point = centre + offset, start, end, sample = l->first + centre * TAPWORD_HOP;
-    size_t ago = (size_t)(l->steps - point + TAPWORD_SEARCH_HALF) * TAPWORD_HOP;
     tapword_candidate candidate;
     int word;
     if (!tapword_is_loud(l, point - TAPWORD_SEARCH_HALF / 2, point + TAPWORD_SEARCH_HALF / 2) ||
         tapword_in_refractory(l, sample) || !tapword_want_short(t, l)) {
         return 0;
     }
-    word = tapword_score_kept(t, l, ago, TAPWORD_CLIP / TAPWORD_EAR_HOP);
+    word = tapword_score_second(t, l, point);
     if (word <= 0) {
         return word;
     }
@@ -48,7 +47,8 @@ static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre,
 static int tapword_look_at_windows(tapword *t, tapword_listener *l)
 {
     static const int offsets[TAPWORD_SEARCH_OFFSET_COUNT] = {TAPWORD_SEARCH_OFFSETS};
-    int64_t point = l->steps - TAPWORD_SEARCH_HALF, near = point - TAPWORD_SEARCH_APART;
+    int64_t point = l->steps - TAPWORD_SEARCH_HALF - TAPWORD_SEARCH_LAG,
+            near = point - TAPWORD_SEARCH_APART;
     int error = 0;
     size_t i;
     if (point < 0) {
@@ -101,11 +101,19 @@ static size_t tapword_hand_out(const tapword *t, tapword_listener *l, tapword_ev
 static int tapword_push_sample(tapword *t, tapword_listener *l, float sample)
 {
     int error = 0;
+#if TAPWORD_STREAMS
+    int hop = tapword_stream_sample(l, sample);
+    (void)hop;
+#endif
     if (tapword_keep_sample(l, sample)) {
         error = tapword_look_at_windows(t, l);
     }
 #if TAPWORD_PHRASE_HOPS
+#if TAPWORD_STREAMS
+    if (l->phrases && hop && l->hops % TAPWORD_SEGMENT_STEP == 0) {
+#else
     if (l->phrases && --l->missing == 0) {
+#endif
         int failed = tapword_look_for_phrases(t, l);
         error = error != 0 ? error : failed;
     }
@@ -134,7 +142,9 @@ static int tapword_push_all(tapword *t, tapword_listener *l, const float *audio,
 /* Start at a sample of the stream; waiting candidates stay. */
 static void tapword_begin(tapword_listener *l, int64_t first)
 {
+#if !TAPWORD_STREAMS
     memset(l->sound, 0, sizeof l->sound);
+#endif
     memset(l->energy, 0, sizeof l->energy);
     l->last.word[0] = l->rising.word[0] = l->phrase.word[0] = 0;
     l->first = first;
@@ -143,6 +153,9 @@ static void tapword_begin(tapword_listener *l, int64_t first)
     l->step_energy = 0.0;
     l->floor_db = HUGE_VAL;
     l->phrases = l->filled = l->place = l->step_place = l->n_unclear = 0;
+#if TAPWORD_STREAMS
+    tapword_stream_begin(l);
+#endif
 }
 
 void tapword_listener_start(tapword_listener *l)

@@ -1,8 +1,8 @@
 /* Stream -> segments: where a taught phrase may have been said.
 
    A phrase among other speech has no audible beginning. So the network's frames of the stream
-   are computed once, and every segment of a likely length is scored by them. Segments close to
-   their threshold are scored again as a clip. */
+   are computed once, and every segment of a likely length is scored by them. Without
+   TAPWORD_STREAMS, segments close to their threshold are scored again as a clip. */
 #include "internal.h"
 
 #if TAPWORD_HAS_LISTENER
@@ -51,44 +51,6 @@ static int tapword_want_phrases(const tapword *t, tapword_listener *l, size_t ho
     return any;
 }
 
-/* Run the network on new samples. After silence it starts again: before its start it has heard
-   nothing, which is not the same as silence. */
-static void tapword_make_frames(tapword *t, tapword_listener *l)
-{
-    int64_t lead = TAPWORD_SEGMENT_STEP + TAPWORD_SEGMENT_LEAD;
-    float *samples = t->work.encoding.samples;
-    size_t old, i;
-    if (!l->ear_started || l->until < l->hops - TAPWORD_SEGMENT_STEP) {
-        tapword_ear_start(&l->ear);
-        l->ear_started = 1;
-        l->skip = TAPWORD_EAR_LATENCY;
-        l->final = 0;
-        l->until = l->from = l->hops > lead ? l->hops - lead : 0;
-    }
-    if (l->hops - l->from > TAPWORD_KEPT_FRAMES) {
-        old = (size_t)(l->hops - l->from) - TAPWORD_KEPT_FRAMES;
-        l->from += (int64_t)old;
-        l->final -= (uint32_t)old;
-        memmove(l->frames, l->frames + old, l->final * sizeof *l->frames);
-    }
-    for (; l->until < l->hops; l->until++) {
-        size_t ago = (size_t)(l->hops - l->until) * TAPWORD_EAR_HOP;
-        tapword_kept(l, ago, TAPWORD_EAR_HOP, samples);
-        tapword_ear_push(&l->ear, samples, l->frames[l->final]);
-        if (l->skip > 0) {
-            l->skip--; /* it precedes the segment */
-        } else {
-            l->final++;
-        }
-    }
-    /* The last frames are provisional: as if silence followed. */
-    memcpy(&t->work.encoding.ear, &l->ear, sizeof l->ear);
-    memset(samples, 0, TAPWORD_EAR_HOP * sizeof *samples);
-    for (i = 0; i < TAPWORD_EAR_LATENCY; i++) {
-        tapword_ear_push(&t->work.encoding.ear, samples, l->frames[l->final + i]);
-    }
-}
-
 static float tapword_product(const float *x, const float *y)
 {
     float sum = 0.0f;
@@ -104,11 +66,9 @@ static float tapword_product(const float *x, const float *y)
 static float tapword_segment_margin(tapword *t, const tapword_listener *l, int64_t start,
                                     size_t hops)
 {
-    const float *frames[1];
     float length, best = -FLT_MAX;
     size_t k;
-    frames[0] = l->frames[start - l->from];
-    tapword_vector(frames, &hops, t->vector);
+    tapword_pool_hops(t, l, start, hops);
     if (tapword_is_noise(t->vector)) {
         return best;
     }
@@ -127,22 +87,34 @@ static float tapword_segment_margin(tapword *t, const tapword_listener *l, int64
     return best;
 }
 
+/* First hop of a segment. */
+static int64_t tapword_first_start(const tapword_listener *l)
+{
+#if TAPWORD_STREAMS
+    return l->begun > l->from ? l->begun : l->from;
+#else
+    return l->from;
+#endif
+}
+
 /* The segment ending in the last step that is most likely a phrase, if it is likely enough to be
    scored as a clip. Returns its hops, or 0. Its phrases are wanted. */
 static size_t tapword_best_segment(tapword *t, tapword_listener *l, int64_t *start)
 {
     float most = -FLT_MAX;
     size_t best = 0, i;
-    int64_t end;
+    int64_t end, last = tapword_last_end(l);
     for (i = 0; i < TAPWORD_SEGMENTS && tapword_segment_hops[i] <= TAPWORD_PHRASE_HOPS; i++) {
         size_t hops = tapword_segment_hops[i];
         if (!tapword_want_phrases(t, l, hops)) {
             continue;
         }
-        end = l->hops - TAPWORD_SEGMENT_STEP + TAPWORD_SEGMENT_APART;
-        for (; end <= l->hops; end += TAPWORD_SEGMENT_APART) {
+        end = last - TAPWORD_SEGMENT_STEP + TAPWORD_SEGMENT_APART;
+        for (; end <= last; end += TAPWORD_SEGMENT_APART) {
             int64_t first = end - (int64_t)hops;
-            float margin = first < l->from ? -FLT_MAX : tapword_segment_margin(t, l, first, hops);
+            float margin = first < tapword_first_start(l)
+                               ? -FLT_MAX
+                               : tapword_segment_margin(t, l, first, hops);
             if (margin > most) {
                 most = margin;
                 best = hops;
@@ -222,12 +194,14 @@ static int tapword_find_phrase(tapword *t, tapword_listener *l)
     if (!tapword_is_loud(l, l->steps - second, l->steps)) {
         return tapword_finalize(l);
     }
+#if !TAPWORD_STREAMS
     tapword_make_frames(t, l);
+#endif
     hops = tapword_best_segment(t, l, &start);
     if (hops == 0) {
         return tapword_finalize(l);
     }
-    word = tapword_score_kept(t, l, (size_t)(l->hops - start) * TAPWORD_EAR_HOP, hops);
+    word = tapword_score_hops(t, l, start, hops);
     if (word < 0) {
         return word;
     }
@@ -242,7 +216,7 @@ static int tapword_find_phrase(tapword *t, tapword_listener *l)
                      &candidate);
         candidate.phrase = 1;
     }
-    return tapword_decide_phrase(l, word >= 0 ? &candidate : NULL, end < l->hops);
+    return tapword_decide_phrase(l, word >= 0 ? &candidate : NULL, end < tapword_last_end(l));
 }
 
 /* Enough samples came for a phrase to have ended. Returns 0 or an error. */
@@ -250,8 +224,10 @@ TAPWORD_PRIVATE int tapword_look_for_phrases(tapword *t, tapword_listener *l)
 {
     double now, longest = tapword_longest_phrase(t) - 2.0 * TAPWORD_PHRASE_MARGIN_S;
     int found;
+#if !TAPWORD_STREAMS
     l->missing = TAPWORD_SEGMENT_STEP * TAPWORD_EAR_HOP;
     l->hops += TAPWORD_SEGMENT_STEP;
+#endif
     found = tapword_find_phrase(t, l);
     tapword_suppress(l);
     if (found > 0 || !tapword_is_loud(l, l->steps - TAPWORD_PHRASE_SILENCE, l->steps)) {
@@ -273,10 +249,14 @@ TAPWORD_PRIVATE void tapword_follow_phrases(const tapword *t, tapword_listener *
         tapword_finalize(l);
     }
     if (wanted && !l->phrases) {
+#if TAPWORD_STREAMS
+        l->begun = l->hops / TAPWORD_SEGMENT_STEP * TAPWORD_SEGMENT_STEP;
+#else
         l->anchor = tapword_now(l);
         l->hops = 0;
         l->ear_started = 0;
         l->missing = TAPWORD_SEGMENT_STEP * TAPWORD_EAR_HOP;
+#endif
     }
     l->phrases = (uint32_t)wanted;
 #else

@@ -116,11 +116,13 @@ TAPWORD_PRIVATE int64_t tapword_now(const tapword_listener *l)
 /* Keep a sample. Returns whether a step is complete. */
 TAPWORD_PRIVATE int tapword_keep_sample(tapword_listener *l, float sample)
 {
+#if !TAPWORD_STREAMS
     float scaled = floorf(sample * 32768.0f + 0.5f);
     scaled = scaled < 32767.0f ? scaled : 32767.0f;
     scaled = scaled > -32768.0f ? scaled : -32768.0f;
     l->sound[l->place] = (int16_t)scaled;
     l->place = (l->place + 1) % TAPWORD_KEPT_SAMPLES;
+#endif
     l->step_energy += (double)sample * (double)sample;
     if (++l->filled < TAPWORD_HOP) {
         return 0;
@@ -133,6 +135,7 @@ TAPWORD_PRIVATE int tapword_keep_sample(tapword_listener *l, float sample)
     return 1;
 }
 
+#if !TAPWORD_STREAMS
 /* Copy n kept samples, from `ago` samples ago on. */
 TAPWORD_PRIVATE void tapword_kept(const tapword_listener *l, size_t ago, size_t n, float *samples)
 {
@@ -142,4 +145,5 @@ TAPWORD_PRIVATE void tapword_kept(const tapword_listener *l, size_t ago, size_t 
         place = place + 1 < TAPWORD_KEPT_SAMPLES ? place + 1 : 0;
     }
 }
+#endif
 #endif

@@ -242,14 +242,28 @@ int tapword_confidence(const tapword *t, const float scores[TAPWORD_MAX_WORDS], 
 #ifndef TAPWORD_PHRASE_HOPS
 #define TAPWORD_PHRASE_HOPS TAPWORD_SEGMENT_LONGEST
 #endif
+#if TAPWORD_STREAMS
+/* Frames beyond those that candidates need, so that they are seldom moved. */
+#define TAPWORD_SPARE_FRAMES 8
+#endif
 #if TAPWORD_PHRASE_HOPS && TAPWORD_PHRASE_HOPS < TAPWORD_SEGMENT_LEAD
 #error "TAPWORD_PHRASE_HOPS must be 0, or at least TAPWORD_SEGMENT_LEAD"
 #endif
 /* What is kept of a stream: steps of TAPWORD_HOP samples, since windows are scored late and beside
-   where they were found; frames of the network; and samples, of which both are made. */
+   where they were found; frames of the network; and samples, of which both are made. With
+   TAPWORD_STREAMS, the frames of the stream are all that candidates are scored by: then no samples
+   are kept. */
 #define TAPWORD_KEPT_STEPS                                                                         \
-    (2 * TAPWORD_SEARCH_HALF + TAPWORD_SEARCH_APART + 2 * TAPWORD_SEARCH_MAX_OFFSET)
+    (2 * TAPWORD_SEARCH_HALF + TAPWORD_SEARCH_APART + 2 * TAPWORD_SEARCH_MAX_OFFSET +              \
+     TAPWORD_SEARCH_LAG)
+#if !TAPWORD_STREAMS
 #define TAPWORD_KEPT_FRAMES (TAPWORD_PHRASE_HOPS + TAPWORD_SEGMENT_STEP)
+#elif TAPWORD_PHRASE_HOPS * TAPWORD_EAR_HOP > TAPWORD_KEPT_STEPS * TAPWORD_HOP
+#define TAPWORD_KEPT_FRAMES (TAPWORD_PHRASE_HOPS + TAPWORD_SPARE_FRAMES)
+#else
+#define TAPWORD_KEPT_FRAMES                                                                        \
+    (TAPWORD_KEPT_STEPS * TAPWORD_HOP / TAPWORD_EAR_HOP + TAPWORD_SPARE_FRAMES)
+#endif
 #if TAPWORD_PHRASE_HOPS && TAPWORD_KEPT_FRAMES * TAPWORD_EAR_HOP > TAPWORD_KEPT_STEPS * TAPWORD_HOP
 #define TAPWORD_KEPT_SAMPLES (TAPWORD_KEPT_FRAMES * TAPWORD_EAR_HOP)
 #else
@@ -283,15 +297,20 @@ typedef struct {
     int64_t unclear[2 * (TAPWORD_SEARCH_MAX_OFFSET + 1)]; /* centres to be scored at offsets */
     tapword_candidate last, phrase, rising; /* the last word and phrase, and a phrase in progress */
     tapword_candidate waiting[TAPWORD_WAITING], ready[TAPWORD_WAITING];
-#if TAPWORD_PHRASE_HOPS
+#if TAPWORD_PHRASE_HOPS || TAPWORD_STREAMS
     int64_t anchor, hops; /* samples before the first hop, hops since */
-    int64_t from, until;  /* hops whose frames are kept */
+    int64_t from, until;  /* first hop whose frame is kept, and hops that were pushed */
     tapword_ear ear;
     float frames[TAPWORD_KEPT_FRAMES][TAPWORD_FRAME];
     uint32_t ear_started, final, skip, missing;
 #endif
     uint32_t phrases, filled, place, step_place, n_unclear, n_waiting, n_ready;
+#if TAPWORD_STREAMS
+    int64_t begun; /* hop from which phrases are searched */
+    float hop[TAPWORD_EAR_HOP];
+#else
     int16_t sound[TAPWORD_KEPT_SAMPLES];
+#endif
     uint8_t wanted[TAPWORD_MAX_WORDS];
 } tapword_listener;
 

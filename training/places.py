@@ -1,0 +1,78 @@
+"""Words and windows of recordings, and their vectors as a detector makes them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tapword.audio.align import MARGIN_S, cut
+from tapword.audio.files import SAMPLE_RATE
+from tapword.listening.detector import known_hops
+from tapword.listening.frames import FrameBuffer
+from tapword.spotter.encoder import CLIPS_AT_ONCE
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.vocabulary import CLIP_S
+
+# Seconds of a recording that pass the network at once.
+PIECE_S = 40
+
+
+class Place(NamedTuple):
+    """A part of a recording (n,): its first sample, which may be before it, and its length."""
+
+    sound: np.ndarray
+    start: int
+    length: int
+
+    @property
+    def clip(self) -> np.ndarray:
+        """Its samples, with silence beyond the recording's ends."""
+        return cut(self.sound, self.start + self.length // 2, self.length)
+
+
+def place(sound: np.ndarray, start_s: float, end_s: float) -> Place:
+    """Place a segment with the margin of clips."""
+    middle = round((start_s + end_s) / 2 * SAMPLE_RATE)
+    length = round((end_s - start_s + 2 * MARGIN_S) * SAMPLE_RATE)
+    return Place(sound, middle - length // 2, length)
+
+
+def encode(spotter: Spotter, parts: Sequence[np.ndarray | Place]) -> np.ndarray:
+    """Vectors (n, D) of prepared clips, and of places in recordings as a detector has them.
+
+    These are from the recording's frames if the spotter's backbone streams; otherwise from clips.
+    """
+    backbone = spotter.encoder.backbones[0]
+    vectors: dict[int, np.ndarray] = {}
+    clips: dict[int, np.ndarray] = {}
+    recordings: dict[int, list[int]] = {}
+    for row, part in enumerate(parts):
+        if isinstance(part, Place) and backbone.streams:
+            recordings.setdefault(id(part.sound), []).append(row)
+        else:
+            clips[row] = part.clip if isinstance(part, Place) else part
+    rows = list(clips)
+    for first in range(0, len(rows), CLIPS_AT_ONCE):
+        some = rows[first : first + CLIPS_AT_ONCE]
+        encoded = spotter.encoder.encode([clips[row] for row in some]).vectors
+        vectors |= dict(zip(some, encoded, strict=True))
+    for some in recordings.values():
+        vectors |= dict(zip(some, pooled(spotter, [parts[row] for row in some]), strict=True))
+    return np.stack([vectors[row] for row in range(len(parts))])
+
+
+def pooled(spotter: Spotter, places: Sequence[Place]) -> np.ndarray:
+    """Vectors (n, D) of places in one recording, from its frames."""
+    [backbone], sound = spotter.encoder.backbones, places[0].sound
+    hop, piece = backbone.hop, PIECE_S * SAMPLE_RATE
+    assert hop is not None
+    sound = np.pad(sound, (0, -len(sound) % hop + backbone.latency * hop))
+    buffer = FrameBuffer(backbone, len(sound) // hop)
+    for start in range(0, len(sound), piece):
+        buffer.extend(sound[start : start + piece])
+    found = []
+    for one in places:
+        first, hops = (one.start + hop // 2) // hop, -(-one.length // hop)
+        known = known_hops(hop) if one.length <= CLIP_S * SAMPLE_RATE else None
+        found.append(spotter.encoder.pool_first([buffer.cut(first, hops, known)])[0])
+    return np.stack(found)
