@@ -5,6 +5,7 @@
 Linux only: it reads /proc.
 """
 
+import argparse
 import contextlib
 import os
 import re
@@ -16,12 +17,16 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.serve.home import PlayingSatellite
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from tapword import Spotter
 from tapword.assets import CLIPS
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from tests.serve.home import PlayingSatellite
 
 WORDS = ["lamp", "music", "coffee"]
 
@@ -34,7 +39,15 @@ def cpu_s(pid: int) -> float:
 
 def memory_mb(pid: int) -> float:
     """Resident memory of a process."""
-    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1000
+    return int(found(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1000
+
+
+def found(pattern: str, text: str) -> re.Match[str]:
+    """Search for what must be there."""
+    match = re.search(pattern, text)
+    if not match:
+        raise ValueError(f"no {pattern} in {text!r}")
+    return match
 
 
 def drain(page: ClientConnection) -> None:
@@ -59,16 +72,17 @@ def main(satellites: int = 8, seconds: float = 60) -> None:
         )
         stack.callback(process.wait)
         stack.callback(process.terminate)
+        assert process.stdout
         text = ""
         while "token=" not in text:
             text += process.stdout.readline()
-        port = int(re.search(r"port (\d+)", text)[1])
-        origin, token = re.search(r"(http://\S+)/\?token=(\S+)", text).groups()
+        port = int(found(r"port (\d+)", text)[1])
+        origin, token = found(r"(http://\S+)/\?token=(\S+)", text).groups()
         for number in range(satellites):
             stack.enter_context(PlayingSatellite(port, f"127.0.0.{10 + number}"))
         live = f"{origin.replace('http', 'ws')}/api/live"
         headers = {"authorization": f"Bearer {token}"}
-        page = stack.enter_context(connect(live, origin=origin, additional_headers=headers))
+        page = stack.enter_context(connect(live, origin=Origin(origin), additional_headers=headers))
         threading.Thread(target=drain, args=(page,), daemon=True).start()
         time.sleep(5)
         before, began = cpu_s(process.pid), time.monotonic()
@@ -81,4 +95,7 @@ def main(satellites: int = 8, seconds: float = 60) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:3]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("satellites", nargs="?", type=int, default=8)
+    parser.add_argument("seconds", nargs="?", type=float, default=60)
+    main(**vars(parser.parse_args()))

@@ -81,9 +81,10 @@ def length(spotter: Spotter, row: Row, count: int) -> Length:
     """
     if row.negative:
         return Length()
-    one = spotter.vocabulary.words[row.word]
-    if one.clips == count:
-        return one.length
+    # A learner that was taught directly has words that the vocabulary knows no lengths of.
+    one = spotter.vocabulary.words.get(row.word)
+    if one is None or one.clips == count:
+        return spotter.vocabulary.length_of(row.word)
     return one.length._replace(squares=one.length.squares * count / one.clips)
 
 
