@@ -45,10 +45,10 @@ def encode(spotter: Spotter, parts: Sequence[np.ndarray | Place]) -> np.ndarray:
     backbone = spotter.encoder.backbones[0]
     vectors: dict[int, np.ndarray] = {}
     clips: dict[int, np.ndarray] = {}
-    recordings: dict[int, list[int]] = {}
+    recordings: dict[int, dict[int, Place]] = {}
     for row, part in enumerate(parts):
         if isinstance(part, Place) and backbone.streams:
-            recordings.setdefault(id(part.sound), []).append(row)
+            recordings.setdefault(id(part.sound), {})[row] = part
         else:
             clips[row] = part.clip if isinstance(part, Place) else part
     rows = list(clips)
@@ -56,8 +56,8 @@ def encode(spotter: Spotter, parts: Sequence[np.ndarray | Place]) -> np.ndarray:
         some = rows[first : first + CLIPS_AT_ONCE]
         encoded = spotter.encoder.encode([clips[row] for row in some]).vectors
         vectors |= dict(zip(some, encoded, strict=True))
-    for some in recordings.values():
-        vectors |= dict(zip(some, pooled(spotter, [parts[row] for row in some]), strict=True))
+    for places in recordings.values():
+        vectors |= dict(zip(places, pooled(spotter, list(places.values())), strict=True))
     return np.stack([vectors[row] for row in range(len(parts))])
 
 

@@ -90,7 +90,7 @@ class Ear:
         self.groups = self.pooling.groups(len(self._network.arrays["out.bias"]))
         self.million = self._network.params / 1e6
 
-    def clips(self, clips: Sequence[np.ndarray], before_s: float = 0.0) -> Vectors:
+    def clips(self, clips: Sequence[np.ndarray] | np.ndarray, before_s: float = 0.0) -> Vectors:
         """Vectors (n, D) of clips of one second each, alone."""
         before, parts = round(before_s * SAMPLE_RATE / HOP) * HOP, []
         for start in range(0, len(clips), 32):
@@ -292,7 +292,7 @@ def stored(data: Path, cache: Path) -> Tests:
     """Read prepared recordings from the cache, which is made if it does not exist."""
     if not cache.is_file():
         made = prepare(data)
-        flat: dict[str, np.ndarray] = {}
+        flat: dict[str, Any] = {}
         for name, one in made._asdict().items():
             parts = one._asdict() if isinstance(one, Placed) else {"": one}
             flat |= {f"{name}.{part}" if part else name: array for part, array in parts.items()}
