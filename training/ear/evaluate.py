@@ -90,7 +90,7 @@ class Ear:
         self.groups = self.pooling.groups(len(self._network.arrays["out.bias"]))
         self.million = self._network.params / 1e6
 
-    def clips(self, clips: Sequence[np.ndarray] | np.ndarray, before_s: float = 0.0) -> Vectors:
+    def clips(self, clips: Sequence[np.ndarray], before_s: float = 0.0) -> Vectors:
         """Vectors (n, D) of clips of one second each, alone."""
         before, parts = round(before_s * SAMPLE_RATE / HOP) * HOP, []
         for start in range(0, len(clips), 32):
@@ -337,7 +337,7 @@ class Judge:
 
     def alone(self, clips: np.ndarray) -> Vectors:
         """Whitened vectors of clips."""
-        return self._map(self._ear.clips(clips, self._before_s))
+        return self._map(self._ear.clips(list(clips), self._before_s))
 
     def heard(self, placed: Placed) -> Vectors:
         """Whitened vectors of the words of a stream."""
