@@ -26,7 +26,11 @@ alarms per hour: it depends less on the single highest, and assumes an exponenti
 thresholds are found on the negatives they are tested on, as theirs are. Rates are means over draws,
 with minimum and maximum.
 
-Each window of the stream and the negatives is encoded once, for all draws.
+Each window of the stream and the negatives is encoded once, for all draws of a phrase. `--jobs`
+phrases are tested at a time.
+
+openWakeWord is measured on the same streams and negatives, for the phrase that it has a model of
+(peer_wake.py); `--alone` leaves it out.
 """
 
 import argparse
@@ -35,11 +39,13 @@ import json
 import math
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import peer_wake
 
 from tapword.audio import files as audio
 from tapword.audio.files import SAMPLE_RATE
@@ -61,6 +67,16 @@ STRETCH_S = 3.0
 TAIL = 20
 # Missed at 10 dB and 0.1 alarms per hour, mean of their six phrases, as published by them.
 PUBLISHED = {"Porcupine": 2.7, "Snowboy": 31.9, "PocketSphinx": 52.0}
+
+
+# What a record calls the numbers of a draw.
+KEYS = {
+    "missed_clean": "clean",
+    "missed_in_noise": "noisy",
+    "alarms_an_hour": "per_hour",
+    "strict_missed_clean": "strict_clean",
+    "strict_missed_in_noise": "strict_noisy",
+}
 
 
 class CachedEncoder:
@@ -214,8 +230,48 @@ class Drawn:
     tail_noisy: float | None
 
 
-def within(clip: PlacedClip, middles: np.ndarray) -> np.ndarray:
-    return (clip.start_s - TOLERANCE_S <= middles) & (middles <= clip.end_s + TOLERANCE_S)
+@dataclass
+class Peer:
+    """openWakeWord on the same streams, at its own threshold and at `PER_HOUR`."""
+
+    asked: int
+    threshold: float
+    clean: float
+    noisy: float
+    per_hour: float
+    strict_threshold: float
+    strict_clean: float
+    strict_noisy: float
+
+
+def within(clip: PlacedClip, middles: np.ndarray, late_s: float = TOLERANCE_S) -> np.ndarray:
+    return (clip.start_s - TOLERANCE_S <= middles) & (middles <= clip.end_s + late_s)
+
+
+def judge_peer(
+    phrase: str, streams: Sequence[Mixed], negatives: Sequence[np.ndarray], hours: float
+) -> Peer:
+    """Test openWakeWord."""
+    sounds = [(np.clip(stream.sound, -1, 1) * 32767).astype(np.int16) for stream in streams]
+    heard = peer_wake.scores(phrase, [*sounds, *negatives])
+    heard, alarms = heard[: len(streams)], heard[len(streams) :]
+
+    def missed(number: int, threshold: float) -> float:
+        times = peer_wake.event_times(heard[number], threshold)
+        found = [within(clip, times, peer_wake.LATE_S).any() for clip in streams[number].placed]
+        return 100 * (1 - float(np.mean(found)))
+
+    strict = peer_wake.lowest_threshold(alarms, PER_HOUR * hours)
+    return Peer(
+        asked=len(streams[0].placed),
+        threshold=peer_wake.THRESHOLD,
+        clean=missed(0, peer_wake.THRESHOLD),
+        noisy=missed(1, peer_wake.THRESHOLD),
+        per_hour=peer_wake.count(alarms, peer_wake.THRESHOLD) / hours,
+        strict_threshold=strict,
+        strict_clean=missed(0, strict),
+        strict_noisy=missed(1, strict),
+    )
 
 
 def judge(
@@ -271,32 +327,49 @@ def read_negatives(paths: Sequence[Path], hours: float | None) -> list[np.ndarra
     return found
 
 
-def measure(options: argparse.Namespace) -> tuple[dict[str, list[Drawn]], float]:
-    """Test every draw of every phrase; also return the hours of negatives."""
+def measure(
+    options: argparse.Namespace,
+) -> tuple[dict[str, list[Drawn]], dict[str, Peer], float]:
+    """Test every draw of every phrase, and openWakeWord; also return the hours of negatives."""
+    folders = word_folders(options.phrases)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        tasks = [pool.submit(measure_phrase, phrase, folder, options) for phrase, folder in folders]
+        done = [task.result() for task in tasks]
+    phrases = [phrase for phrase, _ in folders]
+    results = {phrase: draws for phrase, (draws, _, _) in zip(phrases, done, strict=True)}
+    peers = {phrase: peer for phrase, (_, peer, _) in zip(phrases, done, strict=True) if peer}
+    return results, peers, done[0][2]
+
+
+def measure_phrase(
+    phrase: str, folder: Path, options: argparse.Namespace
+) -> tuple[list[Drawn], Peer | None, float]:
+    """Test every draw of a phrase, and openWakeWord if it has a model of it."""
     encoder = CachedEncoder(Spotter(size=options.size).encoder)
     negatives = read_negatives(options.negatives, options.hours)
     hours = sum(map(len, negatives)) / SAMPLE_RATE / 3600
     noise = [np.concatenate(list(audio.blocks(path))) for path in options.noise]
-    results: dict[str, list[Drawn]] = {}
-    for phrase, folder in word_folders(options.phrases):
-        files = list(audio.find(folder))
-        if len(files) <= options.taught:
-            raise InputError(f"{folder} must have more recordings than the {options.taught} taught")
-        clips = [audio.read(file) for file in files]
-        streams = [mix(phrase, clips, negatives, noise, snr) for snr in (None, options.snr)]
-        for seed in range(options.draws):
-            begun = time.perf_counter()
-            chosen = np.random.default_rng(seed).permutation(len(clips))[: options.taught]
-            spotter = Spotter(size=options.size)
-            spotter.encoder = encoder  # type: ignore[assignment]
-            spotter.learn_many([clips[index] for index in chosen], [phrase] * len(chosen))
-            alarms = Alarms(phrase, listen(spotter, negatives), hours)
-            taught = {str(index) for index in chosen}
-            results.setdefault(phrase, []).append(
-                judge(spotter, phrase, seed, taught, streams, alarms)
-            )
-            print(f"{phrase}, draw {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
-    return results, hours
+    files = list(audio.find(folder))
+    if len(files) <= options.taught:
+        raise InputError(f"{folder} must have more recordings than the {options.taught} taught")
+    clips = [audio.read(file) for file in files]
+    streams = [mix(phrase, clips, negatives, noise, snr) for snr in (None, options.snr)]
+    peer = None
+    if phrase in peer_wake.MODELS and not options.alone:
+        peer = judge_peer(phrase, streams, negatives, hours)
+        print(f"{phrase}, {peer_wake.NAME}: {peer}", flush=True)
+    draws = []
+    for seed in range(options.draws):
+        begun = time.perf_counter()
+        chosen = np.random.default_rng(seed).permutation(len(clips))[: options.taught]
+        spotter = Spotter(size=options.size)
+        spotter.encoder = encoder  # type: ignore[assignment]
+        spotter.learn_many([clips[index] for index in chosen], [phrase] * len(chosen))
+        alarms = Alarms(phrase, listen(spotter, negatives), hours)
+        taught = {str(index) for index in chosen}
+        draws.append(judge(spotter, phrase, seed, taught, streams, alarms))
+        print(f"{phrase}, draw {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
+    return draws, peer, hours
 
 
 def cell(draws: Sequence[Drawn], key: str, digits: int = 1) -> str:
@@ -310,15 +383,27 @@ def cell(draws: Sequence[Drawn], key: str, digits: int = 1) -> str:
 
 def record(phrase: str, draws: Sequence[Drawn], hours: float) -> dict[str, Any]:
     """Means and deviations over draws at the default threshold, and every draw."""
-    row: dict[str, Any] = {"phrase": phrase, "models": len(draws), "hours": hours}
-    keys = {"missed_clean": "clean", "missed_in_noise": "noisy", "alarms_an_hour": "per_hour"}
-    for key, name in keys.items():
+    row: dict[str, Any] = {"phrase": phrase, "system": "tapword", "models": len(draws)}
+    for key, name in KEYS.items():
         values = [getattr(draw, name) for draw in draws]
         row |= {key: float(np.mean(values)), f"{key}_std": float(np.std(values))}
-    return row | {"asked": draws[0].asked, "draws": [asdict(draw) for draw in draws]}
+    asked = {"asked": draws[0].asked, "hours": hours}
+    return row | asked | {"draws": [asdict(draw) for draw in draws]}
 
 
-def show(results: dict[str, list[Drawn]], hours: float, options: argparse.Namespace) -> None:
+def record_peer(phrase: str, peer: Peer, hours: float) -> dict[str, Any]:
+    """Render the same of openWakeWord, which has one model of a phrase."""
+    row: dict[str, Any] = {"phrase": phrase, "system": peer_wake.NAME, "models": 1}
+    row |= {key: getattr(peer, name) for key, name in KEYS.items()}
+    return row | {"asked": peer.asked, "hours": hours, "peer": asdict(peer)}
+
+
+def show(
+    results: dict[str, list[Drawn]],
+    peers: dict[str, Peer],
+    hours: float,
+    options: argparse.Namespace,
+) -> None:
     print(
         f"\n{options.taught} recordings taught, {options.draws} draws, size {options.size}; noise "
         f"of {options.snr:g} dB by loudest frames; {hours:.2f} hours of negatives: "
@@ -340,6 +425,9 @@ def show(results: dict[str, list[Drawn]], hours: float, options: argparse.Namesp
     for phrase, draws in rows.items():
         cells = [cell(draws, key, 2 if key == "per_hour" else 1) for key in keys]
         print(f"| {phrase} | {draws[0].asked} | {' | '.join(cells)} |")
+    for phrase, peer in peers.items():
+        cells = [f"{getattr(peer, key):.2f}" for key in keys if hasattr(peer, key)]
+        print(f"| {phrase}, {peer_wake.NAME} | {peer.asked} | {' | '.join(cells)} | | |")
     for name, missed in PUBLISHED.items():
         print(f"| {name}, published | | | | | | {missed} | | |")
     print(
@@ -358,12 +446,15 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--snr", type=float, default=10.0, help="dB, by loudest frames")
     parser.add_argument("--size", default="small")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--alone", action="store_true", help="without openWakeWord")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write them as JSON")
     options = parser.parse_args()
-    results, hours = measure(options)
-    show(results, hours, options)
+    results, peers, hours = measure(options)
+    show(results, peers, hours, options)
     if options.out:
         rows = [record(phrase, draws, hours) for phrase, draws in results.items()]
+        rows += [record_peer(phrase, peer, hours) for phrase, peer in peers.items()]
         options.out.write_text(json.dumps(rows), encoding="utf-8")
 
 

@@ -36,6 +36,8 @@ TITLES = {
     "owner_5": "owner at 5%",
     "owner_1": "owner at 1%",
     "alarms_an_hour": "alarms per hour",
+    "strict_missed_clean": "missed clean, no alarm",
+    "strict_missed_in_noise": "missed in noise, no alarm",
     "median_alarms_an_hour": "median alarms per hour",
     "others_let_in": "others accepted",
     "own_others_let_in": "own others accepted",
