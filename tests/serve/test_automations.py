@@ -173,6 +173,7 @@ def test_events_reach_home_assistant_and_its_answer_reaches_us(path):
         status, _, event = next(one for one in fired if one[1] == "tapword_detected")
         assert status == 200
         assert event["word"] == "lamp" and event["score"] >= event["threshold"]
+        assert 50 <= event["confidence"] <= 100
         assert event["satellite"] == "127.0.0.1 #1" and 0 < event["latency_ms"] < 3000
         commands.run(json.dumps({"command": "reject", "entry": event["entry"]}))
     assert tapword.load(path).vocabulary.negatives == {"lamp": 1}
