@@ -86,7 +86,7 @@ def wait(condition, patience_s=20):
 
 
 def add(home, word="lamp", said=True):
-    return home.entries.add(1, word, 0.6, 0.5, said, clip(word, 11))
+    return home.entries.add(1, word, 0.6, 0.5, said, clip(word, 11), 88)
 
 
 @pytest.fixture
@@ -190,6 +190,7 @@ def test_a_near_miss_is_another_event(home):
         "word": "lamp",
         "score": 0.6,
         "threshold": 0.5,
+        "confidence": 88,
         "entry": 1,
         "satellite": "kitchen",
     }
