@@ -110,7 +110,7 @@ def check_kept(code, words):
 def test_options_that_do_not_go_together(fake, here, run):
     fake(noise(1))
     code, _, error = run("learn", "home.tap", "lamp", "--mic", "a.wav")
-    assert code == 2 and "sound files or --mic, not both" in error
+    assert code == 2 and "give one of sound files, --mic and --say" in error
     code, _, error = run("learn", "home.tap", "lamp")
     assert code == 2 and "give sound files of 'lamp', or --mic" in error
     for option in (["--takes", 3], ["--device", "usb"]):

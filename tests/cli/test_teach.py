@@ -398,6 +398,7 @@ def test_names_that_are_not_text_are_shown(folder, run, model):
         (["learn", "home.tap", "low", "clips/low", "--pooling", "avg"], "only for a new model"),
         (["learn", "new.tap", "low", "clips/low", "--pooling", "men"], "no pooling named 'men'"),
         (["learn", "no/new.tap", "low", "clips/low", *NEW], "does not exist"),
+        (["learn", "home.tap", "", "clips/low"], "a word must be"),
         (["learn", "home.tap", "gone"], "give sound files of 'gone', or --mic"),
         (["learn", "home.tap", "empty"], "no folders of sound files"),
         (["list", "rooms"], "known: backbones, poolings, learners"),

@@ -54,6 +54,9 @@ def test_a_typed_word_is_taught_shown_undone_and_forgotten(voice, run):
     assert run("undo", "home.tap")[0] == 0 and Path("home.tap").read_bytes() == before
     code, output, _ = run("undo", "home.tap")
     assert code == 0 and "undone: say lamp: 4 clips" in output
+    # As many clips as `learn` and `info` count.
+    assert "home.tap: 1 word, 0 samples, 4 synthetic clips" in output
+    assert "1 word, 0 samples, 4 synthetic clips. --verbose" in run("info", "home.tap")[1]
     assert json.loads(run("info", "home.tap", "--json")[1])["words"] == {"hello": 0}
 
 

@@ -86,7 +86,7 @@ def wait(condition, patience_s=20):
 
 
 def add(home, word="lamp", said=True):
-    return home.entries.add(1, word, 0.6, 0.5, said, clip(word, 11))
+    return home.entries.add(1, word, 0.6, 0.5, said, clip(word, 11), 88)
 
 
 @pytest.fixture
@@ -173,6 +173,7 @@ def test_events_reach_home_assistant_and_its_answer_reaches_us(path):
         status, _, event = next(one for one in fired if one[1] == "tapword_detected")
         assert status == 200
         assert event["word"] == "lamp" and event["score"] >= event["threshold"]
+        assert 50 <= event["confidence"] <= 100
         assert event["satellite"] == "127.0.0.1 #1" and 0 < event["latency_ms"] < 3000
         commands.run(json.dumps({"command": "reject", "entry": event["entry"]}))
     assert tapword.load(path).vocabulary.negatives == {"lamp": 1}
@@ -189,6 +190,7 @@ def test_a_near_miss_is_another_event(home):
         "word": "lamp",
         "score": 0.6,
         "threshold": 0.5,
+        "confidence": 88,
         "entry": 1,
         "satellite": "kitchen",
     }

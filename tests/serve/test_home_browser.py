@@ -105,6 +105,7 @@ def test_teach_through_a_satellite_and_correct_what_it_heard(path, open_page):
             # The word that was taught is detected, and then put right.
             satellite.say(said([clip("door", 11)]))
             entry = page.locator("#entries li:not(.near)", has_text="door").first
+            assert "of 100 sure (score 0." in entry.inner_text()
             entry.get_by_role("button", name="Not one of my words").click()
             entry.get_by_text("Taught as not “door”").wait_for()
             assert [one.name for one in satellite.detections] == ["door"]

@@ -51,6 +51,7 @@ PARTS = {
     "learner": {"name": "ncm", "arguments": {}},
     "dim": None,
     "negatives": {},
+    "synthetic": {},
     "rows": None,
     "sensitivity": 0.5,
     "sensitivities": {},

@@ -377,9 +377,10 @@ def test_the_shipped_whitening_is_of_the_words_it_names(monkeypatch):
     """Words of speechocean762 vary, whitened, as the shipped file says of all of them."""
     root = shared("data", "training", "speechocean762")
     monkeypatch.syspath_prepend(str(ROOT / "training"))
+    from places import encode
     from speechocean import tokens
 
-    found: dict[str, list[np.ndarray]] = {}
+    found: dict[str, list] = {}
     for token in itertools.islice(tokens(root), 1200):
         clips = found.setdefault(token.word, [])
         if len(clips) < 2 * 12:
@@ -389,7 +390,7 @@ def test_the_shipped_whitening_is_of_the_words_it_names(monkeypatch):
     whitening = shipped("tapword_ear")
     squares, spare = np.zeros(len(whitening.within)), 0
     for clips in [clips for clips in found.values() if len(clips) >= 2 * 3]:
-        Z = whitening(spotter.encoder.encode(clips).vectors)
+        Z = whitening(encode(spotter, clips))
         starts = np.cumsum([0, *whitening.about["groups"][:-1]])
         squares += np.add.reduceat(np.square(Z - Z.mean(axis=0)).sum(axis=0), starts)
         spare += len(clips) - 1

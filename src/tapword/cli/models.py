@@ -12,7 +12,7 @@ from tapword.cli.app import FILES, TEACH, argument, command, flag, option
 from tapword.cli.complete import LISTED
 from tapword.cli.console import cell, out, print_json
 from tapword.cli.options import AsJson, Backbones, Model, PerHour
-from tapword.cli.teach import report_model
+from tapword.cli.teach import report_model, words_and_clips
 from tapword.errors import InputError
 from tapword.spotter import store
 from tapword.spotter.presets import PRESETS
@@ -77,8 +77,8 @@ def info(
     out.print(table if words else "no words yet")
     if not verbose:
         out.print(
-            f"{counted(len(words), 'word')}, {counted(sum(words.values()), 'sample')}. --verbose "
-            "shows the parts of the model and what it stores."
+            f"{words_and_clips(words, spoken)}. --verbose shows the parts of the model and what it "
+            "stores."
         )
         return
     backbones = registry.describe("backbones", *header["backbones"])
@@ -225,8 +225,8 @@ def undo(
     if not model.exists():
         out.print(f"{model}: removed, as it was created by this")
         return
-    words = store.read(model).header["words"]
-    out.print(f"{model}: {counted(len(words), 'word')}, {counted(sum(words.values()), 'sample')}")
+    header = store.read(model).header
+    out.print(f"{model}: {words_and_clips(header['words'], header['synthetic'])}")
 
 
 @command(FILES)

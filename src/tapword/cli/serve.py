@@ -118,7 +118,7 @@ def home(
         option(
             "URL",
             "Make entities in Home Assistant through the MQTT broker at URL, such as "
-            "mqtt://user:password@homeassistant.local. Others can see options: better set "
+            "mqtt://user:secret@hub.local. Others can see options: better set "
             "the variable.",
         ),
     ] = None,

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -267,7 +267,7 @@ def _words_and_clips(
     """Words to teach, and their clips: of a word and files, or of a folder of words."""
     folder = Path(word)
     if files:
-        if folder.is_file() or (folder.is_dir() and word_folders(folder)):
+        if word and (folder.is_file() or (folder.is_dir() and word_folders(folder))):
             raise InputError(
                 f"{word} is a file or a folder of words: give a word and its clips, or one folder "
                 "of words alone"
@@ -341,12 +341,20 @@ def _described(issue: Issue) -> str:
     return f"{message(issue)}{clips}"
 
 
+def words_and_clips(words: Mapping[str, int], synthetic: Mapping[str, int]) -> str:
+    """Say how many words a model has, and how many samples and synthetic clips of them.
+
+    Examples
+    --------
+    >>> words_and_clips({"lamp": 3, "hey computer": 0}, {"hey computer": 16})
+    '2 words, 3 samples, 16 synthetic clips'
+    """
+    found = f"{counted(len(words), 'word')}, {counted(sum(words.values()), 'sample')}"
+    spoken = sum(synthetic.values())
+    return f"{found}, {counted(spoken, 'synthetic clip')}" if spoken else found
+
+
 def report_model(model: Path, spotter: Spotter) -> None:
     """Print what a model knows, after it was written."""
-    samples = counted(sum(spotter.words.values()), "sample")
-    spoken = sum(spotter.vocabulary.synthetic.values())
-    clips = f"{samples}, {counted(spoken, 'synthetic clip')}" if spoken else samples
-    out.print(
-        f"{model}: {counted(len(spotter.words), 'word')}, {clips}, "
-        f"{spotter.learner.state_bytes.total:,} bytes of statistics"
-    )
+    held = words_and_clips(spotter.words, spotter.vocabulary.synthetic)
+    out.print(f"{model}: {held}, {spotter.learner.state_bytes.total:,} bytes of statistics")

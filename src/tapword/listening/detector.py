@@ -30,7 +30,8 @@ SEGMENT_SCORE = 0.1
 # after the end of the longest phrase. Choices: a segment is scored at most 0.42 s after its end.
 SILENCE_S, LATE_S = 0.2, 0.5
 # How much of a window must have final frames if they are those of the stream; the last of these
-# stands for the others. Words are told sooner; `training/ear/evaluate.py --known` shows the effect.
+# stands for the others. Words are reported sooner; `training/ear/evaluate.py --known` shows the
+# effect.
 KNOWN_S = 0.825
 # Longer chunks are split, so memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE

@@ -119,6 +119,6 @@ class Commands:
 
 def event_of(entry: dict[str, Any]) -> dict[str, Any]:
     """Give what automations are told of an entry."""
-    names = ("word", "score", "threshold", "latency_ms")
+    names = ("word", "score", "threshold", "confidence", "latency_ms")
     told = {name: entry[name] for name in names if name in entry}
     return told | {"entry": entry["id"], "satellite": entry["name"]}

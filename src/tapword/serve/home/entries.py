@@ -38,6 +38,8 @@ class Entry:
         When, in seconds since 1970.
     vectors
         By which it is corrected.
+    confidence
+        How sure its score is, from 0 to 100; None where thresholds are unavailable.
     clip
         Its sound (n,) float32, while that is held.
     take
@@ -52,6 +54,7 @@ class Entry:
     threshold: float
     said: bool
     vectors: Vectors
+    confidence: int | None = None
     clip: np.ndarray | None = None
     take: Take | None = None
 
@@ -65,6 +68,7 @@ class Entry:
             "word": self.word,
             "score": round(float(self.score), 3),
             "threshold": round(float(self.threshold), 3),
+            "confidence": self.confidence,
             "said": self.said,
             "sound": self.clip is not None,
             "taught": None if take is None else {"word": take.word, "negative": take.negative},
@@ -113,7 +117,14 @@ class Entries:
         self._changed()
 
     def add(
-        self, satellite: int, word: str, score: float, threshold: float, said: bool, clip: Any
+        self,
+        satellite: int,
+        word: str,
+        score: float,
+        threshold: float,
+        said: bool,
+        clip: np.ndarray,
+        confidence: int | None = None,
     ) -> Entry:
         """Add what was found in a clip (n,)."""
         vectors = self.model.vectors(clip)
@@ -121,7 +132,16 @@ class Entries:
             number = next(self._numbers)
             kept = clip if self._keeps_sound else None
             entry = Entry(
-                number, satellite, self.clock(), word, score, threshold, said, vectors, kept
+                number,
+                satellite,
+                self.clock(),
+                word,
+                score,
+                threshold,
+                said,
+                vectors,
+                confidence,
+                kept,
             )
             self._entries[number] = entry
             while len(self._entries) > MAX_ENTRIES:

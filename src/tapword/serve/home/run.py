@@ -53,8 +53,9 @@ def serve(
 ) -> None:
     """Serve until interrupted or terminated."""
     if threading.current_thread() is threading.main_thread():
-        # uvicorn ends by these signals, and then sends them again to the handlers from before.
+        # uvicorn handles these signals while it serves, and then sends them again to the handlers
+        # from before. One that comes earlier must end it, too.
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, lambda *_: setattr(studio[0], "should_exit", True))
     with studio[1], listening_threads():
         asyncio.run(run(home, studio, host, port, info, ready, beside))

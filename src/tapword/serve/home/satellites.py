@@ -289,7 +289,13 @@ class Stream(Watch):
             one.latencies_s.append(latency_s)
         try:
             entry = self._satellites.entries.add(
-                one.number, match.word, match.score, match.threshold, match.said, match.clip
+                one.number,
+                match.word,
+                match.score,
+                match.threshold,
+                match.said,
+                match.clip,
+                match.confidence,
             )
         except Exception:
             # The client was answered, which is what counts.

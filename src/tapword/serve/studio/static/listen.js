@@ -66,8 +66,8 @@ export function show(model) {
   lanes.setWords(words);
   missed.show(words);
   const more = model.words.length - MAX_EXPECTED;
-  $('expected').replaceChildren(...model.words.slice(0, MAX_EXPECTED).map(({word, count}) => element('li', {},
-    word, ...(count < takes.ENOUGH
+  $('expected').replaceChildren(...model.words.slice(0, MAX_EXPECTED).map(({word, count, synthetic}) => element('li', {},
+    word, ...(count < takes.ENOUGH && !synthetic
       ? [' ', element('span', {className: 'soft small'}, texts.ofEnough(count, takes.ENOUGH))] : []))),
   ...(more > 0 ? [element('li', {}, texts.moreFiles(more))] : []));
   $('events').querySelectorAll('select').forEach(fill);

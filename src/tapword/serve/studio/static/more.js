@@ -4,6 +4,8 @@ import {download} from './api.js';
 import {$, element, icon, showStatus} from './page.js';
 import {texts} from './texts.js';
 
+const INGRESS = '/api/hassio_ingress/';
+
 let shown = '';
 
 export function setUp() {
@@ -17,6 +19,8 @@ export function setUp() {
 }
 
 export function show({words, phone, exports}) {
+  // Home Assistant shows the page on phones itself; the program's own address may be out of reach.
+  $('phone-box').hidden = location.pathname.includes(INGRESS);
   $('phone-lead').textContent = phone ? texts.phoneLead : texts.phoneLocal;
   $('phone-command').hidden = phone;
   $('phone-actions').hidden = !phone;

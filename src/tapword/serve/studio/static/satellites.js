@@ -183,8 +183,10 @@ function entryRow(entry) {
   const day = Date.now() - at.getTime() > RECENT_MS ? {weekday: 'short'} : {};
   const time = at.toLocaleString(language, {...day, hour: '2-digit', minute: '2-digit', second: '2-digit'});
   const from = home.satellites.find(({id}) => id === entry.satellite);
-  const text = [time, from ? nameOf(from) : '', entry.said ? texts.entrySaid : texts.entryNear,
-    texts.scores(number(entry.score, 2), number(entry.threshold, 2))].filter(Boolean).join(', ');
+  const what = [time, from ? nameOf(from) : '', entry.said ? texts.entrySaid : texts.entryNear].filter(Boolean).join(', ');
+  const text = entry.confidence === null
+    ? `${what}, ${texts.scores(number(entry.score, 2), number(entry.threshold, 2))}`
+    : texts.eventText(what, entry.confidence, number(entry.score, 2));
   const tools = element('span', {className: 'tools'});
   if (entry.sound) tools.append(tool('play', texts.playEvent(entry.word), `sound/${entry.id}`, () => play(entry)));
   if (!entry.taught) tools.append(...corrections(entry));
