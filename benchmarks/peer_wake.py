@@ -6,8 +6,8 @@ every 80 ms.
 Scores that reach a threshold are one event if less than `APART_S` lies between them.
 """
 
+import argparse
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,4 +76,8 @@ def work(model: str, path: str) -> None:
 
 
 if __name__ == "__main__":
-    work(sys.argv[1], sys.argv[2])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("model", help="file name of a model in its wheel")
+    parser.add_argument("path", help="recording (n,) int16, replaced by its scores")
+    options = parser.parse_args()
+    work(options.model, options.path)

@@ -4,7 +4,8 @@ import {download} from './api.js';
 import {$, element, icon, showStatus} from './page.js';
 import {texts} from './texts.js';
 
-const INGRESS = '/api/hassio_ingress/';
+// Part of the path of a page that Home Assistant passes on.
+const INGRESS = 'hassio_ingress';
 
 let shown = '';
 
