@@ -116,15 +116,18 @@ def blocks(page, language):
 
 
 def test_the_command_of_the_guide(tmp_path):
-    [example], [shell] = (
-        blocks("adding_commands.md", "python"),
-        blocks("adding_commands.md", "console"),
-    )
+    example, line = blocks("adding_commands.md", "python")
+    [shell] = blocks("adding_commands.md", "console")
     spotter = tapword.Spotter("logmel", "avg", "ncm")
     for word in ("lamp", "music"):
         spotter.learn_many(sorted((CLIPS / word).glob("flite-*_0.ogg")), [word] * 3)
     spotter.save(tmp_path / "home.tap")
-    program = f"{example}\nfrom tapword.cli import main\nmain()\n"
+    (tmp_path / "words.py").write_text(example)
+    program = (
+        "from tapword import cli\nfrom tapword.cli.commands import COMMANDS\n"
+        f"cli.__path__.append({str(tmp_path)!r})\n"
+        f"COMMANDS['Model files'] |= {{{line}}}\ncli.main()\n"
+    )
     printed = run(program, "words", str(tmp_path / "home.tap"))
     assert printed == shell.partition("\n")[2]
     assert run(program, "words", str(tmp_path / "home.tap"), "--json").startswith('{\n  "lamp": 3')

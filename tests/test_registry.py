@@ -76,7 +76,7 @@ def test_every_class_says_what_it_is():
 
 def test_importing_and_listing_stay_light():
     code = (
-        "import sys, tapword\n"
+        "import sys\nfrom tapword import Detector, Spotter\n"
         "late = {'importlib.metadata', 'onnxruntime', 'urllib.request'}\n"
         "assert not late & set(sys.modules), late & set(sys.modules)\n"
         "from tapword import registry\n"

@@ -1,5 +1,7 @@
+import importlib
 import json
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -12,9 +14,10 @@ import soundfile
 import typer.main
 
 import tapword
-from tapword import registry
+from tapword import cli, registry
 from tapword.assets import CLIPS
 from tapword.cli import app, teach
+from tapword.cli.commands import COMMANDS
 from tapword.spotter import store
 from tests.conftest import tone
 
@@ -472,7 +475,9 @@ def test_a_model_whose_weights_lie_elsewhere(folder, run):
 
 
 def every_command():
-    return [name for name in typer.main.get_command(app.app).commands]
+    """Every command with its parameters, by name."""
+    group = typer.main.get_command(app.app)
+    return {name: group.load(name) for name in group.commands}
 
 
 # How wide a terminal is, is asked once a process.
@@ -506,7 +511,7 @@ def helps():
 @pytest.mark.parametrize("name", every_command())
 def test_help_is_whole_at_80_columns(helps, name):
     """Flags are never cut, words such as WORD are shown, and a flag is not called a bool."""
-    command = typer.main.get_command(app.app).commands[name]
+    command = every_command()[name]
     shown = helps[name]
     assert f"tapword {name}" in shown
     for parameter in command.params:
@@ -517,8 +522,35 @@ def test_help_is_whole_at_80_columns(helps, name):
     assert max(map(len, shown.splitlines())) <= 80
 
 
+def test_the_help_has_every_command_with_the_first_line_of_its_docstring():
+    for file in pkgutil.iter_modules(cli.__path__):
+        importlib.import_module(f"tapword.cli.{file.name}")
+    listed = {name: text for panel in COMMANDS.values() for name, (_, text) in panel.items()}
+    assert app._registered.keys() == listed.keys()
+    for name, command in every_command().items():
+        assert command.help.partition("\n")[0] == listed[name]
+
+
+@pytest.mark.parametrize("shown", ["--help", "--version", "completion"])
+def test_what_needs_no_model_imports_nothing_heavy(shown, monkeypatch):
+    if shown == "completion":
+        monkeypatch.setenv("_TAPWORD_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", "tapword le")
+        monkeypatch.setenv("COMP_CWORD", "1")
+    code = (
+        f"import sys\nsys.argv = ['tapword', {shown!r}]\nfrom tapword import cli\n"
+        "try: cli.main()\nexcept SystemExit: pass\n"
+        "heavy = {'numpy', 'soundfile', 'soxr', 'safetensors', 'filelock', 'tapword.audio'}\n"
+        "print(*heavy & sys.modules.keys(), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert done.stderr.strip() == ""
+
+
 def test_model_comes_first_wherever_there_is_one():
-    for name, command in typer.main.get_command(app.app).commands.items():
+    for name, command in every_command().items():
         arguments = [p.metavar for p in command.params if p.param_type_name == "argument"]
         if any("MODEL" in metavar for metavar in arguments):
             assert arguments[0] == "MODEL", name
@@ -557,7 +589,7 @@ def test_predict_may_say_none_of_them(folder, run):
 
 
 def test_every_command_that_hears_with_a_model_takes_its_backbone():
-    for name, command in typer.main.get_command(app.app).commands.items():
+    for name, command in every_command().items():
         taken = {parameter.name for parameter in command.params}
         # What MODEL holds is shown, or restored, without hearing anything.
         assert "model" not in taken or "backbone" in taken or name in ("info", "undo"), name

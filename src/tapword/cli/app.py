@@ -1,6 +1,7 @@
 """The `tapword` command: help, and errors in one line with exit code 2."""
 
 import dataclasses
+import importlib
 import inspect
 import io
 import re
@@ -14,15 +15,14 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-import tapword
 from tapword import registry
 from tapword.cli import complete
+from tapword.cli.commands import COMMANDS
 from tapword.cli.console import err, show_warnings
 from tapword.errors import TapwordError
 from tapword.support.text import printable, use_a_dot
+from tapword.version import __version__
 
-# Panels of the help, in the order they are shown.
-TEACH, FILES, SERVE, RESEARCH = "Teach and listen", "Model files", "Serve", "Research"
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
@@ -43,16 +43,35 @@ class Command(_Flags, typer.core.TyperCommand):
 
 
 class Group(_Flags, typer.core.TyperGroup):
-    """The `tapword` command itself."""
+    """The `tapword` command itself: it lists commands, and imports the one that is given."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(**settings)
+        self._files: dict[str, str] = {}
+        for panel, commands in COMMANDS.items():
+            for name, (file, text) in commands.items():
+                self._files[name] = file
+                self.commands[name] = Command(name, help=text, rich_help_panel=panel)
+
+    def resolve_command(self, context: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Find the command that is run or completed, with its parameters."""
+        name, found, rest = super().resolve_command(context, args)
+        return name, self.load(args[0]) if found else None, rest
+
+    def load(self, name: str) -> Any:
+        """Import the file of a command and make it, with its parameters."""
+        importlib.import_module(f"tapword.cli.{self._files[name]}")
+        return typer.main.get_command(_registered[name])
 
 
-app = typer.Typer(
-    name="tapword",
-    cls=Group,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+SETTINGS: dict[str, Any] = {
+    "rich_markup_mode": "markdown",
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+app = typer.Typer(name="tapword", cls=Group, **SETTINGS)
+# Name -> an application of this command alone.
+_registered: dict[str, typer.Typer] = {}
 
 
 def option(metavar: str, text: str, *names: str, **rules: Any) -> Any:
@@ -85,9 +104,9 @@ PartFiles = Annotated[
 
 
 def command(
-    panel: str, name: str | None = None, environment: bool = False, parts: bool = True
+    name: str | None = None, environment: bool = False, parts: bool = True
 ) -> Callable[[Callable[..., None]], Any]:
-    """Make a function a command of a panel; its dataclass arguments are groups of options.
+    """Make a function a command; its dataclass arguments are groups of options.
 
     With `environment`, the variable TAPWORD_OPTION sets what --option VALUE would. With `parts`,
     the command takes --part.
@@ -95,9 +114,9 @@ def command(
     settings = {"auto_envvar_prefix": "TAPWORD"} if environment else {}
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        app.command(name, cls=Command, rich_help_panel=panel, context_settings=settings)(
-            grouped(function, parts)
-        )
+        known = name or function.__name__
+        alone = _registered[known] = typer.Typer(add_completion=False, **SETTINGS)
+        alone.command(known, cls=Command, context_settings=settings)(grouped(function, parts))
         return function
 
     return register
@@ -172,7 +191,7 @@ def common(
     """
     state["debug"] = debug
     if version:
-        print(tapword.__version__)
+        print(__version__)
     elif context.invoked_subcommand is None:
         print(context.get_help())
 

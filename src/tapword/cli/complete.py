@@ -9,7 +9,6 @@ import typer
 
 from tapword import registry
 from tapword.errors import TapwordError
-from tapword.spotter import store
 from tapword.spotter.presets import PRESETS
 
 Completer = Callable[[typer.Context, str], list[str]]
@@ -73,6 +72,8 @@ BY_PARAMETER: dict[str, Completer] = {
 def _taught(context: typer.Context) -> list[str]:
     # While the value of an option is missing, arguments are not assigned yet; MODEL is the first.
     given = context.params.get("model") or next(iter(context.args), "")
+    from tapword.spotter import store
+
     try:
         return store.words(Path(given).expanduser())
     except TapwordError:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tapword import registry
-from tapword.cli.app import RESEARCH, argument, command, flag, option
+from tapword.cli.app import argument, command, flag, option
 from tapword.cli.complete import one_of
 from tapword.cli.console import out, progress_bar
 from tapword.cli.options import SIZES, CacheFolder, DataFolder, Quiet
@@ -16,7 +16,7 @@ from tapword.spotter.presets import DEFAULT, preset
 from tapword.spotter.spotter import Spotter
 
 
-@command(RESEARCH)
+@command()
 def whitening(
     to: Annotated[Path, argument("DIR", "Output folder; one file per backbone.")],
     source: Annotated[str, option("TEXT", "Description of the data, shown with results.")],
@@ -50,7 +50,7 @@ def whitening(
         out.print(f"{path}: {report.human_bytes(path.stat().st_size)}")
 
 
-@command(RESEARCH)
+@command()
 def fetch(
     dataset: Annotated[
         str, argument("DATASET", "speech_commands.", autocompletion=one_of(["speech_commands"]))
@@ -70,7 +70,7 @@ def fetch(
     out.print(f"{dataset} {version} is in {folder}")
 
 
-@command(RESEARCH, parts=False)
+@command(parts=False)
 def cache(
     clear: Annotated[bool, flag("--clear", "Delete all vectors.")] = False,
     folder: CacheFolder = None,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tapword import registry
-from tapword.cli.app import RESEARCH, command, command_line, flag, option
+from tapword.cli.app import command, command_line, flag, option
 from tapword.cli.console import out, print_json, progress_steps, warn
 from tapword.cli.options import (
     CACHE_GB,
@@ -164,7 +164,7 @@ class Work:
     cache_gb: CacheSize = CACHE_GB
 
 
-@command(RESEARCH)
+@command()
 def evaluate(
     data: Data,
     parts: Combinations,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from rich.table import Table
 
-from tapword.cli.app import RESEARCH, command, command_line, option
+from tapword.cli.app import command, command_line, option
 from tapword.cli.console import cell, err, out, print_json, progress_steps
 from tapword.cli.options import Backbones, Model, Output, PerHour, Refractory
 from tapword.listening.decider import REFRACTORY_S
@@ -21,7 +21,7 @@ from tapword.support.text import counted, printable
 RATES = (0.5, 3.0)
 
 
-@command(RESEARCH, "evaluate-stream")
+@command("evaluate-stream")
 def evaluate_stream(
     model: Model,
     positives: Annotated[Path, option("DIR", "Clips of each word in DIR/WORD/.")],

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from tapword.assets import CLIPS
 from tapword.audio import files as audio_files
-from tapword.cli.app import FILES, argument, command, flag, option
+from tapword.cli.app import argument, command, flag, option
 from tapword.cli.console import activity, out
 from tapword.cli.options import Backbones, Quiet
 from tapword.cli.teach import report_model
@@ -24,7 +24,7 @@ MAX_WORDS = 20
 COMPARE = slice(10, None, 42)
 
 
-@command(FILES)
+@command()
 def export(
     model: Annotated[
         Path, argument("MODEL", f"Model file; for .h and .bin also {EAR}, a new model.")
@@ -105,7 +105,7 @@ def export(
         _export_state(spotter, target)
 
 
-@command(FILES, "import")
+@command("import")
 def import_state(
     state: Annotated[Path, argument("STATE", "File saved by a device or web page.")],
     target: Annotated[Path, argument("OUT", "Model file to create, or to add to.")],

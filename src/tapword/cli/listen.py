@@ -20,7 +20,7 @@ from tapword.audio.align import decibels
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.audio.microphone import CHUNK_S, Chunk
 from tapword.cli.action import Action
-from tapword.cli.app import TEACH, argument, command, flag, option
+from tapword.cli.app import argument, command, flag, option
 from tapword.cli.console import err, out, print_json, progress_steps
 from tapword.cli.models import sensitivity_change
 from tapword.cli.options import (
@@ -55,7 +55,7 @@ BLOCK_S = 10.0
 POLL_S = 1.0
 
 
-@command(TEACH)
+@command()
 def listen(
     model: Model,
     source: Annotated[
@@ -232,7 +232,7 @@ def _show(one: Event | NearMiss, as_json: bool, meter: Progress) -> None:
         print(line, flush=True)
 
 
-@command(TEACH)
+@command()
 def calibrate(
     model: Model,
     negatives: Annotated[

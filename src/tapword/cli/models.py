@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from rich.table import Table
 
 from tapword import registry
-from tapword.cli.app import FILES, TEACH, argument, command, flag, option
+from tapword.cli.app import argument, command, flag, option
 from tapword.cli.complete import LISTED
 from tapword.cli.console import cell, out, print_json
 from tapword.cli.options import AsJson, Backbones, Model, PerHour
@@ -25,7 +25,7 @@ Word = Annotated[str, argument("WORD", "A word of MODEL.")]
 ARGUMENTS_WIDTH = 30
 
 
-@command(FILES)
+@command()
 def info(
     model: Model,
     verbose: Annotated[bool, flag("--verbose", "Also show its parts and what it stores.")] = False,
@@ -105,7 +105,7 @@ def info(
     )
 
 
-@command(TEACH)
+@command()
 def sensitivity(
     model: Model,
     value: Annotated[
@@ -180,7 +180,7 @@ def _show_sensitivities(
     )
 
 
-@command(FILES)
+@command()
 def forget(
     model: Model,
     word: Word,
@@ -201,7 +201,7 @@ def forget(
     out.print(f"{model}: forgot {word!r}, {counted(len(spotter.words), 'word')} left")
 
 
-@command(TEACH)
+@command()
 def undo(
     model: Model,
     steps: Annotated[int, option("N", "How many changes to undo.", min=1)] = 1,
@@ -229,7 +229,7 @@ def undo(
     out.print(f"{model}: {words_and_clips(header['words'], header['synthetic'])}")
 
 
-@command(FILES)
+@command()
 def rename(
     model: Model,
     old: Word,
@@ -243,7 +243,7 @@ def rename(
     out.print(f"{model}: {old!r} is now {new!r}")
 
 
-@command(FILES)
+@command()
 def merge(
     model: Annotated[Path, argument("MODEL", "Model file to create.")],
     models: Annotated[list[Path], argument("MODELS", "Models to merge, each taught separately.")],
@@ -279,7 +279,7 @@ def _require_different(models: list[Path]) -> None:
             )
 
 
-@command(FILES, "list")
+@command("list")
 def list_parts(
     kind: Annotated[
         str | None, argument("KIND", f"{', '.join(LISTED)}. [default: all of them]")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from rich.text import Text
 
-from tapword.cli.app import RESEARCH, argument, command, command_line, flag, option
+from tapword.cli.app import argument, command, command_line, flag, option
 from tapword.cli.console import err, out, print_json, progress_steps
 from tapword.cli.options import CACHE_GB, CacheFolder, CacheSize, DataFolder, Jobs, Output
 from tapword.errors import InputError
@@ -45,7 +45,7 @@ class Options:
     cache_gb: CacheSize = CACHE_GB
 
 
-@command(RESEARCH)
+@command()
 def reproduce(
     table: Annotated[str, argument("TABLE", f"{', '.join([*paper.TABLES, paper.ALL])}.")],
     data: DataFolder,

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tapword.cli.app import SERVE, command, flag, option, state
+from tapword.cli.app import command, flag, option, state
 from tapword.cli.console import out
 from tapword.cli.export import header_of, onnx_of
 from tapword.cli.options import HOME, SIZES, Backbones
@@ -24,7 +24,7 @@ Verbose = Annotated[bool, flag("--verbose", "Also log connections and near misse
 Check = Annotated[bool, flag("--check", "Check that a service runs at URI, and exit.")]
 
 
-@command(SERVE)
+@command()
 def studio(
     at: StudioOptions,
     model: Model = HOME,
@@ -60,7 +60,7 @@ def studio(
         out.print("The studio is closed.")
 
 
-@command(SERVE, environment=True)
+@command(environment=True)
 def wyoming(
     at: ServiceOptions,
     model: Model = HOME,
@@ -92,7 +92,7 @@ def wyoming(
     out.print("The wake-word service is closed.")
 
 
-@command(SERVE, environment=True)
+@command(environment=True)
 def home(
     service: ServiceOptions,
     at: StudioOptions,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tapword.audio import files as audio_files
 from tapword.cli import demo, demo_mic
-from tapword.cli.app import TEACH, argument, command, flag, option
+from tapword.cli.app import argument, command, flag, option
 from tapword.cli.console import cell, err, out, print_json, progress_bar, warn
 from tapword.cli.options import (
     AsJson,
@@ -42,7 +42,7 @@ from tapword.voices.base import MAX_CLIPS
 DEMO_WORD = "kitchen light"
 
 
-@command(TEACH)
+@command()
 def learn(
     model: Model,
     word: Annotated[
@@ -154,7 +154,7 @@ def learn(
             )
 
 
-@command(TEACH)
+@command()
 def predict(
     model: Model,
     files: Files,
@@ -208,7 +208,7 @@ def predict(
         out.print("sure: from 0 to 100; a word counts as said from 50 on")
 
 
-@command(TEACH)
+@command()
 def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbones = None) -> None:
     """Teach MODEL that each file contains none of its words.
 
@@ -240,7 +240,7 @@ def reject(model: Model, files: Files, as_json: AsJson = False, backbone: Backbo
     out.print(table)
 
 
-@command(TEACH, "demo", parts=False)
+@command("demo", parts=False)
 def run_demo(
     seed: Annotated[int, option("N", "Seed for the order of words and voices.")] = 0,
     mic: Annotated[bool, flag("--mic", "Teach one word by your own voice instead.")] = False,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from rich.table import Table
 
 from tapword import registry
-from tapword.cli.app import FILES, argument, command, option
+from tapword.cli.app import argument, command, option
 from tapword.cli.complete import one_of
 from tapword.cli.console import cell, out, print_json
 from tapword.cli.options import AsJson
@@ -18,7 +18,7 @@ from tapword.voices.kokoro_files import Files
 GET = "get"
 
 
-@command(FILES)
+@command()
 def voices(
     action: Annotated[
         str | None,
