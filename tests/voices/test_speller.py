@@ -1,7 +1,6 @@
 # ruff: noqa: RUF001 (phonetic signs look like letters)
 """The built-in speller: what it spells, what it refuses, and when it is used."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 from tapword.voices import espeak, speller, spelling
 from tapword.voices.base import Unspeakable
 from tapword.voices.kokoro import SIGNS, Kokoro, signs
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "training" / "typed"))
 
 
 @pytest.fixture
@@ -95,7 +92,8 @@ def test_kokoro_needs_no_espeak_for_what_the_speller_knows(without_espeak, monke
     assert "espeak-ng is not installed" in voice.why_not("pl")
 
 
-def test_the_trees_learn_a_rule_and_its_exception():
+def test_the_trees_learn_a_rule_and_its_exception(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "training" / "typed"))
     import speller as training
 
     words = ["mad", "made", "pan", "pane", "cap", "cape", "fat", "fate", "hat", "hate", "have"]
