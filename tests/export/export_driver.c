@@ -96,6 +96,7 @@ static void listen(const float *audio, size_t n, size_t chunk, size_t room)
 #ifdef TAPWORD_TEACHING
 static tapword_endpointer endpointer;
 static tapword_lesson lesson;
+static tapword_takes takes;
 
 static void give_issues(int count, const tapword_issue *issues)
 {
@@ -265,6 +266,20 @@ int main(void)
                 give_number((long)found.end);
                 give(&found.level_db, sizeof found.level_db);
                 give(&found.snr_db, sizeof found.snr_db);
+            }
+            break;
+        case 'D': /* divide a recording into takes */
+            n = take_count();
+            audio = take(n);
+            {
+                int i, found = tapword_find_takes(&takes, &endpointer, &model, audio, n);
+                give_number(found);
+                for (i = 0; i < found; i++) {
+                    give_number((long)takes.sounds[i].first);
+                    give_number((long)takes.sounds[i].end);
+                    give_number((long)takes.sounds[i].start);
+                    give_number(takes.sounds[i].is_take);
+                }
             }
             break;
         case 'N': /* follow a recording, in chunks */

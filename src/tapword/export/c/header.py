@@ -28,7 +28,7 @@ from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.attentive import VARIANCE_FLOOR, WORD, Attentive
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter import session
+from tapword.spotter import session, takes
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.model_header import MAX_LOG_LENGTH
@@ -408,4 +408,6 @@ def _teaching() -> dict[str, Any]:
         "LESSON_MIN_TAKES": session.MIN_CLIPS,
         "LESSON_CLOSE": session.CLOSE_FRACTION,
         "LESSON_CONFUSED": session.CONFUSED_FRACTION,
+        "TAKES_SIMILAR": takes.SIMILAR,
+        "TAKES_UNLIKE": takes.UNLIKE,
     }

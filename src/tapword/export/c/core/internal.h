@@ -171,6 +171,15 @@ TAPWORD_PRIVATE int tapword_not_rejected(const tapword *t, const float *scores, 
 TAPWORD_PRIVATE uint32_t tapword_crc(const uint8_t *bytes, size_t n);
 TAPWORD_PRIVATE uint32_t tapword_get(const uint8_t *bytes);
 
+#ifdef TAPWORD_TEACHING
+/* endpoint.c */
+#define TAPWORD_TAKE_MARGIN ((size_t)(TAPWORD_ENDPOINT_MARGIN_MS * (TAPWORD_SAMPLE_RATE / 1000)))
+TAPWORD_PRIVATE double tapword_quantile(tapword_endpointer *e, size_t n, double share);
+TAPWORD_PRIVATE int tapword_measure_recording(tapword_endpointer *e, const float *audio, size_t n);
+TAPWORD_PRIVATE void tapword_find_speech(tapword_endpointer *e, double pause_ms);
+TAPWORD_PRIVATE void tapword_span_samples(const uint32_t span[2], size_t *first, size_t *last);
+#endif
+
 #if TAPWORD_SCATTER
 /* solve.c */
 TAPWORD_PRIVATE void tapword_fill(tapword *t, const float *scatter, size_t n, double share);

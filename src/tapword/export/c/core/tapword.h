@@ -356,17 +356,20 @@ const char *tapword_issue_name(int code);
 #define TAPWORD_ENDPOINT_OVER 2     /* silence followed, or it is longer than a word */
 #define TAPWORD_ENDPOINT_NOBODY 3   /* nobody spoke for TAPWORD_ENDPOINT_WAIT_S */
 
-/* The longest recording. */
-#define TAPWORD_ENDPOINT_SAMPLES (TAPWORD_ENDPOINT_FRAMES * TAPWORD_ENDPOINT_HOP)
+/* The longest recording: a take. Define more frames for files with several takes. */
+#ifndef TAPWORD_RECORDING_FRAMES
+#define TAPWORD_RECORDING_FRAMES TAPWORD_ENDPOINT_FRAMES
+#endif
+#define TAPWORD_ENDPOINT_SAMPLES (TAPWORD_RECORDING_FRAMES * TAPWORD_ENDPOINT_HOP)
 
 /* A recording of one word, as it is made; the samples are not kept. */
 typedef struct {
     double turn[2][TAPWORD_ENDPOINT_FFT / 2], window[TAPWORD_ENDPOINT_FRAME], window_power;
     double taper[TAPWORD_ENDPOINT_FRAME], wave[2][TAPWORD_ENDPOINT_FFT];
-    double levels[TAPWORD_ENDPOINT_FRAMES], sorted[TAPWORD_ENDPOINT_FRAMES];
-    uint32_t filled, frames, n_spans, spans[TAPWORD_ENDPOINT_FRAMES][2]; /* speech, in frames */
+    double levels[TAPWORD_RECORDING_FRAMES], sorted[TAPWORD_RECORDING_FRAMES];
+    uint32_t filled, frames, n_spans, spans[TAPWORD_RECORDING_FRAMES][2]; /* speech, in frames */
     float samples[TAPWORD_ENDPOINT_FRAME];
-    uint8_t voiced[TAPWORD_ENDPOINT_FRAMES];
+    uint8_t voiced[TAPWORD_RECORDING_FRAMES];
 } tapword_endpointer;
 
 /* What was found in a recording of one word. */
@@ -420,6 +423,31 @@ int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio,
    Returns the number of issues. */
 int tapword_lesson_add(tapword_lesson *lesson, const tapword *t,
                        tapword_issue issues[TAPWORD_LESSON_TAKES]);
+
+/* A sound in a recording of one word: its samples with a margin on each side, the first sample of
+   the sound itself, and whether it is a take: 0 if it is unlike the other sounds. */
+typedef struct {
+    size_t first, end, start;
+    int is_take;
+} tapword_sound;
+
+/* Most sounds of a recording: each is longer than a click, and a gap separates two. */
+#define TAPWORD_MAX_SOUNDS                                                                         \
+    (TAPWORD_RECORDING_FRAMES * TAPWORD_ENDPOINT_HOP_MS /                                          \
+         (TAPWORD_ENDPOINT_CLICK_MS + TAPWORD_ENDPOINT_GAP_MS) +                                   \
+     1)
+
+/* The sounds of a recording, and their vectors. */
+typedef struct {
+    tapword_sound sounds[TAPWORD_MAX_SOUNDS];
+    float vectors[TAPWORD_MAX_SOUNDS][TAPWORD_DIM];
+} tapword_takes;
+
+/* Find several takes of one word in a recording.
+   Returns the number of sounds: at least two takes, and sounds that are unlike them; 0 if there are
+   no takes; or an error. */
+int tapword_find_takes(tapword_takes *takes, tapword_endpointer *e, tapword *t, const float *audio,
+                       size_t n);
 #endif
 #endif
 
