@@ -53,7 +53,7 @@ def main(folder: Path) -> None:
         if spotter.learner.supports_synthetic:
             for word, n in SYNTHETIC.items():
                 said = sorted((CLIPS / word).glob("*.ogg"))[-n:]
-                spotter.learn_encoded(spotter.encode(said, learning=True), [word] * n, True)
+                spotter.learn_encoded(spotter.encode(said, learning=True), [word] * n, "kokoro")
         if spotter.has_thresholds:
             spotter.set_sensitivity(0.625, "lamp")
         spotter.save(folder / f"{name}.tap")

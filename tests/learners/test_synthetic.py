@@ -8,6 +8,7 @@ import pytest
 from tapword import registry
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Row
+from tapword.learners.statistics import Statistics
 from tapword.learners.statistics_learner import synthetic_weight
 from tests.test_contracts import VARIANTS, loaded_again, same_state, samples
 
@@ -51,28 +52,68 @@ def test_they_are_counted_apart(spec):
     assert list(learner.rows)[-1] == Row("typed")
 
 
+def mean_of(word):
+    """Mean of a word's samples, (D,)."""
+    return X[[own == word for own in WORDS]].mean(axis=0)
+
+
 @pytest.mark.parametrize("spec", SPECS)
-def test_they_count_as_few_samples_at_their_mean(spec):
+def test_they_count_as_one_sample_at_their_mean(spec):
     """By hand: the word's mean, and a pseudo-sample at the mean of the clips."""
-    learner, own = taught(spec, typed=("word0",)), X[[word == "word0" for word in WORDS]]
-    weight = 1
-    wanted = (own.sum(axis=0) + weight * SPOKEN[:4].mean(axis=0)) / (len(own) + weight)
+    learner, own = taught(spec, typed=()), X[[word == "word0" for word in WORDS]]
+    clips = SPOKEN[:4] + mean_of("word0")
+    learner.learn_synthetic(clips, "word0")
+    wanted = (own.sum(axis=0) + clips.mean(axis=0)) / (len(own) + 1)
     row = learner.rows.index(Row("word0"))
     np.testing.assert_allclose(learner.effective.means[row], wanted, rtol=0, atol=1e-5)
-    assert learner.effective.counts[row] == len(own) + weight
+    assert learner.effective.counts[row] == len(own) + 1
     plain = taught(spec, typed=())
     np.testing.assert_array_equal(learner.statistics.means, plain.statistics.means)
     others = [row for row in range(4) if learner.rows[row].word != "word0"]
     np.testing.assert_array_equal(learner.effective.means[others], plain.statistics.means[others])
 
 
-def test_their_share_falls_as_samples_come():
-    n = np.array([0, 1, 3, 10, 100])
-    weight = synthetic_weight(n, np.full(5, 40))
-    share = weight / (n + weight)
-    assert share[0] == 1 and (np.diff(share) < 0).all() and share[-1] < 0.02
-    assert weight.max() <= 3
-    assert synthetic_weight(np.array([3, 0]), np.array([0, 1])).tolist() == [0, 1]
+@pytest.mark.parametrize("spec", SPECS)
+def test_they_count_for_nothing_beside_samples_that_disagree(spec):
+    learner, plain = taught(spec, typed=()), taught(spec, typed=())
+    learner.learn_synthetic(SPOKEN[:4] - 3 * mean_of("word0"), "word0")
+    np.testing.assert_array_equal(learner.effective.means, plain.statistics.means)
+    np.testing.assert_array_equal(learner.effective.counts, plain.statistics.counts)
+    np.testing.assert_array_equal(learner.scores(X), plain.scores(X))
+
+
+@pytest.mark.parametrize("spec", MERGEABLE)
+def test_whether_they_count_depends_on_the_samples_there_are_now(spec):
+    learner = registry.build("learners", spec)
+    learner.learn_many(X, WORDS)
+    typed = np.tile(mean_of("word0"), (3, 1))
+    learner.learn_synthetic(typed, "typed")
+    row = learner.rows.index(Row("typed"))
+    assert learner.effective.counts[row] == 1
+    learner.learn_one(-typed[0], "typed")
+    assert learner.effective.counts[row] == 1
+    np.testing.assert_allclose(learner.effective.means[row], -typed[0], rtol=1e-5)
+    for _ in range(4):
+        learner.learn_one(typed[0], "typed")
+    assert learner.effective.counts[row] == 6
+    for _ in range(4):
+        learner.unlearn_one(typed[0], "typed")
+    np.testing.assert_allclose(learner.effective.means[row], -typed[0], rtol=1e-4, atol=1e-4)
+    learner.unlearn_one(-typed[0], "typed")
+    np.testing.assert_allclose(learner.effective.means[row], typed[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "samples", "weight"), [(0.39, 1, 0), (0.41, 1, 1), (0.39, 0, 1), (-1.0, 0, 1)]
+)
+def test_the_cosine_of_both_means_decides(cosine, samples, weight):
+    own, spoken = Statistics(2, scatter=False), Statistics(2, scatter=False)
+    for one in (own, spoken):
+        one.add_word()
+    for _ in range(samples):
+        own.update(np.float32([5, 0]), 0)
+    spoken.update(np.float32([cosine, np.sqrt(1 - cosine**2)]), 0)
+    assert synthetic_weight(own, spoken).tolist() == [weight]
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -131,15 +172,29 @@ def test_a_state_without_its_clips_is_refused(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_forgotten_clips_leave_no_trace(spec):
+def test_unlearned_clips_leave_no_trace(spec):
     learner, plain = taught(spec), taught(spec, typed=())
-    learner.forget_synthetic("word0")
-    learner.forget_synthetic("word0")
-    learner.forget_synthetic("typed")
+    for k, word in enumerate(("word0", "typed")):
+        for x in SPOKEN[[4 * k + 2, 4 * k, 4 * k + 3, 4 * k + 1]]:
+            learner.unlearn_synthetic(x, word)
     assert learner.words == plain.words and not learner.synthetic
     same_state(learner.state(), plain.state())
+    with pytest.raises(InputError, match="no synthetic clip of 'word0' is taught"):
+        learner.unlearn_synthetic(SPOKEN[0], "word0")
     with pytest.raises(InputError, match="'typed' is not in this model"):
-        learner.forget_synthetic("typed")
+        learner.unlearn_synthetic(SPOKEN[0], "typed")
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_word_without_a_clip_is_as_if_it_had_never_been_taught(spec):
+    learner, other = taught(spec, typed=()), taught(spec, typed=())
+    learner.learn_synthetic(SPOKEN[:4], "typed")
+    learner.unlearn_synthetic(SPOKEN[1], "typed")
+    other.learn_synthetic(SPOKEN[[0, 2, 3]], "typed")
+    assert learner.synthetic == other.synthetic == {"typed": 3}
+    ours, theirs = learner.state()["synthetic_means"], other.state()["synthetic_means"]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(learner.scores(X), other.scores(X), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -195,7 +195,7 @@ def test_a_typed_word_will_be_heard_without_takes(open_page, path):
     taught(path, "kitchen")
     with tapword.Spotter.edit(path) as spotter:
         clip = audio.read(CLIPS / "lamp" / f"{VOICE}_0.ogg")
-        spotter.learn_encoded(spotter.encode([clip], learning=True), ["lamp"], synthetic=True)
+        spotter.learn_encoded(spotter.encode([clip], learning=True), ["lamp"], spoken_by="kokoro")
     page = open_page()
     assert page.locator("#expected li").all_inner_texts() == ["kitchen 2 of 3 takes", "lamp"]
     assert (

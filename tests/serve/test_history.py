@@ -345,7 +345,7 @@ def test_a_bad_take_is_learned_where_the_page_insists(client, path):
 def test_takes_of_a_typed_word_come_and_go(taught, history, path):
     with tapword.Spotter.edit(path) as spotter:
         said = spotter.encode([tone(2000), tone(2050)], learning=True)
-        spotter.learn_encoded(said, ["radio"] * 2, synthetic=True)
+        spotter.learn_encoded(said, ["radio"] * 2, spoken_by="kokoro")
     before = knowledge(path)
     taught.refresh()
     [radio] = [one for one in taught.state()["words"] if one["word"] == "radio"]

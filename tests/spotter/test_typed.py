@@ -160,6 +160,12 @@ def _metadata(path):
         {"synthetic": ["low"]},
         {"synthetic": 3},
         {"words": {"low": 0, "high": -1}},
+        {"voices": {"nobody": ["kokoro"]}},
+        {"voices": {"low": "kokoro"}},
+        {"voices": {"low": []}},
+        {"voices": {"low": ["../kokoro"]}},
+        {"voices": {"low": ["kokoro"] * 17}},
+        {"voices": ["kokoro"]},
     ],
 )
 def test_a_damaged_table_of_clips_is_refused(spotter, tmp_path, changes):
@@ -168,6 +174,32 @@ def test_a_damaged_table_of_clips_is_refused(spotter, tmp_path, changes):
     path.write_bytes(hostile.forged(store.read(path), **changes))
     with pytest.raises(ModelFileError, match=r"home\.tap"):
         Spotter.load(path)
+
+
+def test_a_model_knows_which_voices_spoke(spotter, tmp_path):
+    encoded = spotter.encode([tone(300)], learning=True)
+    assert spotter.vocabulary.voices == {"low": ["test_typed"], "high": ["test_typed"]}
+    spotter.learn_encoded(encoded, ["low"], spoken_by="espeak")
+    spotter.learn_encoded(encoded, ["low"])
+    spotter.save(tmp_path / "home.tap")
+    again = Spotter.load(tmp_path / "home.tap")
+    assert again.vocabulary.voices == {"low": ["espeak", "test_typed"], "high": ["test_typed"]}
+    again.forget("high")
+    again.rename("low", "deep")
+    assert again.vocabulary.voices == {"deep": ["espeak", "test_typed"]}
+
+
+def test_a_clip_can_be_taken_out_again(spotter):
+    said = spotter.encode([tone(PITCHES["middle"] + 10 * k) for k in range(3)], learning=True)
+    other = spotter.copy()
+    spotter.learn_encoded(said, ["middle"] * 3, spoken_by="espeak")
+    spotter.unlearn_encoded(said[1], ["middle"], synthetic=True)
+    other.learn_encoded(said[[0, 2]], ["middle"] * 2, spoken_by="espeak")
+    assert spotter.vocabulary == other.vocabulary
+    means = [one.learner.state()["synthetic_means"] for one in (spotter, other)]
+    np.testing.assert_allclose(*means, rtol=1e-6, atol=1e-6)
+    spotter.unlearn_encoded(said[[0, 2]], ["middle"] * 2, synthetic=True)
+    assert "middle" not in spotter.words and spotter.vocabulary.voices.keys() == {"low", "high"}
 
 
 def test_forgetting_and_merging_take_them_along(spotter, tmp_path):

@@ -148,8 +148,8 @@ class Learner(Part, ABC):
     def learn_synthetic(self, X: np.ndarray, word: str) -> None:
         """Learn clips of `word` that a voice spoke, as the rows of `X` (n, D).
 
-        They are kept apart from its samples, count as a few of them, and count for less and less as
-        samples come. They leave no trace once they are forgotten.
+        They are kept apart from its samples, and count as one of them, or for nothing where the
+        samples are too different. They leave no trace once they are forgotten.
         """
         self.require_synthetic()
         X = self._check(np.asarray(X), ndim=2)
@@ -164,15 +164,19 @@ class Learner(Part, ABC):
         self._synthetic[index] += len(X)
         self._changed()
 
-    def forget_synthetic(self, word: str) -> None:
-        """Forget the synthetic clips of a word; a word that has no samples goes with them."""
+    def unlearn_synthetic(self, x: np.ndarray, word: str) -> None:
+        """Unlearn a synthetic clip `x` (D,) of a word, as if it had never been learned.
+
+        The last one of a word without samples removes the word and its negatives.
+        """
+        x = self._check(np.asarray(x), ndim=1)
         self.require_taught(word)
         index = self._index[Row(word)]
         if not self._synthetic[index]:
-            return
-        self._forget_synthetic(index)
-        self._synthetic[index] = 0
-        if not self._counts[index]:
+            raise InputError(f"no synthetic clip of {word!r} is taught")
+        self._unlearn_synthetic(x, index)
+        self._synthetic[index] -= 1
+        if not self._counts[index] and not self._synthetic[index]:
             self._remove([Row(word), Row(word, negative=True)])
         self._changed()
 
@@ -410,8 +414,8 @@ class Learner(Part, ABC):
     def _learn_synthetic(self, X: np.ndarray, k: int) -> None:
         """Learn the rows of X (n, D) float32 as synthetic clips of row k (if supported)."""
 
-    def _forget_synthetic(self, k: int) -> None:
-        """Forget the synthetic clips of row k (if supported)."""
+    def _unlearn_synthetic(self, x: np.ndarray, k: int) -> None:
+        """Unlearn a synthetic clip x (D,) of row k (if supported)."""
 
     def _load_synthetic(self, state: "StateReader", clips: list[int]) -> None:
         """Load the synthetic clips of each row from its state (if supported)."""

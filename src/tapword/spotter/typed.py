@@ -50,8 +50,9 @@ class Request:
 
 
 class Spoken(NamedTuple):
-    """Clips of a text: as they were spoken, and as they are learned, one row each."""
+    """Clips of a text: by which voice, as it spoke them, and as they are learned, one row each."""
 
+    voice: str
     said: list[Said]
     encoded: Encoded
 
@@ -79,4 +80,4 @@ def speak(
         said.append(one)
         if progress is not None:
             progress(len(said))
-    return Spoken(said, encoder.encode(prepared, learning=True))
+    return Spoken(speaker.name, said, encoder.encode(prepared, learning=True))

@@ -40,6 +40,10 @@ class Espeak(Voice):
         """Say what is missing on this machine to speak a language; None: nothing."""
         return why_no_phonemes(language)
 
+    def is_native(self, language: str) -> bool:
+        """Whether its speakers are native speakers: a program has none."""
+        return False
+
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
         rng = np.random.default_rng(seed)
         for k in range(n):

@@ -84,6 +84,10 @@ class Kokoro(Voice):
         """Whether its speakers are native speakers of a language."""
         return language.partition("-")[0] in NATIVE.values()
 
+    def pronunciation(self, text: str, language: str) -> str:
+        """Spell a text in IPA as it would be said."""
+        return espeak.phonemes(text, language)
+
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
         spelled = phonemes or espeak.phonemes(text, language)
         numbers = [SIGNS[sign] for sign in signs(spelled, language) if sign in SIGNS]
