@@ -185,7 +185,7 @@ class SensitivityChanged(Change):
     word: str | None
     before: tuple[float, dict[str, float]]
     after: tuple[float, dict[str, float]]
-    kind = "sensitivity"
+    kind: str = "sensitivity"
 
     def undo(self, spotter: Spotter) -> None:
         """Restore it, unless somebody else changed it since."""
@@ -247,7 +247,7 @@ class History:
         if (
             isinstance(change, SensitivityChanged)
             and isinstance(last, SensitivityChanged)
-            and last.word == change.word
+            and (last.kind, last.word) == (change.kind, change.word)
         ):
             # A slider that moved step by step is restored in one step.
             last.after = change.after
