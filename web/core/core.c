@@ -87,7 +87,7 @@ EXPORT(teach) int teach(size_t n, int anyway)
     if (found < 0 || !anyway) {
         return found < 0 ? found : tapword_teach(&model, audio, n, text[0]);
     }
-    return tapword_learn_vector(&model, lesson.vector, lesson.length, text[0]);
+    return tapword_learn_checked(&model, &lesson.checked);
 }
 EXPORT(predict) int predict(size_t n, int reject)
 {

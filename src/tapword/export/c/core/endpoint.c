@@ -18,7 +18,7 @@ const char *tapword_issue_name(int code)
 /* Fourier transform of e->wave, in place. */
 static void tapword_endpoint_transform(tapword_endpointer *e)
 {
-    double *re = e->wave[0], *im = e->wave[1];
+    tapword_level *re = e->wave[0], *im = e->wave[1];
     size_t i, mirrored = 0, bit, size, start, k;
     for (i = 1; i < TAPWORD_ENDPOINT_FFT; i++) {
         for (bit = TAPWORD_ENDPOINT_FFT / 2; mirrored & bit; bit /= 2) {
@@ -26,7 +26,7 @@ static void tapword_endpoint_transform(tapword_endpointer *e)
         }
         mirrored |= bit;
         if (i < mirrored) {
-            double x = re[i], y = im[i];
+            tapword_level x = re[i], y = im[i];
             re[i] = re[mirrored];
             im[i] = im[mirrored];
             re[mirrored] = x;
@@ -38,8 +38,8 @@ static void tapword_endpoint_transform(tapword_endpointer *e)
         for (start = 0; start < TAPWORD_ENDPOINT_FFT; start += size) {
             for (k = 0; k < half; k++) {
                 size_t a = start + k, b = a + half;
-                double c = e->turn[0][k * stride], s = e->turn[1][k * stride];
-                double x = re[b] * c + im[b] * s, y = im[b] * c - re[b] * s;
+                tapword_level c = e->turn[0][k * stride], s = e->turn[1][k * stride];
+                tapword_level x = re[b] * c + im[b] * s, y = im[b] * c - re[b] * s;
                 re[b] = re[a] - x;
                 im[b] = im[a] - y;
                 re[a] += x;
@@ -51,19 +51,19 @@ static void tapword_endpoint_transform(tapword_endpointer *e)
 
 /* Replace a windowed frame in e->wave by its power at each frequency from one to another, in Hz.
    Returns the sum over positive frequencies. */
-static double tapword_spectrum(tapword_endpointer *e, double low, double high)
+static tapword_level tapword_spectrum(tapword_endpointer *e, double low, double high)
 {
-    double *re = e->wave[0], *im = e->wave[1], sum = 0.0;
-    size_t k;
+    tapword_level *re = e->wave[0], *im = e->wave[1], sum = 0;
+    size_t first = (size_t)ceil(low * TAPWORD_ENDPOINT_FFT / TAPWORD_SAMPLE_RATE), k;
+    size_t last = (size_t)floor(high * TAPWORD_ENDPOINT_FFT / TAPWORD_SAMPLE_RATE);
     memset(re + TAPWORD_ENDPOINT_FRAME, 0, TAPWORD_ENDPOINT_FRAME * sizeof *re);
     memset(im, 0, TAPWORD_ENDPOINT_FFT * sizeof *im);
     tapword_endpoint_transform(e);
     for (k = 0; k < TAPWORD_ENDPOINT_FFT; k++) {
         size_t bin = k <= TAPWORD_ENDPOINT_FRAME ? k : TAPWORD_ENDPOINT_FFT - k;
-        double hz = (double)bin * TAPWORD_SAMPLE_RATE / TAPWORD_ENDPOINT_FFT;
-        re[k] = hz >= low && hz <= high ? re[k] * re[k] + im[k] * im[k] : 0.0;
-        im[k] = 0.0;
-        sum += k <= TAPWORD_ENDPOINT_FRAME ? re[k] : 0.0;
+        re[k] = bin >= first && bin <= last ? re[k] * re[k] + im[k] * im[k] : 0;
+        im[k] = 0;
+        sum += k <= TAPWORD_ENDPOINT_FRAME ? re[k] : 0;
     }
     return sum;
 }
@@ -75,22 +75,24 @@ static double tapword_to_power(double db) { return pow(10.0, db / 10.0); }
 /* Measure the frame in e->samples: its level, and how much it repeats itself as a voice does. */
 static void tapword_measure_frame(tapword_endpointer *e)
 {
-    double sum, energy, best = -HUGE_VAL;
+    tapword_level sum, energy, best = -1;
     size_t i;
     for (i = 0; i < TAPWORD_ENDPOINT_FRAME; i++) {
-        e->wave[0][i] = e->window[i] * (double)e->samples[i];
+        e->wave[0][i] = e->window[i] * (tapword_level)e->samples[i];
     }
     sum = tapword_spectrum(e, TAPWORD_ENDPOINT_BAND_HZ_LOW, TAPWORD_ENDPOINT_BAND_HZ_HIGH);
-    e->levels[e->frames] = tapword_to_db(sum / (TAPWORD_ENDPOINT_FRAME * e->window_power));
+    e->levels[e->frames] =
+        (tapword_level)tapword_to_db((double)(sum / (TAPWORD_ENDPOINT_FRAME * e->window_power)));
     /* Autocorrelation, less what the window alone takes from it at each lag. */
     tapword_endpoint_transform(e);
     energy = e->wave[0][0] / TAPWORD_ENDPOINT_FFT;
-    energy = energy > 1e-12 ? energy : 1e-12;
+    energy = energy > (tapword_level)1e-12 ? energy : (tapword_level)1e-12;
     for (i = TAPWORD_FIRST_LAG; i < TAPWORD_END_LAG; i++) {
-        double share = e->wave[0][i] / TAPWORD_ENDPOINT_FFT / energy * e->taper[0] / e->taper[i];
+        tapword_level share =
+            e->wave[0][i] / TAPWORD_ENDPOINT_FFT / energy * e->taper[0] / e->taper[i];
         best = share > best ? share : best;
     }
-    e->voiced[e->frames] = best > TAPWORD_ENDPOINT_VOICING;
+    e->voiced[e->frames] = (double)best > TAPWORD_ENDPOINT_VOICING;
     e->frames++;
 }
 
@@ -100,12 +102,12 @@ void tapword_endpointer_start(tapword_endpointer *e)
     memset(e, 0, sizeof *e);
     for (i = 0; i < TAPWORD_ENDPOINT_FFT / 2; i++) {
         double angle = 2.0 * TAPWORD_ENDPOINT_PI * (double)i / TAPWORD_ENDPOINT_FFT;
-        e->turn[0][i] = cos(angle);
-        e->turn[1][i] = sin(angle);
+        e->turn[0][i] = (tapword_level)cos(angle);
+        e->turn[1][i] = (tapword_level)sin(angle);
     }
     for (i = 0; i < TAPWORD_ENDPOINT_FRAME; i++) {
         double angle = 2.0 * TAPWORD_ENDPOINT_PI * (double)i / (TAPWORD_ENDPOINT_FRAME - 1);
-        e->wave[0][i] = e->window[i] = 0.5 - 0.5 * cos(angle);
+        e->wave[0][i] = e->window[i] = (tapword_level)(0.5 - 0.5 * cos(angle));
         e->window_power += e->window[i] * e->window[i];
     }
     tapword_spectrum(e, 0.0, TAPWORD_SAMPLE_RATE);
@@ -116,25 +118,29 @@ void tapword_endpointer_start(tapword_endpointer *e)
 /* Quantile of n numbers in e->sorted, which become sorted; as numpy interpolates it. */
 TAPWORD_PRIVATE double tapword_quantile(tapword_endpointer *e, size_t n, double share)
 {
-    double *x = e->sorted, at = share * (double)(n - 1);
+    tapword_level *x = e->sorted;
+    double at = share * (double)(n - 1);
     size_t gap, i, j, low = (size_t)at;
     for (gap = n / 2; gap > 0; gap /= 2) {
         for (i = gap; i < n; i++) {
-            double value = x[i];
+            tapword_level value = x[i];
             for (j = i; j >= gap && x[j - gap] > value; j -= gap) {
                 x[j] = x[j - gap];
             }
             x[j] = value;
         }
     }
-    return low + 1 < n ? x[low] + (at - (double)low) * (x[low + 1] - x[low]) : x[low];
+    if (low + 1 == n) {
+        return (double)x[low];
+    }
+    return (double)x[low] + (at - (double)low) * (double)(x[low + 1] - x[low]);
 }
 
 static double tapword_max_level(const tapword_endpointer *e, size_t start, size_t end)
 {
     double most = -HUGE_VAL;
     for (; start < end; start++) {
-        most = e->levels[start] > most ? e->levels[start] : most;
+        most = (double)e->levels[start] > most ? (double)e->levels[start] : most;
     }
     return most;
 }
@@ -167,7 +173,7 @@ TAPWORD_PRIVATE void tapword_find_speech(tapword_endpointer *e, double pause_ms)
     threshold = background + TAPWORD_ENDPOINT_OFFSET_DB;
     threshold = threshold > loudest ? threshold : loudest;
     for (start = 0; start < n; start = end + 1) {
-        for (end = start; end < n && e->levels[end] > threshold; end++) {
+        for (end = start; end < n && (double)e->levels[end] > threshold; end++) {
         }
         if ((end - start) * TAPWORD_ENDPOINT_HOP_MS >= TAPWORD_ENDPOINT_CLICK_MS &&
             tapword_max_level(e, start, end) >= background + TAPWORD_ENDPOINT_ONSET_DB) {
@@ -243,7 +249,7 @@ static double tapword_energy(const tapword_endpointer *e, const uint32_t span[2]
     double sum = 0.0;
     size_t i;
     for (i = span[0]; i < span[1]; i++) {
-        sum += tapword_to_power(e->levels[i]);
+        sum += tapword_to_power((double)e->levels[i]);
     }
     return sum;
 }

@@ -169,6 +169,7 @@ TAPWORD_PRIVATE int tapword_not_rejected(const tapword *t, const float *scores, 
 
 /* state.c */
 TAPWORD_PRIVATE uint32_t tapword_crc(const uint8_t *bytes, size_t n);
+TAPWORD_PRIVATE uint8_t *tapword_put(uint8_t *bytes, uint32_t value);
 TAPWORD_PRIVATE uint32_t tapword_get(const uint8_t *bytes);
 
 #ifdef TAPWORD_TEACHING
@@ -236,6 +237,11 @@ TAPWORD_PRIVATE int tapword_decide_word(tapword_listener *l, const tapword_candi
 TAPWORD_PRIVATE void tapword_suppress(tapword_listener *l);
 TAPWORD_PRIVATE int tapword_finalize(tapword_listener *l);
 TAPWORD_PRIVATE void tapword_pop_ready(tapword_listener *l, double now, double longest);
+
+#ifdef TAPWORD_BOARD
+/* link.c */
+TAPWORD_PRIVATE void tapword_link_wait(tapword_board *board, size_t samples);
+#endif
 
 /* phrases.c */
 #if TAPWORD_PHRASE_HOPS

@@ -39,6 +39,8 @@ extern "C" {
 #define TAPWORD_NO_ROOM (-12)     /* fewer bytes than tapword_saved_bytes returns */
 #define TAPWORD_NO_WEIGHTS (-13)  /* tapword_set_weights was not called yet */
 #define TAPWORD_BAD_WEIGHTS (-14) /* not the weights of this model, damaged, or misaligned */
+#define TAPWORD_NOT_STORED (-15)  /* the store could not be read or written */
+#define TAPWORD_BUSY (-16)        /* the board is teaching or transferring its words */
 
 /* The longest recording, in steps of TAPWORD_HOP samples: 5 s, a long phrase with a second around
    it. Define it before the first include, the same in every file, for another. */
@@ -312,6 +314,9 @@ typedef struct {
     int16_t sound[TAPWORD_KEPT_SAMPLES];
 #endif
     uint8_t wanted[TAPWORD_MAX_WORDS];
+#ifdef TAPWORD_BOARD
+    tapword_candidate near_miss; /* the last word that was nearly said */
+#endif
 } tapword_listener;
 
 /* Start a stream. */
@@ -331,6 +336,13 @@ int tapword_listener_flush(tapword *t, tapword_listener *l, tapword_event *event
 
 /* Report that samples were lost. */
 void tapword_listener_gap(tapword_listener *l, uint32_t samples);
+#endif
+
+/* Define TAPWORD_BOARD before the first include, the same in every file, for what a board needs
+   around a model: teaching by a button, a store in flash, and a serial line. It includes
+   TAPWORD_TEACHING. */
+#if defined TAPWORD_BOARD && !defined TAPWORD_TEACHING
+#define TAPWORD_TEACHING
 #endif
 
 /* Define TAPWORD_TEACHING before the first include, the same in every file, for teaching by voice:
@@ -362,11 +374,18 @@ const char *tapword_issue_name(int code);
 #endif
 #define TAPWORD_ENDPOINT_SAMPLES (TAPWORD_RECORDING_FRAMES * TAPWORD_ENDPOINT_HOP)
 
+/* Numbers of the end-pointer. Most boards compute with doubles in software. */
+#ifdef TAPWORD_BOARD
+typedef float tapword_level;
+#else
+typedef double tapword_level;
+#endif
+
 /* A recording of one word, as it is made; the samples are not kept. */
 typedef struct {
-    double turn[2][TAPWORD_ENDPOINT_FFT / 2], window[TAPWORD_ENDPOINT_FRAME], window_power;
-    double taper[TAPWORD_ENDPOINT_FRAME], wave[2][TAPWORD_ENDPOINT_FFT];
-    double levels[TAPWORD_RECORDING_FRAMES], sorted[TAPWORD_RECORDING_FRAMES];
+    tapword_level turn[2][TAPWORD_ENDPOINT_FFT / 2], window[TAPWORD_ENDPOINT_FRAME], window_power;
+    tapword_level taper[TAPWORD_ENDPOINT_FRAME], wave[2][TAPWORD_ENDPOINT_FFT];
+    tapword_level levels[TAPWORD_RECORDING_FRAMES], sorted[TAPWORD_RECORDING_FRAMES];
     uint32_t filled, frames, n_spans, spans[TAPWORD_RECORDING_FRAMES][2]; /* speech, in frames */
     float samples[TAPWORD_ENDPOINT_FRAME];
     uint8_t voiced[TAPWORD_RECORDING_FRAMES];
@@ -398,22 +417,35 @@ typedef struct {
 /* Issues of one clip. */
 #define TAPWORD_MAX_ISSUES 3
 
+/* A clip that was checked, and what learning needs of it. */
+typedef struct {
+    char word[TAPWORD_NAME_BYTES];
+    size_t length;
+    float vector[TAPWORD_DIM];
+    uint8_t other_word; /* whether it sounded like another word */
+} tapword_checked;
+
+/* Check a clip as tapword_check does, and remember it. Returns the number of issues. */
+int tapword_check(tapword_checked *checked, tapword *t, const float *audio, size_t n,
+                  const char *word, int take, tapword_issue issues[TAPWORD_MAX_ISSUES]);
+
+/* Learn the clip that was checked, as tapword_teach does, noise too. Returns the word's number. */
+int tapword_learn_checked(tapword *t, const tapword_checked *checked);
+
 /* Takes of one word that are taught one after the other, and the model before the first. */
 typedef struct {
     tapword before, trial;
-    char word[TAPWORD_NAME_BYTES], checked_word[TAPWORD_NAME_BYTES];
-    size_t length, lengths[TAPWORD_LESSON_TAKES]; /* of the clip that was checked, and of takes */
-    float vector[TAPWORD_DIM], vectors[TAPWORD_LESSON_TAKES][TAPWORD_DIM];
+    tapword_checked checked;
+    char word[TAPWORD_NAME_BYTES];
+    size_t lengths[TAPWORD_LESSON_TAKES];
+    float vectors[TAPWORD_LESSON_TAKES][TAPWORD_DIM];
     uint32_t takes;
-    uint8_t other_word, others[TAPWORD_LESSON_TAKES]; /* whether it sounded like another word */
+    uint8_t others[TAPWORD_LESSON_TAKES]; /* whether a take sounded like another word */
 } tapword_lesson;
 
 void tapword_lesson_start(tapword_lesson *lesson);
 
-/* Check a clip of a word before it is taught: whether it contains only noise, sounds like another
-   word, or unlike the word's other takes. If it is not a take but a file, whether it contains more
-   than one word or a long pause, instead of the last.
-   Returns the number of issues. */
+/* Check a clip as tapword_check does, and remember it. Returns the number of issues. */
 int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio, size_t n,
                          const char *word, int take, tapword_issue issues[TAPWORD_MAX_ISSUES]);
 
@@ -449,6 +481,10 @@ typedef struct {
 int tapword_find_takes(tapword_takes *takes, tapword_endpointer *e, tapword *t, const float *audio,
                        size_t n);
 #endif
+#endif
+
+#ifdef TAPWORD_BOARD
+#include "tapword_board.h"
 #endif
 
 #ifdef __cplusplus
