@@ -60,7 +60,7 @@ static int tapword_are_takes(tapword_takes *takes, size_t count, tapword_endpoin
             for (d = 0; d < TAPWORD_DIM; d++) {
                 cosine += (double)takes->vectors[i][d] * (double)takes->vectors[j][d];
             }
-            e->sorted[n++] = cosine;
+            e->sorted[n++] = (tapword_level)cosine;
         }
         median = tapword_quantile(e, n, 0.5);
         takes->sounds[i].is_take = median >= TAPWORD_TAKES_UNLIKE;
