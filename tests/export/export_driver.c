@@ -327,7 +327,7 @@ int main(void)
                 give(&found.snr_db, sizeof found.snr_db);
             }
             break;
-        case 'D': /* divide a recording into takes */
+        case 'R': /* divide a recording into takes */
             n = take_count();
             audio = take(n);
             {

@@ -120,7 +120,7 @@ def test_takes_are_found_as_in_python(tmp_path):
     device = Device(states.new("diagonal"), tmp_path, *flags, max_words=8)
     sounds, spotter, counts = several(), states.new("diagonal"), []
     for sound in [*sounds, np.full(30_000, np.nan), np.zeros(6100 * 160 + 1)]:
-        device.order("D", *counted(sound))
+        device.order("R", *counted(sound))
     device.run()
     for sound in sounds:
         wanted = find_takes(spotter.encoder, sound)
