@@ -100,7 +100,8 @@ def test_without_voices_the_message_says_what_to_do(pinned, run, monkeypatch):
     code, output, _ = run("voices", "--json")
     found = {row["name"]: row["missing"] for row in json.loads(output)}
     assert "tapword voices get" in found["kokoro"] and "install espeak-ng" in found["espeak"]
-    assert "kokoro" in run("voices")[1]
+    shown = run("voices")[1]
+    assert "kokoro" in shown and "phonemes by the built-in speller (de, en-us" in shown
 
 
 def test_a_language_without_native_speakers_is_warned_of(voice, run):

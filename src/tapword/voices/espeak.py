@@ -59,11 +59,16 @@ def why_no_phonemes(language: str) -> str | None:
     """Say what is missing to turn a text of a language into phonemes; None: nothing."""
     if shutil.which(PROGRAM) is None:
         return f"the program {PROGRAM} is not installed; {INSTALL}"
-    if not re.fullmatch(r"[a-z]{2,4}(-[a-z0-9]{2,8})*", language):
+    if not is_named(language):
         return f"no language is named {language!r}; {PROGRAM} --voices lists them"
     if language not in languages():
         return f"{PROGRAM} does not speak {language!r}; {PROGRAM} --voices lists its languages"
     return None
+
+
+def is_named(language: str) -> bool:
+    """Whether a language is written as names of languages are."""
+    return re.fullmatch(r"[a-z]{2,4}(-[a-z0-9]{2,8})*", language) is not None
 
 
 @functools.cache
