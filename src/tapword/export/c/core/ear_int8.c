@@ -27,7 +27,8 @@ static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
     }
     if (i < n) {
         mve_pred16_t first = vctp8q((uint32_t)(n - i));
-        sum = vmladavaq_p_s8(sum, vldrbq_z_s8(x + i, first), vldrbq_z_s8(weights + i, first), first);
+        sum =
+            vmladavaq_p_s8(sum, vldrbq_z_s8(x + i, first), vldrbq_z_s8(weights + i, first), first);
     }
     return sum;
 }
