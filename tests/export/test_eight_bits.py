@@ -92,6 +92,18 @@ def test_a_device_of_ten_words_is_small(device):
     assert device.ram[0] < 2**18 - 57_000
 
 
+def test_phrases_need_at_most_100_kb(device, small, tmp_path):
+    sizes = []
+    for hops in (80, 0):
+        flag = f"-DTAPWORD_PHRASE_HOPS={hops}"
+        made = Device(small, tmp_path, flag, max_words=10, eight_bits=True)
+        made.order("Y")
+        made.run()
+        sizes.append(made.number())
+    assert sizes[0] == device.ram[1]
+    assert 50_000 < sizes[0] - sizes[1] <= 100_000
+
+
 def heard_in(device: Device) -> bytes:
     device.order("e", *counted(np.resize(phrase(*LIGHT), 30 * 640)))
     device.run()
@@ -102,6 +114,28 @@ def test_products_by_vectors_are_the_same(device, small, tmp_path):
     vectors = Device(small, tmp_path, "-DTAPWORD_SIMD", max_words=10, eight_bits=True)
     assert heard_in(vectors) == heard_in(device)
     assert np.abs(np.frombuffer(device.answer, "<f4")).max() > 1
+
+
+def test_sums_of_products_are_exact(device, small, tmp_path, rng):
+    vectors = Device(small, tmp_path, "-DTAPWORD_SIMD", max_words=10, eight_bits=True)
+    for made in (device, vectors):
+        check_products(made, rng)
+
+
+def check_products(device: Device, rng: np.random.Generator) -> None:
+    """Compare a device's sums of products with those of whole numbers."""
+    low, high = np.int8(-128), np.int8(127)
+    wanted = []
+    for n in (8, 16, 24, 40, 64, 96, 320, 368, 1_600):
+        random = [rng.integers(-128, 128, (2, n)) for _ in range(4)]
+        edges = [np.full((2, n), value) for value in (low, high)]
+        mixed = [np.stack([np.full(n, low), np.resize([high, low], n)])]
+        for start, (x, weights) in enumerate([*random, *edges, *mixed]):
+            x, weights = x.astype(np.int8), weights.astype(np.int8)
+            device.order("V", np.uint32(n), np.uint32(start), x, weights)
+            wanted.append(int(x.astype(int) @ weights.astype(int)))
+    device.run()
+    assert [device.number() for _ in wanted] == wanted
 
 
 def test_a_device_sees_running_speech_as_the_model_does(small, tmp_path):

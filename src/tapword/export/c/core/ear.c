@@ -1,7 +1,7 @@
 /* The network: samples -> frames, hop by hop.
 
    Between two layers there is a step: bands of channels, the channels of a band side by side. A
-   filter over time keeps earlier steps in ear->state. Weights are in the order of the layers, and
+   filter over time keeps earlier steps in the state. Weights are in the order of the layers, and
    these functions walk through them. */
 #include "internal.h"
 
