@@ -253,15 +253,13 @@ static double tapword_energy(const tapword_endpointer *e, const uint32_t span[2]
     return sum;
 }
 
-/* Code of what is wrong with a take, of which there may be more speech. */
-static int tapword_take_issue(const tapword_take *take, const float *audio, size_t n, int several)
+/* Code of what is wrong with a take in n samples, of which some are clipped. */
+TAPWORD_PRIVATE int tapword_take_issue(const tapword_take *take, size_t clipped, size_t n,
+                                       int several)
 {
-    size_t edge = n - take->last < take->first ? n - take->last : take->first, clipped = 0, i;
+    size_t edge = n - take->last < take->first ? n - take->last : take->first;
     size_t length = take->last - take->first;
     double seconds = (double)length / TAPWORD_SAMPLE_RATE;
-    for (i = take->first; i < take->last; i++) {
-        clipped += fabsf(audio[i]) >= (float)TAPWORD_ENDPOINT_CLIPPED;
-    }
     if (seconds > TAPWORD_ENDPOINT_LONG_S) {
         return TAPWORD_ISSUE_TOO_LONG;
     }
@@ -283,17 +281,13 @@ static int tapword_take_issue(const tapword_take *take, const float *audio, size
     return seconds < TAPWORD_ENDPOINT_SHORT_S ? TAPWORD_ISSUE_TOO_SHORT : 0;
 }
 
-int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword_take *take)
+/* Find the word in the n samples that were measured. Returns whether there are several. */
+TAPWORD_PRIVATE int tapword_find_take(tapword_endpointer *e, size_t n, tapword_take *take)
 {
     const size_t margin = (size_t)(TAPWORD_ENDPOINT_MARGIN_MS * (TAPWORD_SAMPLE_RATE / 1000));
     double most = 0.0, second = 0.0;
     size_t start, end, around, i, best = 0;
-    if (n > TAPWORD_ENDPOINT_SAMPLES || !tapword_is_finite(audio, n)) {
-        return TAPWORD_BAD_AUDIO;
-    }
     memset(take, 0, sizeof *take);
-    tapword_endpointer_start(e);
-    tapword_measure(e, audio, n);
     tapword_find_speech(e);
     if (e->n_spans == 0) {
         take->issue = TAPWORD_ISSUE_NO_SPEECH;
@@ -320,8 +314,26 @@ int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword
     take->last = (end - 1) * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME * 3 / 4;
     take->start = take->first > margin ? take->first - margin : 0;
     take->end = take->last + margin < n ? take->last + margin : n;
-    i = second > most * tapword_to_power(-TAPWORD_ENDPOINT_SECOND_DB);
-    take->issue = tapword_take_issue(take, audio, n, (int)i);
+    return second > most * tapword_to_power(-TAPWORD_ENDPOINT_SECOND_DB);
+}
+
+int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword_take *take)
+{
+    size_t clipped = 0, i;
+    int several;
+    if (n > TAPWORD_ENDPOINT_SAMPLES || !tapword_is_finite(audio, n)) {
+        return TAPWORD_BAD_AUDIO;
+    }
+    tapword_endpointer_start(e);
+    tapword_measure(e, audio, n);
+    several = tapword_find_take(e, n, take);
+    if (take->issue != 0) {
+        return 0;
+    }
+    for (i = take->first; i < take->last; i++) {
+        clipped += fabsf(audio[i]) >= (float)TAPWORD_ENDPOINT_CLIPPED;
+    }
+    take->issue = tapword_take_issue(take, clipped, n, several);
     return 0;
 }
 #endif
