@@ -29,7 +29,11 @@ def export(
     model: Annotated[
         Path, argument("MODEL", f"Model file; for .h and .bin also {EAR}, a new model.")
     ],
-    target: Annotated[Path, argument("OUT", "OUT.onnx, OUT.h or OUT.bin.")],
+    target: Annotated[Path, argument("OUT", "OUT.onnx, OUT.h or OUT.bin; with --to a folder.")],
+    to: Annotated[
+        str | None,
+        option("KIND", "Write a package for boards: arduino, esp-idf or esphome.", "--to"),
+    ] = None,
     quantize: Annotated[
         bool, flag("--quantize", "With .onnx: quantize the backbone to 8 bits.")
     ] = False,
@@ -70,21 +74,30 @@ def export(
     `tapword import` reads it back.
 
         tapword export tapword_ear core.h
+
+    With --to, OUT is a folder: a library for Arduino and PlatformIO, or a component for ESP-IDF or
+    ESPHome, which is also taught on the board.
+
+        tapword export home.tap Arduino/libraries/Tapword --to arduino
     """
-    wanted = target.suffix.lower()
-    if wanted not in (".onnx", ".h", ".bin"):
+    wanted = target.suffix.lower() if to is None else "--to"
+    if wanted not in (".onnx", ".h", ".bin", "--to"):
         raise InputError(f"OUT must end in .onnx, .h or .bin, got {target}")
     for name, given, suffixes in (
         ("--quantize", quantize, [".onnx"]),
         ("--check", check is not None, [".onnx"]),
-        ("--max-words", max_words is not None, [".h"]),
-        ("--covariance", covariance is not None, [".h", ".bin"]),
-        ("--exact", exact, [".h", ".bin"]),
+        ("--max-words", max_words is not None, [".h", "--to"]),
+        ("--covariance", covariance is not None, [".h", ".bin", "--to"]),
+        ("--exact", exact, [".h", ".bin", "--to"]),
         ("--weights", weights is not None, [".h"]),
         ("--frames", frames is not None, [".h"]),
     ):
         if given and wanted not in suffixes:
-            raise InputError(f"{name} goes with OUT{' or OUT'.join(suffixes)}, got {target}")
+            files = [f"OUT{suffix}" for suffix in suffixes if suffix != "--to"]
+            raise InputError(f"{name} goes with {' or '.join(files)}, got {target}")
+    if to is not None:
+        _export_package(model, target, to, max_words, (covariance, exact, backbone), force, quiet)
+        return
     written = [path for path in (target, frames, weights) if path is not None]
     if len({path.resolve() for path in written}) < len(written):
         raise InputError("OUT, --weights and --frames must be different files")
@@ -279,6 +292,30 @@ def _export_c(
             f"device. {where}",
             soft_wrap=True,
         )
+
+
+def _export_package(
+    model: Path,
+    folder: Path,
+    kind: str,
+    max_words: int | None,
+    form: tuple[str | None, bool, list[str] | None],
+    force: bool,
+    quiet: bool,
+) -> None:
+    from tapword.export.boards import packages
+
+    packages.check(folder, kind, force)
+    covariance, exact, backbone = form
+    with activity("writing C", quiet):
+        spotter = _for_device(model, backbone, covariance, exact)
+        room = max_words or max(MAX_WORDS, len(spotter.learner.rows))
+        flash = packages.write(spotter, folder, kind, room, exact)
+    out.print(
+        f"{folder}: {packages.KINDS[kind].title}, {counted(len(spotter.words), 'word')}, room for "
+        f"{room}\nFlash: {_kilobytes(flash)} and code",
+        soft_wrap=True,
+    )
 
 
 def _kilobytes(size: int) -> str:

@@ -2,9 +2,6 @@
 #include "internal.h"
 
 #ifdef TAPWORD_BOARD
-/* Samples that are processed at a time. */
-#define TAPWORD_PIECE 640
-
 static void tapword_listen(tapword_board *board)
 {
     tapword_listener_start(&board->work.listener);
@@ -66,11 +63,14 @@ static void tapword_remember(tapword_board *board)
 }
 
 /* Listen to samples. The callback comes last, because it may end listening. */
-static int tapword_hear_piece(tapword_board *board, const float *audio, size_t n)
+static int tapword_hear_piece(tapword_board *board, const int16_t *samples, size_t n)
 {
+    float audio[TAPWORD_PIECE];
     tapword_event event;
-    int found = tapword_listener_push(&board->model, &board->work.listener, audio, n, &event, 1);
     char word[TAPWORD_NAME_BYTES];
+    int found;
+    tapword_to_floats(samples, n, audio);
+    found = tapword_listener_push(&board->model, &board->work.listener, audio, n, &event, 1);
     tapword_remember(board);
     if (found == 1) {
         strcpy(word, board->model.names[event.word]);
@@ -118,15 +118,13 @@ static int tapword_report_take(tapword_board *board, int status)
     return error;
 }
 
-static int tapword_teach_piece(tapword_board *board, const float *audio, size_t n)
+static int tapword_teach_piece(tapword_board *board, const int16_t *samples, size_t n)
 {
     tapword_teacher *teacher = &board->work.teacher;
     int before = teacher->status;
-    int status = tapword_teacher_push(teacher, &board->model, audio, n);
+    int status = tapword_teacher_push(teacher, &board->model, samples, n);
     if (status < 0) {
-        if (status != TAPWORD_BAD_AUDIO) {
-            tapword_board_stop(board);
-        }
+        tapword_board_stop(board);
         return status;
     }
     return status == before ? 0 : tapword_report_take(board, status);
@@ -134,24 +132,20 @@ static int tapword_teach_piece(tapword_board *board, const float *audio, size_t 
 
 int tapword_board_push(tapword_board *board, const int16_t *samples, size_t n)
 {
-    float audio[TAPWORD_PIECE];
     int error = 0;
     while (n > 0) {
-        size_t piece = n < TAPWORD_PIECE ? n : TAPWORD_PIECE, i;
+        size_t piece = n < TAPWORD_PIECE ? n : TAPWORD_PIECE;
         int failed = 0;
-        for (i = 0; i < piece; i++) {
-            audio[i] = (float)samples[i] / 32768.0f;
-        }
-        samples += piece;
-        n -= piece;
         board->pushed += (int64_t)piece;
         tapword_link_wait(board, piece);
         if (board->mode == TAPWORD_LISTENING) {
-            failed = tapword_hear_piece(board, audio, piece);
+            failed = tapword_hear_piece(board, samples, piece);
         } else if (board->mode == TAPWORD_TEACHING_MODE) {
-            failed = tapword_teach_piece(board, audio, piece);
+            failed = tapword_teach_piece(board, samples, piece);
         }
         error = error != 0 ? error : failed;
+        samples += piece;
+        n -= piece;
     }
     return error;
 }

@@ -254,15 +254,13 @@ static double tapword_energy(const tapword_endpointer *e, const uint32_t span[2]
     return sum;
 }
 
-/* Code of what is wrong with a take, of which there may be more speech. */
-static int tapword_take_issue(const tapword_take *take, const float *audio, size_t n, int several)
+/* Code of what is wrong with a take in n samples, of which some are clipped. */
+TAPWORD_PRIVATE int tapword_take_issue(const tapword_take *take, size_t clipped, size_t n,
+                                       int several)
 {
-    size_t edge = n - take->last < take->first ? n - take->last : take->first, clipped = 0, i;
+    size_t edge = n - take->last < take->first ? n - take->last : take->first;
     size_t length = take->last - take->first;
     double seconds = (double)length / TAPWORD_SAMPLE_RATE;
-    for (i = take->first; i < take->last; i++) {
-        clipped += fabsf(audio[i]) >= (float)TAPWORD_ENDPOINT_CLIPPED;
-    }
     if (seconds > TAPWORD_ENDPOINT_LONG_S) {
         return TAPWORD_ISSUE_TOO_LONG;
     }
@@ -303,14 +301,11 @@ TAPWORD_PRIVATE void tapword_span_samples(const uint32_t span[2], size_t *first,
     *last = (span[1] - 1) * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME * 3 / 4;
 }
 
-int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword_take *take)
+/* Find the word in the n samples that were measured. Returns whether there are several. */
+TAPWORD_PRIVATE int tapword_find_take(tapword_endpointer *e, size_t n, tapword_take *take)
 {
     double most = 0.0, second = 0.0;
     size_t start, end, around, i, best = 0;
-    int error = tapword_measure_recording(e, audio, n);
-    if (error != 0) {
-        return error;
-    }
     memset(take, 0, sizeof *take);
     tapword_find_speech(e, TAPWORD_ENDPOINT_PAUSE_MS);
     if (e->n_spans == 0) {
@@ -336,8 +331,24 @@ int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword
     tapword_span_samples(e->spans[best], &take->first, &take->last);
     take->start = take->first > TAPWORD_TAKE_MARGIN ? take->first - TAPWORD_TAKE_MARGIN : 0;
     take->end = take->last + TAPWORD_TAKE_MARGIN < n ? take->last + TAPWORD_TAKE_MARGIN : n;
-    i = second > most * tapword_to_power(-TAPWORD_ENDPOINT_SECOND_DB);
-    take->issue = tapword_take_issue(take, audio, n, (int)i);
+    return second > most * tapword_to_power(-TAPWORD_ENDPOINT_SECOND_DB);
+}
+
+int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword_take *take)
+{
+    size_t clipped = 0, i;
+    int several, error = tapword_measure_recording(e, audio, n);
+    if (error != 0) {
+        return error;
+    }
+    several = tapword_find_take(e, n, take);
+    if (take->issue != 0) {
+        return 0;
+    }
+    for (i = take->first; i < take->last; i++) {
+        clipped += fabsf(audio[i]) >= (float)TAPWORD_ENDPOINT_CLIPPED;
+    }
+    take->issue = tapword_take_issue(take, clipped, n, several);
     return 0;
 }
 #endif

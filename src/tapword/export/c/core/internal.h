@@ -242,6 +242,13 @@ TAPWORD_PRIVATE int tapword_rule(tapword *t);
 TAPWORD_PRIVATE double tapword_between_words(const tapword *t, size_t k);
 #endif
 
+#ifdef TAPWORD_TEACHING
+/* endpoint.c */
+TAPWORD_PRIVATE int tapword_find_take(tapword_endpointer *e, size_t n, tapword_take *take);
+TAPWORD_PRIVATE int tapword_take_issue(const tapword_take *take, size_t clipped, size_t n,
+                                       int several);
+#endif
+
 #if TAPWORD_HAS_LISTENER
 /* segmenter.c */
 TAPWORD_PRIVATE int tapword_is_loud(const tapword_listener *l, int64_t first, int64_t end);
@@ -287,6 +294,9 @@ TAPWORD_PRIVATE int tapword_finalize(tapword_listener *l);
 TAPWORD_PRIVATE void tapword_pop_ready(tapword_listener *l, double now, double longest);
 
 #ifdef TAPWORD_BOARD
+/* teacher.c */
+TAPWORD_PRIVATE void tapword_to_floats(const int16_t *samples, size_t n, float *audio);
+
 /* link.c */
 TAPWORD_PRIVATE void tapword_link_wait(tapword_board *board, size_t samples);
 #endif

@@ -49,6 +49,10 @@ extern "C" {
 #endif
 #define TAPWORD_MAX_SAMPLES (TAPWORD_MAX_STEPS * TAPWORD_HOP)
 
+#if TAPWORD_MAX_WORDS < TAPWORD_WORDS
+#error "TAPWORD_MAX_WORDS is less than the words of the model"
+#endif
+
 /* Room for a name: a word, what marks it as negatives, and a 0. */
 #define TAPWORD_NAME_BYTES (TAPWORD_WORD_BYTES + sizeof TAPWORD_NEGATIVE)
 

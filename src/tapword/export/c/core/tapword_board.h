@@ -38,14 +38,15 @@ int tapword_store_save(const tapword_store *store, const tapword *t,
    or a code of tapword_load or TAPWORD_NOT_STORED if no slot can be used. */
 int tapword_store_load(const tapword_store *store, tapword *t, uint8_t work[TAPWORD_SLOT_BYTES]);
 
-/* The longest take, with a second of sound before and 0.6 s of silence after the word, in ms.
-   Define it before the first include, the same in every file. */
+/* The longest recording of a take, with a second of sound before and 0.6 s of silence after the
+   word, in ms. A take may be half as long. Define it before the first include, the same in every
+   file. */
 #ifndef TAPWORD_TAKE_MS
 #define TAPWORD_TAKE_MS 3000
 #endif
 #define TAPWORD_TAKE_SAMPLES (TAPWORD_TAKE_MS * (TAPWORD_SAMPLE_RATE / 1000))
-#if TAPWORD_TAKE_SAMPLES > TAPWORD_MAX_SAMPLES || TAPWORD_TAKE_MS < 2000
-#error "TAPWORD_TAKE_MS must be 2000 to 5000"
+#if TAPWORD_TAKE_MS < 2000 || TAPWORD_TAKE_MS > 8000
+#error "TAPWORD_TAKE_MS must be 2000 to 8000"
 #endif
 
 /* What a teacher says. */
@@ -60,11 +61,14 @@ int tapword_store_load(const tapword_store *store, tapword *t, uint8_t work[TAPW
 /* Teaching one word by voice, one take after the other. */
 typedef struct {
     tapword_endpointer endpointer;
-    float audio[TAPWORD_TAKE_SAMPLES];
+    union {
+        int16_t samples[TAPWORD_TAKE_SAMPLES];
+        float take[TAPWORD_TAKE_SAMPLES / 2];
+    } audio;
     tapword_checked checked;
     tapword_issue issue;
     char word[TAPWORD_NAME_BYTES];
-    size_t filled;
+    size_t dropped, filled; /* samples: earlier ones, and those that are kept */
     uint32_t left, learned; /* takes */
     int status;
     uint8_t can_keep;
@@ -74,9 +78,10 @@ typedef struct {
 int tapword_teacher_start(tapword_teacher *teacher, const tapword *t, const char *word,
                           uint32_t takes);
 
-/* Push the next samples, at most TAPWORD_SAMPLE_RATE / 4 of them. After a take the next one is
-   waited for, until teacher->left is 0. Returns TAPWORD_TEACHER_... or an error. */
-int tapword_teacher_push(tapword_teacher *teacher, tapword *t, const float *audio, size_t n);
+/* Push the next samples, at most TAPWORD_PIECE of them. After a take the next one is waited for,
+   until teacher->left is 0. Returns TAPWORD_TEACHER_... or an error. */
+#define TAPWORD_PIECE 640
+int tapword_teacher_push(tapword_teacher *teacher, tapword *t, const int16_t *samples, size_t n);
 
 /* Learn the last doubtful take. Returns TAPWORD_TEACHER_GOOD, or TAPWORD_UNKNOWN if there is none
    that can be learned. */

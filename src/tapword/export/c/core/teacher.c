@@ -5,10 +5,19 @@
 /* Sound that is kept before somebody speaks: words may begin softly. */
 #define TAPWORD_TEACHER_LEAD TAPWORD_SAMPLE_RATE
 
+/* Backwards, since both may begin at the same address. */
+TAPWORD_PRIVATE void tapword_to_floats(const int16_t *samples, size_t n, float *audio)
+{
+    while (n-- > 0) {
+        int16_t sample = samples[n];
+        audio[n] = (float)sample / 32768.0f;
+    }
+}
+
 static void tapword_next_take(tapword_teacher *teacher)
 {
     tapword_endpointer_start(&teacher->endpointer);
-    teacher->filled = 0;
+    teacher->dropped = teacher->filled = 0;
 }
 
 int tapword_teacher_start(tapword_teacher *teacher, const tapword *t, const char *word,
@@ -49,30 +58,67 @@ static int tapword_learn_take(tapword_teacher *teacher, tapword *t)
     return tapword_teacher_says(teacher, TAPWORD_TEACHER_GOOD, 0, TAPWORD_UNKNOWN);
 }
 
+/* Find the take in the recording: its issue, and which of the kept samples it is. */
+static void tapword_find_kept(tapword_teacher *teacher, tapword_take *take)
+{
+    size_t n = teacher->dropped + teacher->filled, dropped = teacher->dropped, clipped = 0, i;
+    int several = tapword_find_take(&teacher->endpointer, n, take);
+    if (take->issue != 0 || teacher->filled == TAPWORD_TAKE_SAMPLES || take->last <= dropped) {
+        take->issue = take->issue != 0 || take->last <= dropped ? TAPWORD_ISSUE_NO_SPEECH
+                                                                : TAPWORD_ISSUE_TOO_LONG;
+        return;
+    }
+    for (i = take->first > dropped ? take->first - dropped : 0; i < take->last - dropped; i++) {
+        int sample = teacher->audio.samples[i];
+        clipped += (double)(sample < 0 ? -sample : sample) >= 32768.0 * TAPWORD_ENDPOINT_CLIPPED;
+    }
+    take->issue = tapword_take_issue(take, clipped, n, several);
+    take->start = take->start > dropped ? take->start - dropped : 0;
+    take->end -= dropped;
+    if (take->end - take->start > TAPWORD_TAKE_SAMPLES / 2) {
+        take->issue = TAPWORD_ISSUE_TOO_LONG;
+    }
+}
+
+/* Whether the take that was checked is of a word that this model listens for. */
+static int tapword_is_heard(const tapword_teacher *teacher)
+{
+#if TAPWORD_PHRASE_HOPS
+    (void)teacher;
+    return 1;
+#else
+    return teacher->checked.length <= TAPWORD_CLIP;
+#endif
+}
+
 /* Check the recording and learn its take, if nothing is wrong with it. Returns as above. */
 static int tapword_judge(tapword_teacher *teacher, tapword *t)
 {
     tapword_issue issues[TAPWORD_MAX_ISSUES];
     tapword_take take;
-    int count, error;
-    error = tapword_examine(&teacher->endpointer, teacher->audio, teacher->filled, &take);
-    if (error != 0) {
-        return error;
-    }
+    size_t n;
+    int count;
+    teacher->can_keep = 0;
+    tapword_find_kept(teacher, &take);
     if (take.issue == TAPWORD_ISSUE_NO_SPEECH) {
         return tapword_teacher_says(teacher, TAPWORD_TEACHER_NOISE, take.issue, TAPWORD_UNKNOWN);
     }
-    if (take.issue == TAPWORD_ISSUE_TOO_LONG || teacher->filled == TAPWORD_TAKE_SAMPLES) {
-        return tapword_teacher_says(teacher, TAPWORD_TEACHER_DOUBTFUL, TAPWORD_ISSUE_TOO_LONG,
-                                    TAPWORD_UNKNOWN);
+    if (take.issue == TAPWORD_ISSUE_TOO_LONG) {
+        return tapword_teacher_says(teacher, TAPWORD_TEACHER_DOUBTFUL, take.issue, TAPWORD_UNKNOWN);
     }
-    count = tapword_check(&teacher->checked, t, teacher->audio + take.start, take.end - take.start,
-                          teacher->word, 1, issues);
+    n = take.end - take.start;
+    memmove(teacher->audio.samples, teacher->audio.samples + take.start, n * sizeof(int16_t));
+    tapword_to_floats(teacher->audio.samples, n, teacher->audio.take);
+    count = tapword_check(&teacher->checked, t, teacher->audio.take, n, teacher->word, 1, issues);
     if (count < 0) {
         return count;
     }
     if (count > 0 && issues[0].code == TAPWORD_ISSUE_NOISE) {
         return tapword_teacher_says(teacher, TAPWORD_TEACHER_NOISE, issues[0].code,
+                                    TAPWORD_UNKNOWN);
+    }
+    if (!tapword_is_heard(teacher)) {
+        return tapword_teacher_says(teacher, TAPWORD_TEACHER_DOUBTFUL, TAPWORD_ISSUE_TOO_LONG,
                                     TAPWORD_UNKNOWN);
     }
     if (take.issue != 0 || count > 0) {
@@ -85,24 +131,26 @@ static int tapword_judge(tapword_teacher *teacher, tapword *t)
 }
 
 /* Keep more samples of a take; before somebody speaks, only the latest. Returns whether all fit. */
-static int tapword_keep_audio(tapword_teacher *teacher, const float *audio, size_t n)
+static int tapword_keep_audio(tapword_teacher *teacher, const int16_t *samples, size_t n)
 {
-    size_t old, fits = n;
+    int16_t *kept = teacher->audio.samples;
+    size_t old, fits;
     if (teacher->status != TAPWORD_TEACHER_SPEAKING && teacher->filled + n > TAPWORD_TEACHER_LEAD) {
         old = teacher->filled + n - TAPWORD_TEACHER_LEAD;
         teacher->filled -= old;
-        memmove(teacher->audio, teacher->audio + old, teacher->filled * sizeof *audio);
+        teacher->dropped += old;
+        memmove(kept, kept + old, teacher->filled * sizeof *kept);
     }
-    if (fits > TAPWORD_TAKE_SAMPLES - teacher->filled) {
-        fits = TAPWORD_TAKE_SAMPLES - teacher->filled;
-    }
-    memcpy(teacher->audio + teacher->filled, audio, fits * sizeof *audio);
+    fits = TAPWORD_TAKE_SAMPLES - teacher->filled;
+    fits = n < fits ? n : fits;
+    memcpy(kept + teacher->filled, samples, fits * sizeof *kept);
     teacher->filled += fits;
     return fits == n;
 }
 
-int tapword_teacher_push(tapword_teacher *teacher, tapword *t, const float *audio, size_t n)
+int tapword_teacher_push(tapword_teacher *teacher, tapword *t, const int16_t *samples, size_t n)
 {
+    float audio[TAPWORD_PIECE];
     int found, fits;
     if (teacher->left == 0 || teacher->status == TAPWORD_TEACHER_NOBODY) {
         return teacher->status;
@@ -115,12 +163,12 @@ int tapword_teacher_push(tapword_teacher *teacher, tapword *t, const float *audi
         }
         return found;
     }
-    found = n > TAPWORD_SAMPLE_RATE / 4 ? TAPWORD_BAD_AUDIO
-                                        : tapword_endpointer_push(&teacher->endpointer, audio, n);
-    if (found < 0) {
-        return found;
+    if (n > TAPWORD_PIECE) {
+        return TAPWORD_BAD_AUDIO;
     }
-    fits = tapword_keep_audio(teacher, audio, n);
+    tapword_to_floats(samples, n, audio);
+    found = tapword_endpointer_push(&teacher->endpointer, audio, n);
+    fits = tapword_keep_audio(teacher, samples, n);
     if (found == TAPWORD_ENDPOINT_NOBODY) {
         return tapword_teacher_says(teacher, TAPWORD_TEACHER_NOBODY, 0, TAPWORD_UNKNOWN);
     }
