@@ -3,14 +3,17 @@
     python training/typed/say.py WORDS.json FOLDER {kokoro,espeak,flite} SEED CLIPS
 
 FOLDER/SOURCE_SEED_N.npz: `vectors` (n, 672) float16, as a model learns them, `seconds` (n,), `rows`
-of WORDS.json and `speakers`. A file holds 200 clips, so that a job may be stopped at any time.
+of WORDS.json and `speakers`. A file holds at most 200 clips, so a
+job may be stopped at any time.
 """
 
+import itertools
 import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +24,7 @@ from tapword.spotter.spotter import Spotter
 from tapword.voices import espeak, kokoro
 from tapword.voices.base import Said
 
-IN_FILE, TOGETHER = 200, 20
+IN_FILE, WORKERS = 200, 8
 FLITE = ("slt", "rms", "awb", "kal16")
 # Share of English in what a voice of several languages says.
 ENGLISH = 0.8
@@ -66,7 +69,7 @@ def by_flite() -> Say:
         with tempfile.NamedTemporaryFile(suffix=".wav") as file:
             options = ["-voice", speaker, "--setf", f"duration_stretch={stretch:.2f}"]
             command = ["flite", *options, "-t", row[0], "-o", file.name]
-            subprocess.run(command, check=True, capture_output=True, timeout=20)
+            subprocess.run(command, check=True, capture_output=True)
             return Said(files.load(file.name), speaker)
 
     return say
@@ -90,33 +93,28 @@ def main(words: str, folder: str, source: str, seed: str, clips: str) -> None:
     """Say and encode."""
     rows: list[Row] = json.loads(Path(words).read_text("utf-8"))
     say = {"kokoro": by_kokoro, "espeak": by_espeak, "flite": by_flite}[source]()
-    rng = np.random.default_rng([int(seed), len(source)])
     spotter, order = Spotter(), drawn(rows, source, np.random.default_rng(int(seed)))
+    seeds = np.random.default_rng([int(seed), len(source)])
+
+    def speak(row: int) -> tuple[int, str, np.ndarray] | None:
+        try:
+            said = say(rows[row], np.random.default_rng(int(seeds.integers(2**32))))
+            return row, said.speaker, spotter.encoder.prepare(said.audio)
+        except TapwordError as error:
+            print(rows[row], error, flush=True)
+            return None
+
     for number in range(int(clips) // IN_FILE):
-        vectors, seconds, chosen, speakers = [], [], [], []
-        while len(chosen) < IN_FILE:
-            some, said = [], []
-            while len(some) < TOGETHER:
-                row = next(order)
-                try:
-                    one = say(rows[row], rng)
-                    clip = spotter.encoder.prepare(one.audio)
-                except TapwordError as error:
-                    print(rows[row], error, flush=True)
-                    continue
-                some.append(clip)
-                said.append((row, one.speaker))
-            encoded = spotter.encoder.encode(some, learning=True)
-            vectors.append(encoded.vectors.astype(np.float16))
-            seconds.append(encoded.seconds)
-            chosen += [row for row, _ in said]
-            speakers += [speaker for _, speaker in said]
+        # Programs are waited for together; the network speaks by itself.
+        with ThreadPoolExecutor(1 if source == "kokoro" else WORKERS) as pool:
+            found = [one for one in pool.map(speak, itertools.islice(order, IN_FILE)) if one]
+        encoded = spotter.encoder.encode([clip for _, _, clip in found], learning=True)
         np.savez(
             Path(folder, f"{source}_{seed}_{number:03d}.npz"),
-            vectors=np.concatenate(vectors),
-            seconds=np.concatenate(seconds),
-            rows=np.array(chosen),
-            speakers=np.array(speakers),
+            vectors=encoded.vectors.astype(np.float16),
+            seconds=encoded.seconds,
+            rows=np.array([row for row, _, _ in found]),
+            speakers=np.array([speaker for _, speaker, _ in found]),
         )
         print(source, (number + 1) * IN_FILE, flush=True)
 
