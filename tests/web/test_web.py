@@ -20,9 +20,9 @@ from tapword.export.c.reduced import for_device
 from tapword.spotter.session import LATEST, TeachSession
 from tapword.spotter.takes import find_takes
 from tapword.spotter.thresholds import confidence
-from tests.browser import PHONE, launched, speak
+from tests.browser import PHONE, SPEAKING, VOICE, launched, speak
 from tests.conftest import ROOT
-from tests.sounds import TAUGHT, in_a_row, speech
+from tests.sounds import TAUGHT, clip, in_a_row, speech
 from tests.web.conftest import stop
 
 WORDS = ("lamp", "kitchen", "music")
@@ -582,14 +582,17 @@ def test_teach_by_voice(microphone, open_page):
     page.locator("#word-list li", has_text="lamp4 takes").wait_for()
 
 
-def test_a_doubtful_missed_word_is_asked_about(microphone, open_page):
+def test_a_doubtful_missed_word_is_asked_about(open_page):
     page = open_page()
     for word in WORDS[:2]:
         teach_files(page, word, clips(word))
     known = taught(page)
-    speak(microphone, ["kitchen"], gap_s=1.5)
+    page.evaluate(SPEAKING)
     page.locator("#listen-button").click()
-    page.locator("#events li", has_text="kitchen").first.wait_for()
+    page.locator("#listen-button.live").wait_for()
+    sound = in_a_row([clip("kitchen", VOICE)], 1.5)
+    page.evaluate("samples => speak(samples)", (32_767 * sound).astype(int).tolist())
+    page.locator("#events li", has_text="kitchen").wait_for()
     found = page.locator("#missed-found")
     for answer, takes in (("Do not learn", 0), ("Learn as “lamp”", 1)):
         page.locator("#missed-word").select_option("lamp")
