@@ -120,11 +120,17 @@ def guest(
     command: list[str | Path] = [system.emulator, "-cpu", system.cpu, "-L", root]
     if plugin is not None:
         command += ["-plugin", plugin]
-    paths = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
+    environment = os.environ | {
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+        # Bytecode of this system stays with it.
+        "PYTHONPYCACHEPREFIX": str(root / "bytecode"),
+    }
     python = max((root / "usr/bin").glob("python3.*"))
     folder = ROOT if plugin is None else plugin.parent
     command += [python, *arguments]
-    return subprocess.run(command, env=os.environ | paths, cwd=folder)
+    return subprocess.run(command, env=environment, cwd=folder)
 
 
 def count(systems: list[str], root: Path) -> dict[str, dict[str, float]]:
