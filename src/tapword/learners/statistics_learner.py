@@ -65,7 +65,7 @@ class StatisticsLearner(Learner):
     def _start(self, dim: int) -> None:
         self.statistics: Statistics = self._empty(dim)
         # Counts and means of synthetic clips, row by row; None until there are any.
-        self._spoken: Statistics | None = None
+        self.spoken_statistics: Statistics | None = None
 
     @property
     def effective(self) -> Statistics:
@@ -73,10 +73,10 @@ class StatisticsLearner(Learner):
 
         The scatter is that of the samples alone. C code goes on from this statistic.
         """
-        if self._spoken is None:
+        if self.spoken_statistics is None:
             return self.statistics
         made = copy.copy(self.statistics)
-        own, spoken = self.statistics, self._spoken
+        own, spoken = self.statistics, self.spoken_statistics
         weight = synthetic_weight(own, spoken)
         made.counts = own.counts + weight
         made.n_scatter = own.n_scatter + int(weight.sum())
@@ -101,8 +101,8 @@ class StatisticsLearner(Learner):
 
     def _grow(self) -> None:
         self.statistics.add_word()
-        if self._spoken is not None:
-            self._spoken.add_word()
+        if self.spoken_statistics is not None:
+            self.spoken_statistics.add_word()
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:
         self.statistics.update(x, k)
@@ -122,10 +122,10 @@ class StatisticsLearner(Learner):
         self._spoken_rows().update_many(X, np.full(len(X), k))
 
     def _unlearn_synthetic(self, x: np.ndarray, k: int) -> None:
-        assert self._spoken is not None
-        self._spoken.unlearn(x, k)
-        if not self._spoken.counts.any():
-            self._spoken = None
+        assert self.spoken_statistics is not None
+        self.spoken_statistics.unlearn(x, k)
+        if not self.spoken_statistics.counts.any():
+            self.spoken_statistics = None
 
     def _load_synthetic(self, state: StateReader, clips: list[int]) -> None:
         counts = np.array(clips)
@@ -135,35 +135,35 @@ class StatisticsLearner(Learner):
         spoken.centres[counts > 0] = state.take("synthetic_means", (sum(counts > 0), spoken.dim))
 
     def _spoken_rows(self) -> Statistics:
-        if self._spoken is None:
-            self._spoken = Statistics(self.statistics.dim, scatter=False)
+        if self.spoken_statistics is None:
+            self.spoken_statistics = Statistics(self.statistics.dim, scatter=False)
             for _ in self.statistics.counts:
-                self._spoken.add_word()
-        return self._spoken
+                self.spoken_statistics.add_word()
+        return self.spoken_statistics
 
     def _keep_rows(self, indices: list[int]) -> None:
         self.statistics = self.statistics.extract(indices)
-        if self._spoken is not None:
-            self._spoken = self._spoken.extract(indices)
+        if self.spoken_statistics is not None:
+            self.spoken_statistics = self.spoken_statistics.extract(indices)
 
     def _merge(self, other: "StatisticsLearner", indices: np.ndarray) -> None:
         self.statistics.merge(other.statistics, indices)
-        if other._spoken is not None:
-            self._spoken_rows().merge(other._spoken, indices)
+        if other.spoken_statistics is not None:
+            self._spoken_rows().merge(other.spoken_statistics, indices)
 
     def _forget(self, k: int) -> None:
         self.statistics.remove(k)
-        if self._spoken is not None:
-            self._spoken.remove(k)
-            if not self._spoken.counts.any():
-                self._spoken = None
+        if self.spoken_statistics is not None:
+            self.spoken_statistics.remove(k)
+            if not self.spoken_statistics.counts.any():
+                self.spoken_statistics = None
 
     def _arrays(self) -> dict[str, np.ndarray]:
         arrays = self.statistics.arrays()
-        if self._spoken is not None:
-            means = self._spoken.means
-            self._spoken.centres[:] = means
-            arrays["synthetic_means"] = means[self._spoken.counts > 0]
+        if self.spoken_statistics is not None:
+            means = self.spoken_statistics.means
+            self.spoken_statistics.centres[:] = means
+            arrays["synthetic_means"] = means[self.spoken_statistics.counts > 0]
         return arrays
 
     def _load(self, state: StateReader, n_rows: int) -> None:
