@@ -152,7 +152,7 @@ def hear(spotter: Spotter, word: Word, noise: np.ndarray, options: argparse.Name
 def teach(spotter: Spotter, one: Heard, takes: np.ndarray, text: bool) -> None:
     """Teach a word by its text, by some recordings, or by both."""
     if text:
-        spotter.learn_encoded(one.spoken, [one.word.name] * len(one.spoken), "voice")
+        spotter.learn_encoded(one.spoken, [one.word.name] * len(one.spoken), one.by)
     if len(takes):
         spotter.learn_encoded(one.learned[takes], [one.word.name] * len(takes))
 

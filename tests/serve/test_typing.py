@@ -9,7 +9,7 @@ import tapword
 from tapword import registry
 from tapword.spotter import typed
 from tapword.voices import choice, espeak, kokoro_files
-from tapword.voices.base import Said, Voice
+from tapword.voices.base import Said, SpokenBy, Voice
 from tapword.voices.kokoro_files import Files
 from tests import fake_kokoro
 from tests.browser import PHONE, launched
@@ -112,7 +112,9 @@ def test_dropped_clips_leave_the_word_as_if_they_had_never_been_taught(client, p
     kept = [k for k in range(typed.CLIPS) if k not in (1, 4, 9)]
     other = tapword.Spotter(**SMALL)
     audio = [tone(PITCHES["lamp"] + 10 * k, 0.5) for k in kept]
-    other.learn_encoded(other.encode(audio, learning=True), ["lamp"] * len(kept), "kokoro")
+    other.learn_encoded(
+        other.encode(audio, learning=True), ["lamp"] * len(kept), SpokenBy("kokoro")
+    )
     saved = tapword.load(path)
     assert saved.vocabulary == other.vocabulary
     np.testing.assert_allclose(

@@ -14,6 +14,7 @@ from tapword.errors import InputError
 from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
+from tapword.voices.base import SpokenBy
 
 # Why a take is not in the model: code -> message.
 GONE = {
@@ -45,7 +46,7 @@ class Take:
     gone
         None while it is in the model; otherwise why it is not, a key of `GONE`.
     spoken_by
-        Name of the voice that spoke it; None where a person did.
+        The voice that spoke it; None where a person did.
     """
 
     number: int
@@ -54,7 +55,7 @@ class Take:
     scored: Encoded | None = None
     scattered: bool = True
     gone: str | None = None
-    spoken_by: str | None = None
+    spoken_by: SpokenBy | None = None
 
     @property
     def row(self) -> tuple[str, str]:
@@ -79,8 +80,8 @@ class Take:
         """Unlearn it."""
         if self.gone is not None:
             raise InputError(GONE[self.gone], code=self.gone)
-        synthetic = self.spoken_by is not None
-        spotter.unlearn_encoded(self.taught, [self.word], self.negative, self.scattered, synthetic)
+        words, by = [self.word], self.spoken_by
+        spotter.unlearn_encoded(self.taught, words, self.negative, self.scattered, by)
 
 
 class Change:
@@ -277,7 +278,7 @@ class History:
         word: str,
         taught: Encoded,
         scored: Encoded | None = None,
-        spoken_by: str | None = None,
+        spoken_by: SpokenBy | None = None,
     ) -> Take:
         """Make a take, which is not in the history yet."""
         return Take(next(self._numbers), word, taught, scored, spoken_by=spoken_by)

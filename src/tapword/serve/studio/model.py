@@ -42,7 +42,7 @@ from tapword.spotter.typed import Request
 from tapword.spotter.vocabulary import MAX_WORD_BYTES, clean_new_word, clean_word
 from tapword.spotter.watched import WatchedModel
 from tapword.support.issues import Issue
-from tapword.voices.base import Said
+from tapword.voices.base import Said, SpokenBy
 
 
 class Outcome(NamedTuple):
@@ -207,19 +207,19 @@ class StudioModel(WatchedModel):
         said = session.speak(word, request, speaker, progress)
         issues = session.review()
         taught = [clip.encoded for clip in session.accepted]
+        by = SpokenBy(speaker.name, speaker.is_native(request.language))
         history = history or History()
         with self._changing:
             with self.edit() as spotter:
                 if not _same_parts(spotter, encoder):
                     again = [spotter.encode([one.audio], learning=True) for one in said]
                     taught = again
-                takes = [history.take(word, row, spoken_by=speaker.name) for row in taught]
+                takes = [history.take(word, row, spoken_by=by) for row in taught]
                 for take in takes:
                     take.learn(spotter)
             history.add(Typed(takes))
         clips = [(take.number, one) for take, one in zip(takes, said, strict=True)]
-        native = speaker.is_native(request.language)
-        return Spoken(speaker.name, native, phonemes, clips, issues)
+        return Spoken(by.voice, by.native, phonemes, clips, issues)
 
     def _session_of(self, spotter: Spotter, word: str) -> TeachSession:
         """Session of the latest clips of a word; a new one if the word or the model is another."""
