@@ -99,6 +99,10 @@ class CachedEncoder:
             rows.append(self._known[key])
         return Encoded.concatenate(rows)
 
+    def encode_from(self, first: np.ndarray | None, clip: np.ndarray) -> Encoded:
+        """Encode a window; the first part of the vector is computed again if it is known."""
+        return self.encode([clip])
+
 
 class Mixed(NamedTuple):
     """A stream (n,) float32, and the recordings of the phrase in it; `file` is their index."""
@@ -148,9 +152,16 @@ def mix(
     for part in parts:
         here = under[start : start + len(part)]
         start += len(part)
-        if energy := loudest(part):
-            here += part * np.float32(np.sqrt(10 ** (snr_db / 10) * loudest(here) / energy))
+        here += part * level_over(here, part, snr_db)
     return Mixed(to_peak(under), placed)
+
+
+def level_over(noise: np.ndarray, sound: np.ndarray, snr_db: float) -> np.float32:
+    """Give the factor that puts a sound `snr_db` over noise, by their loudest frames."""
+    energy = loudest(sound)
+    if not energy:
+        return np.float32(0)
+    return np.float32(np.sqrt(10 ** (snr_db / 10) * loudest(noise) / energy))
 
 
 def noise_under(length: int, noise: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
@@ -164,13 +175,17 @@ def noise_under(length: int, noise: Sequence[np.ndarray], rng: np.random.Generat
 def listen(spotter: Spotter, sounds: Sequence[np.ndarray]) -> list[Candidate]:
     """Listen to recordings in turn; return every candidate."""
     found: list[Candidate] = []
-    detector = Detector(spotter, observe=found.append)
+    listen_to(Detector(spotter, observe=found.append), sounds)
+    return found
+
+
+def listen_to(detector: Detector, sounds: Sequence[np.ndarray]) -> None:
+    """Push recordings through a detector in turn."""
     for sound in sounds:
         for start in range(0, len(sound), PIECE_SAMPLES):
             detector(sound[start : start + PIECE_SAMPLES])
         detector.flush()
         detector.gap(REFRACTORY_S)
-    return found
 
 
 class Alarms:

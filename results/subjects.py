@@ -110,8 +110,8 @@ SUBJECTS = {
     "typed": Subject(
         "Typed words",
         {
-            "typed": "python benchmarks/typed.py {phrases} {english} {arabic} --words 10 "
-            "--clips 16 --size small --voice kokoro",
+            "typed": "python benchmarks/typed.py {phrases} {english} {arabic} --size small "
+            "--voice kokoro --negatives {negatives}",
         },
     ),
     "paper": Subject(

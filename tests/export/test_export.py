@@ -37,6 +37,7 @@ from tapword.spotter.thresholds import Scores
 from tapword.spotter.thresholds import decide as said_word
 from tapword.spotter.whitening import Whitening, vector_kind
 from tapword.support.onnx_sessions import open_session
+from tapword.voices.base import SpokenBy
 from tests.conftest import ROOT, shared
 
 WORDS = ("lamp", "music", "door", "right")
@@ -499,7 +500,8 @@ def with_typed(**parts) -> Spotter:
     typed[" ".join(LIGHT)] = [phrase(*LIGHT, take=take) for take in range(6)]
     for word, clips in typed.items():
         encoded = spotter.encode(clips, learning=True)
-        spotter.learn_encoded(encoded, [word] * len(clips), spoken_by="kokoro")
+        by = SpokenBy("kokoro", native=word != WORDS[1])
+        spotter.learn_encoded(encoded, [word] * len(clips), by)
     spotter.learn(clips_of("window", 6, 7)[0], "window")
     return spotter
 

@@ -8,8 +8,8 @@ import pytest
 from tapword import registry
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Row
+from tapword.learners.spoken import SpokenStatistics
 from tapword.learners.statistics import Statistics
-from tapword.learners.statistics_learner import synthetic_weight
 from tests.test_contracts import VARIANTS, loaded_again, same_state, samples
 
 ALL = [*registry.classes("learners"), *VARIANTS["learners"]]
@@ -104,16 +104,64 @@ def test_whether_they_count_depends_on_the_samples_there_are_now(spec):
 
 
 @pytest.mark.parametrize(
-    ("cosine", "samples", "weight"), [(0.39, 1, 0), (0.41, 1, 1), (0.39, 0, 1), (-1.0, 0, 1)]
+    ("cosine", "samples", "native", "weight"),
+    [
+        (0.29, 1, True, 0),
+        (0.31, 1, True, 1),
+        (0.59, 3, False, 0),
+        (0.61, 3, False, 1),
+        (-1.0, 0, True, 1),
+        (-1.0, 0, False, 1),
+    ],
 )
-def test_the_cosine_of_both_means_decides(cosine, samples, weight):
-    own, spoken = Statistics(2, scatter=False), Statistics(2, scatter=False)
-    for one in (own, spoken):
-        one.add_word()
+def test_the_cosine_of_both_means_decides(cosine, samples, native, weight):
+    own, spoken = Statistics(2, scatter=False), SpokenStatistics(2, 1)
+    own.add_word()
     for _ in range(samples):
         own.update(np.float32([5, 0]), 0)
     spoken.update(np.float32([cosine, np.sqrt(1 - cosine**2)]), 0)
-    assert synthetic_weight(own, spoken).tolist() == [weight]
+    spoken.foreign[0] = not native
+    assert spoken.weight(own).tolist() == [weight]
+
+
+@pytest.mark.parametrize("spec", MERGEABLE)
+def test_clips_without_native_speakers_are_counted_exactly(spec):
+    def made(*clips):
+        learner = registry.build("learners", spec)
+        learner.learn_many(X, WORDS)
+        for k, native in clips:
+            learner.learn_synthetic(SPOKEN[k : k + 1], "typed", native)
+        return learner
+
+    learner = made((0, True), (1, False))
+    other = made((2, False))
+    learner.merge(other.extract_word("typed"))
+    row = learner.rows.index(Row("typed"))
+    assert learner.spoken_statistics.foreign[row] == 2
+    assert learner.state()["synthetic_foreign"].tolist() == [2]
+    for k in (2, 1):
+        learner.unlearn_synthetic(SPOKEN[k], "typed", native=False)
+    assert "synthetic_foreign" not in learner.state()
+    np.testing.assert_allclose(learner.effective.means[row], SPOKEN[0], rtol=1e-4, atol=1e-4)
+    again = registry.build("learners", spec)
+    again.load_state(other.state(), other.words, {}, other.rows, synthetic=other.synthetic)
+    np.testing.assert_array_equal(again.spoken_statistics.foreign, other.spoken_statistics.foreign)
+    other.forget("typed")
+    assert other.spoken_statistics is None
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_impossible_counts_of_clips_are_refused(wrong):
+    learner = taught("cosine")
+    learner.unlearn_synthetic(SPOKEN[0], "word0")
+    learner.learn_synthetic(SPOKEN[:1], "word0", native=False)
+    state = learner.state()
+    assert state["synthetic_foreign"].tolist() == [1, 0]
+    state["synthetic_foreign"] = np.array([wrong, 0])
+    with pytest.raises(ModelFileError, match="'synthetic_foreign' cannot be right"):
+        registry.build("learners", "cosine").load_state(
+            state, learner.words, learner.negatives, learner.rows, synthetic=learner.synthetic
+        )
 
 
 @pytest.mark.parametrize("spec", SPECS)

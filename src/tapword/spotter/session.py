@@ -27,7 +27,7 @@ from tapword.spotter.vocabulary import CLIP_S, clean_new_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 from tapword.support.text import counted, listed
-from tapword.voices.base import Said, Voice
+from tapword.voices.base import Said, SpokenBy, Voice
 
 # A clip contains more than one word if this much other sound is as loud, in seconds. A pause is
 # long from the second on. Set by hand: none of the demo's clips has either, of 177 read phrases 3
@@ -78,7 +78,7 @@ class Checked(NamedTuple):
     digest
         Hash of its samples.
     spoken_by
-        Name of the voice that spoke it; None for a recording.
+        The voice that spoke it; None for a recording.
     """
 
     word: str
@@ -86,7 +86,7 @@ class Checked(NamedTuple):
     encoded: Encoded
     issues: list[Issue]
     digest: bytes
-    spoken_by: str | None = None
+    spoken_by: SpokenBy | None = None
 
     @property
     def severity(self) -> str | None:
@@ -392,7 +392,7 @@ class TeachSession:
         spoken = typed.speak(self.spotter.encoder, request, voice, progress, seed=known)
         for one, row in zip(spoken.said, spoken.encoded, strict=True):
             digest = hashlib.sha256(one.audio.tobytes()).digest()
-            self.accept(Checked(word, one.speaker, row, [], digest, spoken.voice))
+            self.accept(Checked(word, one.speaker, row, [], digest, spoken.by))
         return spoken.said
 
     def write(self, say: Callable[[Issue], None]) -> Spotter:
@@ -420,9 +420,9 @@ class TeachSession:
 
     def teach(self, spotter: Spotter) -> None:
         """Teach a spotter the clips that were accepted."""
-        for voice in dict.fromkeys(clip.spoken_by for clip in self.accepted):
-            clips = [clip for clip in self.accepted if clip.spoken_by == voice]
-            spotter.learn_encoded(_joined(clips), [clip.word for clip in clips], voice)
+        for by in dict.fromkeys(clip.spoken_by for clip in self.accepted):
+            clips = [clip for clip in self.accepted if clip.spoken_by == by]
+            spotter.learn_encoded(_joined(clips), [clip.word for clip in clips], by)
 
 
 def read_files(

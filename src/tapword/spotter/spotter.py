@@ -33,7 +33,7 @@ from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
 from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
-from tapword.voices.base import Voice
+from tapword.voices.base import SpokenBy, Voice
 
 
 class Prediction(NamedTuple):
@@ -203,17 +203,17 @@ class Spotter:
 
     @one_blas_thread
     def learn_encoded(
-        self, encoded: Encoded, words: Sequence[str], spoken_by: str | None = None
+        self, encoded: Encoded, words: Sequence[str], spoken_by: SpokenBy | None = None
     ) -> None:
         """Learn what `encode` returned, one row for each of `words`.
 
-        Clips that were `spoken_by` a voice of this name are kept apart: see `learn_text`.
+        Clips that were `spoken_by` a voice are kept apart: see `learn_text`.
         """
         words = [clean_new_word(word, self.words) for word in words]
         if spoken_by is not None:
             for word in dict.fromkeys(words):
                 rows = [row for row, own in enumerate(words) if own == word]
-                self.learner.learn_synthetic(encoded.vectors[rows], word)
+                self.learner.learn_synthetic(encoded.vectors[rows], word, spoken_by.native)
         elif len(words) == 1:
             self.learner.learn_one(encoded.vectors[0], words[0])
         else:
@@ -258,7 +258,7 @@ class Spotter:
         request = typed.Request(word if text is None else text, language, n, phonemes)
         done = self.vocabulary.synthetic.get(word, 0)
         said = typed.speak(self.encoder, request, voice, progress, seed=done)
-        self.learn_encoded(said.encoded, [word] * len(said.encoded), said.voice)
+        self.learn_encoded(said.encoded, [word] * len(said.encoded), said.by)
 
     @one_blas_thread
     def unlearn_encoded(
@@ -267,22 +267,24 @@ class Spotter:
         words: Sequence[str],
         negative: bool = False,
         scattered: bool = True,
-        synthetic: bool = False,
+        spoken_by: SpokenBy | None = None,
     ) -> None:
         """Take out what was learned, as if it had never been.
 
-        As words, as negatives if `negative`, or as clips of a voice if `synthetic`; `scattered` is
-        as for `Learner.unlearn_one`. The last sample of a word removes the word.
+        As words, as negatives if `negative`, or as clips that were `spoken_by` a voice. `scattered`
+        is as for `Learner.unlearn_one`. The last sample of a word removes the word.
         """
         for one, word in zip(encoded, map(clean_word, words), strict=True):
-            if synthetic:
-                self.learner.unlearn_synthetic(one.vectors[0], word)
+            if spoken_by is not None:
+                self.learner.unlearn_synthetic(one.vectors[0], word, spoken_by.native)
             else:
                 self.learner.unlearn_one(one.vectors[0], word, negative, scattered)
             if negative:
                 self.vocabulary = self.vocabulary.rejected(word, -1)
             else:
-                self.vocabulary = self.vocabulary.unlearned(word, one.seconds, synthetic)
+                self.vocabulary = self.vocabulary.unlearned(
+                    word, one.seconds, spoken_by is not None
+                )
         self._forgot = True
 
     def extract_word(self, word: str) -> Self:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
+from tapword.voices.base import SpokenBy
 
 # Longest new word in UTF-8, which the C core has space for.
 MAX_WORD_BYTES = 64
@@ -206,7 +207,7 @@ class Vocabulary:
 
     @classmethod
     def of_samples(
-        cls, words: Sequence[str], seconds: np.ndarray, spoken_by: str | None = None
+        cls, words: Sequence[str], seconds: np.ndarray, spoken_by: SpokenBy | None = None
     ) -> "Vocabulary":
         """Make the records of samples by their words and lengths (n,) in seconds.
 
@@ -220,7 +221,7 @@ class Vocabulary:
             length = Length.of(seconds[own])
             if spoken_by is None:
                 return Word(len(own), length=length)
-            return Word(synthetic=len(own), voices=(spoken_by,), length=length)
+            return Word(synthetic=len(own), voices=(spoken_by.voice,), length=length)
 
         return cls({word: record(own) for word, own in rows.items()})
 

@@ -35,6 +35,13 @@ class Said(NamedTuple):
     speaker: str
 
 
+class SpokenBy(NamedTuple):
+    """Who spoke clips: the name of the voice, and whether it speaks its native language."""
+
+    voice: str
+    native: bool = True
+
+
 class Unspeakable(InputError):
     """A text that no voice can say, or a language that a voice does not speak."""
 

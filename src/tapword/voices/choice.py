@@ -1,6 +1,9 @@
 """Choose the voice that speaks a language on this machine."""
 
+from typing import Any
+
 from tapword import registry
+from tapword.voices import espeak
 from tapword.voices.base import Unspeakable, Voice
 
 # From the best on.
@@ -25,3 +28,27 @@ def choose(language: str, phonemes: str = "") -> Voice:
     if not speaking:
         raise Unspeakable(f"no voice here speaks {language!r}. {'; '.join(lacking)}")
     return next((voice for voice in speaking if voice.is_native(language)), speaking[0])
+
+
+def offer(language: str) -> dict[str, Any]:
+    """List the voices that speak a language here, ready for JSON.
+
+    Returns
+    -------
+    dict
+        voices: each with name, whether it is native and takes phonemes, and what is missing (None:
+        nothing); best: the one that is used unless another is named, or None; missing: why none
+        speaks, or None; languages: those that a voice may speak.
+    """
+    voices = []
+    for name in registry.classes("voices"):
+        voice: Voice = registry.build("voices", name)
+        about = {"name": name, "native": voice.is_native(language)}
+        about |= {"phonemes": voice.takes_phonemes, "missing": voice.why_not(language)}
+        voices.append(about)
+    try:
+        best, missing = choose(language).name, None
+    except Unspeakable as error:
+        best, missing = None, str(error)
+    found = sorted(espeak.languages()) if espeak.is_installed() else [language]
+    return {"voices": voices, "best": best, "missing": missing, "languages": found}

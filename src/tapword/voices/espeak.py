@@ -55,9 +55,14 @@ class Espeak(Voice):
             yield Said(_decoded(content), name)
 
 
+def is_installed() -> bool:
+    """Whether the program is on this machine."""
+    return shutil.which(PROGRAM) is not None
+
+
 def why_no_phonemes(language: str) -> str | None:
     """Say what is missing to turn a text of a language into phonemes; None: nothing."""
-    if shutil.which(PROGRAM) is None:
+    if not is_installed():
         return f"the program {PROGRAM} is not installed; {INSTALL}"
     if not is_named(language):
         return f"no language is named {language!r}; {PROGRAM} --voices lists them"

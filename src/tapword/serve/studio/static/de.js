@@ -37,9 +37,27 @@ export default {
     forget: word => `Rückgängig: „${word}“ vergessen`,
     rename: (word, now) => `Rückgängig: „${word}“ in „${now}“ umbenannt`,
     calibrate: () => 'Rückgängig: Kalibrierung',
+    type: word => `Rückgängig: „${word}“ getippt`,
     sensitivity: word => word === null ? 'Rückgängig: Empfindlichkeit aller Wörter' : `Rückgängig: Empfindlichkeit von „${word}“`,
   },
   undone: what => `Rückgängig gemacht: ${what}`,
+
+  // Lehren durch Text.
+  typeIt: 'Tippen: eine Stimme spricht es',
+  typingLead: 'Eine Stimme auf diesem Rechner spricht das Wort auf viele Arten. Sie nehmen nichts auf. Eigene Aufnahmen machen es besser.',
+  language: 'Sprache', voice: 'Stimme', phonemes: 'Aussprache', phonemesExample: 'wie geschrieben',
+  sayIt: 'Sprechen', sayMore: 'Noch einmal sprechen', dropAll: 'Alle entfernen',
+  speakingProgress: 'Gesprochene Clips', spokenClips: 'Gesprochene Clips',
+  speakingSoon: 'Die Stimme beginnt…',
+  speaking: (done, of) => `Spricht: ${done} von ${of} Clips`,
+  spokenNow: (word, n, voice) => `${voice} hat „${word}“ mit ${count(n, 'Clip', 'Clips')} gelehrt. Hören Sie sie an, und entfernen Sie falsche.`,
+  notNative: (voice, language) => `${voice} hat keine Muttersprachler dieser Sprache (${language}): Das Wort wird vielleicht überhört, bis Sie es selbst aufnehmen.`,
+  noVoice: why => `Keine Stimme spricht hier diese Sprache. ${why}`,
+  playClip: speaker => `Clip von ${speaker} abspielen`,
+  dropClip: speaker => `Clip von ${speaker} entfernen`,
+  clipWaveform: speaker => `Wellenform von ${speaker}`,
+  seconds: n => `${n} s`,
+  typedTakes: 'Getippt: Aufnahmen sind freiwillig',
 
   // Teaching by voice.
   teachTitle: 'Ein Wort beibringen',
@@ -298,6 +316,9 @@ export default {
   // Errors, by code.
   errors: {
     file_too_long: '{seconds} s ohne mehrere Aufnahmen eines Wortes: Schneiden Sie sie in Stücke von höchstens {limit_s} s.',
+    text_too_long: 'Ein Text hat höchstens {most} Buchstaben.',
+    text_with_signs: '„{sign}“ kann nicht gesprochen werden. Schreiben Sie das Wort in Buchstaben.',
+    text_without_letters: 'Es gibt keine Buchstaben zu sprechen.',
     bad_word: 'Ein Wort braucht mindestens einen Buchstaben oder ein anderes druckbares Zeichen.',
     word_too_long: 'Dieses Wort ist zu lang: höchstens {max_bytes} Buchstaben. Umlaute und andere Schriften zählen doppelt oder mehr.',
     unknown_word: '„{word}“ ist nicht in diesem Modell. Es kennt: {known}.',

@@ -34,9 +34,27 @@ export default {
     forget: word => `Undo: forgot “${word}”`,
     rename: (word, now) => `Undo: renamed “${word}” to “${now}”`,
     calibrate: () => 'Undo: calibration',
+    type: word => `Undo: typed “${word}”`,
     sensitivity: word => word === null ? 'Undo: sensitivity of all words' : `Undo: sensitivity of “${word}”`,
   },
   undone: what => `Undone: ${what}`,
+
+  // Teaching by text.
+  typeIt: 'Type it: a voice says it',
+  typingLead: 'A voice on this computer says the word in many ways. You record nothing. Takes of your own make it better.',
+  language: 'Language', voice: 'Voice', phonemes: 'Pronunciation', phonemesExample: 'as it is spelled',
+  sayIt: 'Say it', sayMore: 'Say it again', dropAll: 'Drop all',
+  speakingProgress: 'Clips that were spoken', spokenClips: 'Spoken clips',
+  speakingSoon: 'The voice begins…',
+  speaking: (done, of) => `Speaking: ${done} of ${of} clips`,
+  spokenNow: (word, n, voice) => `${voice} taught “${word}” by ${count(n, 'clip')}. Play them, and drop those that are wrong.`,
+  notNative: (voice, language) => `${voice} has no native speaker of this language (${language}): the word may be missed until you record takes.`,
+  noVoice: why => `No voice speaks this language here. ${why}`,
+  playClip: speaker => `Play the clip of ${speaker}`,
+  dropClip: speaker => `Drop the clip of ${speaker}`,
+  clipWaveform: speaker => `Waveform of ${speaker}`,
+  seconds: n => `${n} s`,
+  typedTakes: 'Typed: takes are optional',
 
   // Teaching by voice.
   teachTitle: 'Teach a word',
@@ -295,6 +313,9 @@ export default {
   // Errors, by code.
   errors: {
     file_too_long: '{seconds} s without several takes of one word: cut it into clips of at most {limit_s} s.',
+    text_too_long: 'A text has at most {most} letters.',
+    text_with_signs: '“{sign}” cannot be said. Write the word in letters.',
+    text_without_letters: 'There are no letters to say.',
     bad_word: 'A word needs at least one letter or other printable character.',
     word_too_long: 'This word is too long: at most {max_bytes} letters. Accents and other scripts count double or more.',
     unknown_word: '“{word}” is not in this model. It knows: {known}.',

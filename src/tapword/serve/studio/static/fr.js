@@ -36,9 +36,27 @@ export default {
     forget: word => `Annuler : « ${word} » oublié`,
     rename: (word, now) => `Annuler : « ${word} » renommé en « ${now} »`,
     calibrate: () => 'Annuler : calibrage',
+    type: word => `Annuler : « ${word} » tapé`,
     sensitivity: word => word === null ? 'Annuler : sensibilité de tous les mots' : `Annuler : sensibilité de « ${word} »`,
   },
   undone: what => `Annulé : ${what}`,
+
+  // Enseigner par le texte.
+  typeIt: 'Taper : une voix le dit',
+  typingLead: 'Une voix de cet ordinateur dit le mot de plusieurs façons. Vous n’enregistrez rien. Vos propres prises l’améliorent.',
+  language: 'Langue', voice: 'Voix', phonemes: 'Prononciation', phonemesExample: 'comme il s’écrit',
+  sayIt: 'Dire', sayMore: 'Dire encore', dropAll: 'Tout retirer',
+  speakingProgress: 'Extraits prononcés', spokenClips: 'Extraits prononcés',
+  speakingSoon: 'La voix commence…',
+  speaking: (done, of) => `La voix parle : ${done} extraits sur ${of}`,
+  spokenNow: (word, n, voice) => `${voice} a enseigné « ${word} » par ${count(n, 'extrait')}. Écoutez-les, et retirez ceux qui sont faux.`,
+  notNative: (voice, language) => `${voice} n’a pas de locuteur natif de cette langue (${language}) : le mot sera peut-être manqué tant que vous n’avez pas enregistré de prises.`,
+  noVoice: why => `Aucune voix ne parle cette langue ici. ${why}`,
+  playClip: speaker => `Écouter l’extrait de ${speaker}`,
+  dropClip: speaker => `Retirer l’extrait de ${speaker}`,
+  clipWaveform: speaker => `Forme d’onde de ${speaker}`,
+  seconds: n => `${n} s`,
+  typedTakes: 'Tapé : les prises sont facultatives',
 
   // Teaching by voice.
   teachTitle: 'Apprendre un mot',
@@ -297,6 +315,9 @@ export default {
   // Errors, by code.
   errors: {
     file_too_long: `{seconds} s sans plusieurs prises d’un même mot : découpez-le en extraits de {limit_s} s au plus.`,
+    text_too_long: 'Un texte a au plus {most} lettres.',
+    text_with_signs: '« {sign} » ne peut pas être dit. Écrivez le mot en lettres.',
+    text_without_letters: 'Il n’y a pas de lettres à dire.',
     bad_word: 'Un mot doit contenir au moins une lettre ou un autre caractère affichable.',
     word_too_long: 'Ce mot est trop long : {max_bytes} lettres au plus. Les accents et les autres écritures comptent double ou davantage.',
     unknown_word: '« {word} » n’est pas dans ce modèle. Il connaît : {known}.',
