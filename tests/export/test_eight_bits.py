@@ -13,13 +13,13 @@ from tapword.export.c.reduced import DIRECTIONS, project
 from tapword.export.onnx import file as onnx_file
 from tapword.spotter.spotter import require_same_parts
 from tapword.spotter.whitening import shipped
+from tests.export.device import Device, counted
+from tests.export.session import check_products
 from tests.export.test_export import (
     DIAGONAL,
     LIGHT,
     LOGMEL,
-    Device,
     clips_of,
-    counted,
     heard_as,
     phrase,
     same_vectors,
@@ -120,22 +120,6 @@ def test_sums_of_products_are_exact(device, small, tmp_path, rng):
     vectors = Device(small, tmp_path, "-DTAPWORD_SIMD", max_words=10, eight_bits=True)
     for made in (device, vectors):
         check_products(made, rng)
-
-
-def check_products(device: Device, rng: np.random.Generator) -> None:
-    """Compare a device's sums of products with those of whole numbers."""
-    low, high = np.int8(-128), np.int8(127)
-    wanted = []
-    for n in (8, 16, 24, 40, 64, 96, 320, 368, 1_600):
-        random = [rng.integers(-128, 128, (2, n)) for _ in range(4)]
-        edges = [np.full((2, n), value) for value in (low, high)]
-        mixed = [np.stack([np.full(n, low), np.resize([high, low], n)])]
-        for start, (x, weights) in enumerate([*random, *edges, *mixed]):
-            x, weights = x.astype(np.int8), weights.astype(np.int8)
-            device.order("V", np.uint32(n), np.uint32(start), x, weights)
-            wanted.append(int(x.astype(int) @ weights.astype(int)))
-    device.run()
-    assert [device.number() for _ in wanted] == wanted
 
 
 def test_a_device_sees_running_speech_as_the_model_does(small, tmp_path):
