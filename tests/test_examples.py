@@ -20,54 +20,6 @@ from tests.export.test_export import clips_of, compile_c, taught
 EXAMPLES = ROOT / "examples"
 WORDS = ("lamp", "door")
 
-TRY = """
-#include "spotter.h"
-#include <stdio.h>
-
-static int16_t sound[25][SPOTTER_CHUNK];
-static uint8_t state[100000];
-
-static void hear(void)
-{
-    int i, waits;
-    for (i = 0; i < 50; i++) {
-        const char *word;
-        waits = i >= 25;
-        word = spotter_push(sound[waits ? 0 : i]);
-        if (word != NULL) {
-            printf("%s\\n", word);
-        }
-        if (i == 24) {
-            for (waits = 0; waits < SPOTTER_CHUNK; waits++) {
-                sound[0][waits] = 0;
-            }
-        }
-    }
-}
-
-int main(void)
-{
-    const char *wrong;
-    size_t n;
-    spotter_start();
-    while (fread(sound, sizeof sound, 1, stdin) == 1) {
-        hear();
-    }
-    if (fread(sound, 1, 1, stdin) == 0) {
-        wrong = spotter_teach(sound[1], SPOTTER_CHUNK, "");
-        printf("%s\\n", wrong == NULL ? "learned" : wrong);
-        wrong = spotter_teach(sound[1], SPOTTER_TAKE + 1, "new");
-        printf("%s\\n", wrong == NULL ? "learned" : wrong);
-    }
-    n = spotter_save(state, sizeof state);
-    wrong = spotter_load(state, n);
-    printf("%d %s\\n", n > 0, wrong == NULL ? "loaded" : wrong);
-    wrong = spotter_load(state, n - 1);
-    printf("%s\\n", wrong == NULL ? "loaded" : wrong);
-    return 0;
-}
-"""
-
 
 @pytest.fixture(scope="module")
 def spotter() -> Spotter:
@@ -139,17 +91,3 @@ def test_make_without_a_model_says_what_to_do(tmp_path):
     done = subprocess.run(["make", "-C", tmp_path / "c"], capture_output=True, text=True)
     assert done.returncode != 0
     assert "home.tap does not exist. Teach it with: tapword learn home.tap" in done.stdout
-
-
-def test_the_component_for_a_board_hears_and_learns(header, tmp_path):
-    component = EXAMPLES / "esp32" / "components" / "tapword"
-    (tmp_path / "try.c").write_text(TRY)
-    folders = [f"-I{header.parent}", f"-I{component}"]
-    compile_c(*folders, component / "spotter.c", tmp_path / "try.c", "-o", tmp_path / "try")
-    sound = np.concatenate([np.pad(clips_of(w, 9, 10)[0], (0, 16_000))[:16_000] for w in WORDS])
-    given = np.round(sound * 32767).astype("<i2").tobytes()
-    done = subprocess.run([tmp_path / "try"], input=given, capture_output=True, check=True)
-    *words, bad_word, too_long, saved, damaged = done.stdout.decode().splitlines()
-    assert words == list(WORDS)
-    assert bad_word.startswith("TAPWORD_BAD_WORD") and too_long.startswith("TAPWORD_BAD_AUDIO")
-    assert saved == "1 loaded" and damaged.startswith("TAPWORD_BAD_STATE")

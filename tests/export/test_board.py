@@ -167,6 +167,8 @@ def test_the_end_pointer_of_a_board_finds_the_same_takes(tmp_path):
         assert device.number() == 0
         assert CODES[device.number()] == (take.issue.code if take.issue else None)
         first, last, start, end = (device.number() for _ in range(4))
-        assert abs(first / 16_000 - take.start_s) < 0.011 and abs(last / 16_000 - take.end_s) < 0.011
+        assert (
+            abs(first / 16_000 - take.start_s) < 0.011 and abs(last / 16_000 - take.end_s) < 0.011
+        )
         np.testing.assert_array_equal(sound[start:end], take.audio)
         np.testing.assert_allclose(device.take(2, "<f8"), [take.level_db, take.snr_db], atol=0.01)

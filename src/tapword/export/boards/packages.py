@@ -14,10 +14,11 @@ from tapword.support import atomic_files
 from tapword.version import __version__
 
 TEMPLATES = resources.files("tapword.export.boards")
+# Ends the name of a template that other programs would take for theirs.
+TEMPLATE = ".in"
 # In every package, by which one is recognised.
 CORE = "tapword_core.h"
 CONFIG = '#include "tapword_config.h"\n'
-CACHES = ("__pycache__",)
 
 
 class Kind(NamedTuple):
@@ -90,7 +91,7 @@ def _files(kind: str, max_words: int) -> Iterator[tuple[str, str]]:
         return text
 
     for name, file in _walk(TEMPLATES / kind):
-        yield name, filled(file.read_text("utf-8"))
+        yield name.removesuffix(TEMPLATE), filled(file.read_text("utf-8"))
     for name, file in _walk(TEMPLATES / "common"):
         folder = KINDS[kind].headers if name.endswith(".h") else KINDS[kind].sources
         yield f"{folder}/{name}", file.read_text("utf-8")
@@ -100,5 +101,5 @@ def _walk(folder: Traversable, before: str = "") -> Iterator[tuple[str, Traversa
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         if path.is_file():
             yield before + path.name, path
-        elif path.name not in CACHES:
+        else:
             yield from _walk(path, f"{before}{path.name}/")

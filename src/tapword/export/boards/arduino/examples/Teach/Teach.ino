@@ -69,7 +69,7 @@ void on_teaching(int status, const char *word, int left, const char *issue) {
 
 /* A new word gets the first free name of "word 1", "word 2", ... */
 void teach_new_word() {
-  char name[16];
+  char name[20];
   bool taken = true;
   for (int number = 1; taken; number++) {
     snprintf(name, sizeof name, "word %d", number);
