@@ -16,9 +16,8 @@ wake phrases, nearly every recording is by another person. "Worse by" is the dif
 shares missed with text and without, on the same recordings, with a 95% interval from resampling
 words.
 
-Alarms are counted in the negatives, which are searched once: the detector of a model of all words,
-taught by their texts, finds the windows. Each model of one word scores all of them, and its events
-at its own threshold are alarms. A model whose word is a phrase searches the negatives itself.
+Alarms are the events of each model in the negatives, whose windows are encoded once for all models
+(candidates.py).
 """
 
 import argparse
@@ -29,12 +28,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from candidates import Recording
 from wake_words import (
     Alarms,
-    CachedEncoder,
     level_over,
     listen,
-    listen_to,
     noise_under,
     read_negatives,
     to_peak,
@@ -44,14 +42,10 @@ from tapword import registry
 from tapword.audio import files
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
-from tapword.listening.decider import Candidate
-from tapword.listening.detector import Detector
 from tapword.research.cache import Cache
 from tapword.spotter import typed
-from tapword.spotter.cohort import unit
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import Scores
 from tapword.voices.base import SpokenBy, Voice
 from tapword.voices.choice import choose
 
@@ -249,80 +243,34 @@ def taught_by(kind: str, n: int) -> str:
     return {"text": "text", "takes": takes, "both": f"text and {takes}"}[kind]
 
 
-class Windows:
-    """Windows of the negatives that a detector scores, and their vectors (n, D)."""
-
-    def __init__(self, spotter: Spotter, negatives: Sequence[np.ndarray]):
-        self.hours = sum(map(len, negatives)) / SAMPLE_RATE / 3600
-        self.candidates: list[Candidate] = []
-        rows: list[Encoded] = []
-        encoder = spotter.encoder
-
-        class Noted(CachedEncoder):
-            def encode_from(self, first: np.ndarray | None, clip: np.ndarray) -> Encoded:
-                self.last = encoder.encode_from(first, clip)
-                return self.last
-
-        noted = Noted(encoder)
-        spotter.encoder = noted  # type: ignore[assignment]
-
-        def observe(candidate: Candidate) -> None:
-            if not candidate.phrase:
-                self.candidates.append(candidate)
-                rows.append(noted.last)
-
-        listen_to(Detector(spotter, observe=observe), negatives)
-        found = Encoded.concatenate(rows)
-        cohort = encoder.cohort
-        assert cohort is not None
-        self.vectors = unit(found.vectors)
-        self.cohort_scores = cohort.score(found.vectors, found.seconds)
-
-    def alarms(self, alone: Spotter, name: str) -> int:
-        """Count the alarms of a model of one word at its threshold."""
-        threshold = alone.thresholds()[name]
-        scores = self.vectors @ alone.learner.directions()[0] - self.cohort_scores
-        found = [
-            self.candidates[k]._replace(scores=Scores({name: float(scores[k])}, {}))
-            for k in np.flatnonzero(scores >= threshold)
-        ]
-        return Alarms(name, found, self.hours).count(threshold)
-
-
 def count_alarms(
     empty: Spotter, heard: Sequence[Heard], negatives: Sequence[np.ndarray], draws: int
 ) -> list[dict[str, Any]]:
     """Count false alarms of each word by its own threshold."""
-    spotter = empty.copy()
-    for one in heard:
-        teach(spotter, one, np.array([], dtype=int), text=True)
-    windows, rows = Windows(spotter, negatives), []
-    print(f"{len(windows.candidates)} windows of {windows.hours:.2f} hours", flush=True)
-    cached = CachedEncoder(empty.encoder)
-
-    def rate(one: Heard, n: int, draw: int, text: bool) -> float:
-        alone, name = empty.copy(), one.word.name
-        teach(alone, one, drawn(one, n, draw), text)
-        if name not in alone.scorer.phrases:
-            return windows.alarms(alone, name) / windows.hours
-        alone.encoder = cached  # type: ignore[assignment]
-        threshold = alone.thresholds()[name]
-        found = Alarms(name, listen(alone, negatives), windows.hours)
-        return found.count(threshold) / windows.hours
-
+    recording = Recording(empty.encoder, negatives)
     kinds = [("text", 0), *((kind, n) for n in TAKES for kind in ("takes", "both"))]
+    asked = [(kind, n, draw) for kind, n in kinds for draw in range(draws if n else 1)]
+    rates: dict[str, dict[tuple[str, int], list[float]]] = {}
+    for one in heard:
+        name, models = one.word.name, []
+        for kind, n, draw in asked:
+            alone = empty.copy()
+            teach(alone, one, drawn(one, n, draw), text=kind != "takes")
+            models.append(alone)
+        found = rates[name] = {kind: [] for kind in kinds}
+        for (kind, n, _), alone, own in zip(asked, models, listen(models, recording), strict=True):
+            alarms = Alarms(name, own, recording.hours).count(alone.thresholds()[name])
+            found[kind, n].append(alarms / recording.hours)
+        print(f"alarms of {name}: done", flush=True)
+    rows = []
     for kind, n in kinds:
-        times = range(draws if n else 1)
-        rates = {
-            one.word.name: float(np.mean([rate(one, n, k, kind != "takes") for k in times]))
-            for one in heard
-        }
-        for name in ("phrases", "english", "arabic"):
-            own = [rates[one.word.name] for one in heard if one.word.set == name]
-            row: dict[str, Any] = {"words": name, "taught": taught_by(kind, n)}
-            row |= {"alarms_an_hour": float(np.mean(own)), "most": max(own)}
-            rows.append(row | {"hours": windows.hours})
-        print(f"alarms by {taught_by(kind, n)}: done", flush=True)
+        for words in ("phrases", "english", "arabic"):
+            means = [
+                np.mean(rates[one.word.name][kind, n]) for one in heard if one.word.set == words
+            ]
+            row: dict[str, Any] = {"words": words, "taught": taught_by(kind, n)}
+            row |= {"alarms_an_hour": float(np.mean(means)), "most": float(max(means))}
+            rows.append(row | {"hours": recording.hours})
     return rows
 
 

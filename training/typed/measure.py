@@ -15,15 +15,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-import typed as benchmark  # noqa: E402
-from wake_words import noise_under  # noqa: E402
+import typed as benchmark
+from wake_words import noise_under
 
-from tapword.audio import files  # noqa: E402
-from tapword.audio.files import SAMPLE_RATE  # noqa: E402
-from tapword.spotter.spotter import Spotter  # noqa: E402
-from tapword.spotter.typed import CLIPS  # noqa: E402
-from tapword.voices import espeak, speller  # noqa: E402
-from tapword.voices.kokoro import Kokoro, signs  # noqa: E402
+from tapword.audio import files
+from tapword.audio.files import SAMPLE_RATE
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.typed import CLIPS
+from tapword.voices import espeak, speller
+from tapword.voices.kokoro import Kokoro, signs
 
 
 def main() -> None:

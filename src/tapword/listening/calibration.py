@@ -133,7 +133,7 @@ class Calibrator:
             # Every sound may be nearer to the word's negatives than to the word. Of a phrase only
             # the likeliest segments are scored, which have another tail.
             if len(found) and not spotter.vocabulary.length_of(word).is_phrase:
-                here = Tail.of(found, tails[word].offset, tails[word].slope)
+                here = Tail.of(found, tails[word].line)
                 wanted[word] += weight * (here.threshold(each) - usual[word])
         wanted = _raised(candidates, wanted, self.false_alarms_per_hour * hours, refractory_s)
         # The sensitivities are for listening at the default rate, whatever the rate here.

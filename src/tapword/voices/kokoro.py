@@ -88,7 +88,7 @@ class Kokoro(Voice):
 
     def pronunciation(self, text: str, language: str) -> str:
         """Spell a text in IPA as it would be said."""
-        return espeak.phonemes(text, language)
+        return spelling.phonemes(text, language)
 
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
         spelled = phonemes or spelling.phonemes(text, language)
