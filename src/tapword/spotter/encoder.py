@@ -67,8 +67,8 @@ class Encoded:
     Examples
     --------
     >>> encoded = Encoded.one_second(np.eye(3, dtype=np.float32))
-    >>> len(encoded[1:]), [one.vectors.argmax() for one in encoded]
-    (2, [np.int64(0), np.int64(1), np.int64(2)])
+    >>> len(encoded[1:]), [int(one.vectors.argmax()) for one in encoded]
+    (2, [0, 1, 2])
     """
 
     vectors: np.ndarray
