@@ -8,16 +8,19 @@ switches detection off, presses the button, and prints the states after that.
 """
 
 import asyncio
+import functools
 import json
 import logging
 import sys
 import tempfile
+import time
+from pathlib import Path
 
 from homeassistant import bootstrap, loader
 from homeassistant.config_entries import ConfigEntries
 from homeassistant.core import HomeAssistant
 
-PATIENCE_S = 120
+PATIENCE_S = 60
 
 
 class Problems(logging.Handler):
@@ -39,21 +42,26 @@ def entities(hass):
     }
 
 
-async def until(condition):
-    async with asyncio.timeout(PATIENCE_S):
-        while not (found := condition()):
-            await asyncio.sleep(0.1)
-    return found
+async def until(condition, hass, problems):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        shown = {one.entity_id: one.state for one in hass.states.async_all()}
+        assert time.monotonic() < end, (shown, problems.lines)
+        await asyncio.sleep(0.1)
 
 
 async def main(port: int, user: str, password: str) -> None:
     problems = Problems()
     logging.getLogger("homeassistant.components.mqtt").addHandler(problems)
-    hass = HomeAssistant(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp())
+    (folder / "configuration.yaml").touch()
+    hass = HomeAssistant(str(folder))
     hass.config.skip_pip = True
     hass.config_entries = ConfigEntries(hass, {})
     loader.async_setup(hass)
     assert await bootstrap.async_from_config_dict({"homeassistant": {}}, hass)
+    # It subscribes once everything has started.
+    await hass.async_start()
     flow = await hass.config_entries.flow.async_init("mqtt", context={"source": "user"})
     broker = {"broker": "127.0.0.1", "port": port, "username": user, "password": password}
     if "other_settings" in map(str, flow["data_schema"].schema):
@@ -62,8 +70,9 @@ async def main(port: int, user: str, password: str) -> None:
     result = await hass.config_entries.flow.async_configure(flow["flow_id"], broker)
     assert result["type"] == "create_entry", result
     # Two sensors, the switch, the button, and the sensitivities of two words.
-    await until(lambda: len(entities(hass)) == 6 and "unavailable" not in str(entities(hass)))
-    await until(lambda: any(one["state"] == "lamp" for one in entities(hass).values()))
+    found = functools.partial(until, hass=hass, problems=problems)
+    await found(lambda: len(entities(hass)) == 6 and "unavailable" not in str(entities(hass)))
+    await found(lambda: any(one["state"] == "lamp" for one in entities(hass).values()))
     print(json.dumps({"entities": entities(hass)}), flush=True)
 
     def named(ending):
@@ -77,8 +86,8 @@ async def main(port: int, user: str, password: str) -> None:
     await call("button", "press", named("Not one of my words"))
     await call("number", "set_value", sensitivity, value=0.7)
     await call("switch", "turn_off", switch)
-    await until(lambda: entities(hass)[sensitivity]["state"] == "0.7")
-    await until(lambda: entities(hass)[switch]["state"] == "off")
+    await found(lambda: entities(hass)[sensitivity]["state"] == "0.7")
+    await found(lambda: entities(hass)[switch]["state"] == "off")
     print(json.dumps({"entities": entities(hass), "problems": problems.lines}), flush=True)
     await hass.async_stop(force=True)
 
