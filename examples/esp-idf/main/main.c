@@ -169,10 +169,8 @@ static void listen(void *unused)
 
 void app_main(void)
 {
-    static const tapword_callbacks callbacks = {.word = on_word,
-                                                .near_miss = on_near_miss,
-                                                .teaching = on_teaching,
-                                                .send = on_send};
+    static const tapword_callbacks callbacks = {
+        .word = on_word, .near_miss = on_near_miss, .teaching = on_teaching, .send = on_send};
     int found = 0;
     gpio_set_direction(PIN_LED, GPIO_MODE_OUTPUT);
     gpio_set_direction(PIN_BUTTON, GPIO_MODE_INPUT);
