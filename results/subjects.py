@@ -104,14 +104,14 @@ SUBJECTS = {
             "--negatives {negatives}",
             "use": "python benchmarks/use.py {english} {arabic} --negatives {negatives}",
             "phrases": f"python benchmarks/wake_words.py {{phrases}} --size small {NOISE} "
-            "--negatives {negatives} --draws 3",
+            "--negatives {negatives}",
         },
     ),
     "typed": Subject(
         "Typed words",
         {
-            "typed": "python benchmarks/typed.py {phrases} {english} {arabic} --words 10 "
-            "--clips 16 --size small --voice kokoro",
+            "typed": "python benchmarks/typed.py {phrases} {english} {arabic} --size small "
+            "--voice kokoro --negatives {negatives}",
         },
     ),
     "paper": Subject(

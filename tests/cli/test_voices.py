@@ -41,13 +41,14 @@ def voice(pinned, run):
 def test_a_typed_word_is_taught_shown_undone_and_forgotten(voice, run):
     code, output, error = run("learn", "home.tap", "hello", *SAY, "həlO", *PARTS)
     assert (code, error) == (0, "")
-    assert output.splitlines()[0] == "learned 4 clips"
+    assert output.splitlines()[0] == "learned 4 clips that kokoro spoke"
     assert "home.tap: 1 word, 0 samples, 4 synthetic clips" in output
     assert run("learn", "home.tap", "lamp", *SAY, "læmp")[0] == 0
     facts = json.loads(run("info", "home.tap", "--json")[1])
     assert facts["words"] == {"hello": 0, "lamp": 0}
     assert facts["synthetic"] == {"hello": 4, "lamp": 4} and facts["format"] == 3
-    assert "synthetic" in run("info", "home.tap")[1]
+    assert facts["voices"] == {"hello": ["kokoro"], "lamp": ["kokoro"]}
+    assert "synthetic" in run("info", "home.tap")[1] and "4 by kokoro" in run("info", "home.tap")[1]
     before = Path("home.tap").read_bytes()
     assert run("forget", "home.tap", "lamp")[0] == 0
     assert json.loads(run("info", "home.tap", "--json")[1])["synthetic"] == {"hello": 4}
@@ -99,7 +100,8 @@ def test_without_voices_the_message_says_what_to_do(pinned, run, monkeypatch):
     code, output, _ = run("voices", "--json")
     found = {row["name"]: row["missing"] for row in json.loads(output)}
     assert "tapword voices get" in found["kokoro"] and "install espeak-ng" in found["espeak"]
-    assert "kokoro" in run("voices")[1]
+    shown = run("voices")[1]
+    assert "kokoro" in shown and "phonemes by the built-in speller (de, en-us" in shown
 
 
 def test_a_language_without_native_speakers_is_warned_of(voice, run):

@@ -117,15 +117,15 @@ def test_the_scale_ends_somewhere(spotter, rng):
 def test_windows_around_a_sound_count_once(spotter, rng, monkeypatch):
     """They are looked at where a sound is nearly the word, and would be counted as often."""
     scores = like_speech(spotter, rng)
-    hear = calibration._candidates
     spotter.tell(**scores)
     once = calibrate(spotter, [[bursts(200)]])
+    observe = calibration.Calibrator._observe
 
-    def hear_around(*arguments):
-        candidates, hours = hear(*arguments)
-        return [one for one in candidates for _ in range(5)], hours
+    def observe_around(self, candidate):
+        for _ in range(5):
+            observe(self, candidate)
 
-    monkeypatch.setattr(calibration, "_candidates", hear_around)
+    monkeypatch.setattr(calibration.Calibrator, "_observe", observe_around)
     spotter.tell(**scores)
     assert calibrate(spotter, [[bursts(200)]]) == once
 

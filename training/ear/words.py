@@ -195,7 +195,12 @@ def words_of(locale: str, count: int, rng: random.Random, old: set[str]) -> list
 
 
 def speak(texts: list[str], language: str) -> list[str]:
-    """Phonemes of each text, by espeak-ng."""
+    """Phonemes of each text with the voice's symbols, by espeak-ng."""
+    return [signs(sounds, language) for sounds in spell(texts, language)]
+
+
+def spell(texts: list[str], language: str) -> list[str]:
+    """Phonemes of each text in IPA, by espeak-ng."""
     result = []
     for start in range(0, len(texts), 500):
         some = texts[start : start + 500]
@@ -213,13 +218,12 @@ def speak(texts: list[str], language: str) -> list[str]:
                 .replace("\n", " ")
                 for text in some
             ]
-        result += [signs(line, language) for line in lines]
+        result += [re.sub(r"\([a-z-]+\)|[\d_\u200d\u0361]", "", line) for line in lines]
     return result
 
 
 def signs(sounds: str, language: str) -> str:
     """Write espeak-ng's phonemes with the voice's symbols."""
-    sounds = re.sub(r"\([a-z-]+\)|[\d_\u200d\u0361]", "", sounds)
     for old, new in ENGLISH_SIGNS if language.startswith("en") else OTHER_SIGNS:
         sounds = sounds.replace(old, new)
     return sounds

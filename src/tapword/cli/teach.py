@@ -131,7 +131,7 @@ def learn(
                     "may be missed until you teach takes of your own"
                 )
             session = TeachSession.open(file, words, _ask)
-            with _progress(request.n, quiet, "speaking") as step:
+            with _progress(request.n, quiet, f"{speaker.name} speaks") as step:
                 session.speak(words[0], request, speaker, step)
             spotter = session.write(_say)
         else:
@@ -144,7 +144,8 @@ def learn(
                 with _progress(len(clips) if isinstance(clips, list) else None, quiet) as step:
                     skipped = _say_skipped if skip_bad else None
                     spotter = session.learn_files(clips, _say, keep_noise, skipped, step, split)
-        out.print(f"learned {counted(session.clips, 'clip')}")
+        spoken = f" that {speaker.name} spoke" if say else ""
+        out.print(f"learned {counted(session.clips, 'clip')}{spoken}")
         report_model(model, spotter)
         if not spotter.has_thresholds:
             out.print(

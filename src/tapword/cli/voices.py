@@ -12,6 +12,7 @@ from tapword.cli.console import cell, out, print_json
 from tapword.cli.options import AsJson
 from tapword.errors import InputError
 from tapword.spotter.typed import LANGUAGE
+from tapword.voices import spelling
 from tapword.voices.base import Voice
 from tapword.voices.kokoro_files import Files
 
@@ -60,3 +61,4 @@ def voices(
         missing = row["missing"]
         table.add_row(row["name"], cell("yes" if missing is None else missing), row["licence"])
     out.print(table)
+    out.print(f"phonemes by {spelling.spelled_by(LANGUAGE)}", soft_wrap=True)

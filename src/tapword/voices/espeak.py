@@ -40,6 +40,10 @@ class Espeak(Voice):
         """Say what is missing on this machine to speak a language; None: nothing."""
         return why_no_phonemes(language)
 
+    def is_native(self, language: str) -> bool:
+        """Whether its speakers are native speakers: a program has none."""
+        return False
+
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
         rng = np.random.default_rng(seed)
         for k in range(n):
@@ -51,15 +55,25 @@ class Espeak(Voice):
             yield Said(_decoded(content), name)
 
 
+def is_installed() -> bool:
+    """Whether the program is on this machine."""
+    return shutil.which(PROGRAM) is not None
+
+
 def why_no_phonemes(language: str) -> str | None:
     """Say what is missing to turn a text of a language into phonemes; None: nothing."""
-    if shutil.which(PROGRAM) is None:
+    if not is_installed():
         return f"the program {PROGRAM} is not installed; {INSTALL}"
-    if not re.fullmatch(r"[a-z]{2,4}(-[a-z0-9]{2,8})*", language):
+    if not is_named(language):
         return f"no language is named {language!r}; {PROGRAM} --voices lists them"
     if language not in languages():
         return f"{PROGRAM} does not speak {language!r}; {PROGRAM} --voices lists its languages"
     return None
+
+
+def is_named(language: str) -> bool:
+    """Whether a language is written as names of languages are."""
+    return re.fullmatch(r"[a-z]{2,4}(-[a-z0-9]{2,8})*", language) is not None
 
 
 @functools.cache

@@ -14,7 +14,7 @@ import numpy as np
 from tapword.audio import files
 from tapword.errors import MissingExtra
 from tapword.support import onnx_sessions
-from tapword.voices import espeak, kokoro_files
+from tapword.voices import kokoro_files, spelling
 from tapword.voices.base import Said, Unspeakable, Voice
 
 RATE = 24_000
@@ -52,6 +52,8 @@ MAX_SIGNS = 200
 class Kokoro(Voice):
     """Kokoro-82M with 8 bits a weight, on the CPU: 54 speakers, any language that espeak-ng spells.
 
+    Where espeak-ng is not installed, the built-in speller spells five languages.
+
     Its speakers are of nine languages; to other languages they bring an accent. One second of a
     core gives one clip. The network draws noise, so two clips of one speaker differ a little.
 
@@ -77,15 +79,19 @@ class Kokoro(Voice):
         """Say what is missing on this machine to speak a language; None: nothing."""
         if importlib.util.find_spec("onnxruntime") is None:
             return str(MissingExtra("voice kokoro", "onnxruntime", "voices"))
-        spelled = None if phonemes else espeak.why_no_phonemes(language)
+        spelled = None if phonemes else spelling.why_not(language)
         return self._files.why_not() or spelled
 
     def is_native(self, language: str) -> bool:
         """Whether its speakers are native speakers of a language."""
         return language.partition("-")[0] in NATIVE.values()
 
+    def pronunciation(self, text: str, language: str) -> str:
+        """Spell a text in IPA as it would be said."""
+        return spelling.phonemes(text, language)
+
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
-        spelled = phonemes or espeak.phonemes(text, language)
+        spelled = phonemes or spelling.phonemes(text, language)
         numbers = [SIGNS[sign] for sign in signs(spelled, language) if sign in SIGNS]
         if not numbers or len(numbers) > MAX_SIGNS:
             wanted = f"1 to {MAX_SIGNS} sounds that Kokoro knows"

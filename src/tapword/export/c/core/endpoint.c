@@ -116,7 +116,7 @@ void tapword_endpointer_start(tapword_endpointer *e)
 }
 
 /* Quantile of n numbers in e->sorted, which become sorted; as numpy interpolates it. */
-static double tapword_quantile(tapword_endpointer *e, size_t n, double share)
+TAPWORD_PRIVATE double tapword_quantile(tapword_endpointer *e, size_t n, double share)
 {
     tapword_level *x = e->sorted;
     double at = share * (double)(n - 1);
@@ -157,8 +157,9 @@ static void tapword_add_span(tapword_endpointer *e, size_t start, size_t end, do
     e->spans[e->n_spans++][1] = (uint32_t)end;
 }
 
-/* Find segments of speech: clicks are dropped, gaps in a word are bridged. */
-static void tapword_find_speech(tapword_endpointer *e)
+/* Find segments of speech: clicks are dropped, gaps in a word and pauses up to `pause_ms` are
+   bridged. */
+TAPWORD_PRIVATE void tapword_find_speech(tapword_endpointer *e, double pause_ms)
 {
     double background, threshold, loudest;
     size_t n = e->frames, start, end, i, count;
@@ -189,7 +190,7 @@ static void tapword_find_speech(tapword_endpointer *e)
             voiced += e->voiced[n];
         }
         if (voiced * TAPWORD_ENDPOINT_HOP_MS >= TAPWORD_ENDPOINT_VOICED_MS) {
-            tapword_add_span(e, start, end, TAPWORD_ENDPOINT_PAUSE_MS);
+            tapword_add_span(e, start, end, pause_ms);
         }
     }
 }
@@ -199,7 +200,7 @@ static void tapword_measure(tapword_endpointer *e, const float *audio, size_t n)
 {
     const size_t kept = TAPWORD_ENDPOINT_FRAME - TAPWORD_ENDPOINT_HOP;
     size_t i;
-    for (i = 0; i < n && e->frames < TAPWORD_ENDPOINT_FRAMES; i++) {
+    for (i = 0; i < n && e->frames < TAPWORD_RECORDING_FRAMES; i++) {
         e->samples[e->filled++] = audio[i];
         if (e->filled == TAPWORD_ENDPOINT_FRAME) {
             tapword_measure_frame(e);
@@ -229,7 +230,7 @@ int tapword_endpointer_push(tapword_endpointer *e, const float *audio, size_t n)
         return TAPWORD_BAD_AUDIO;
     }
     tapword_measure(e, audio, n);
-    tapword_find_speech(e);
+    tapword_find_speech(e, TAPWORD_ENDPOINT_PAUSE_MS);
     now = tapword_frames_s(e->frames);
     if (e->n_spans == 0) {
         return now >= TAPWORD_ENDPOINT_WAIT_S ? TAPWORD_ENDPOINT_NOBODY : TAPWORD_ENDPOINT_WAITING;
@@ -281,14 +282,32 @@ TAPWORD_PRIVATE int tapword_take_issue(const tapword_take *take, size_t clipped,
     return seconds < TAPWORD_ENDPOINT_SHORT_S ? TAPWORD_ISSUE_TOO_SHORT : 0;
 }
 
+/* Measure a whole recording: 0 or TAPWORD_BAD_AUDIO. */
+TAPWORD_PRIVATE int tapword_measure_recording(tapword_endpointer *e, const float *audio, size_t n)
+{
+    if (n > TAPWORD_ENDPOINT_SAMPLES || !tapword_is_finite(audio, n)) {
+        return TAPWORD_BAD_AUDIO;
+    }
+    tapword_endpointer_start(e);
+    tapword_measure(e, audio, n);
+    return 0;
+}
+
+/* Samples of a span of frames: the window tapers a frame off, so that what it measures is in its
+   middle half. */
+TAPWORD_PRIVATE void tapword_span_samples(const uint32_t span[2], size_t *first, size_t *last)
+{
+    *first = span[0] * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME / 4;
+    *last = (span[1] - 1) * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME * 3 / 4;
+}
+
 /* Find the word in the n samples that were measured. Returns whether there are several. */
 TAPWORD_PRIVATE int tapword_find_take(tapword_endpointer *e, size_t n, tapword_take *take)
 {
-    const size_t margin = (size_t)(TAPWORD_ENDPOINT_MARGIN_MS * (TAPWORD_SAMPLE_RATE / 1000));
     double most = 0.0, second = 0.0;
     size_t start, end, around, i, best = 0;
     memset(take, 0, sizeof *take);
-    tapword_find_speech(e);
+    tapword_find_speech(e, TAPWORD_ENDPOINT_PAUSE_MS);
     if (e->n_spans == 0) {
         take->issue = TAPWORD_ISSUE_NO_SPEECH;
         take->level_db = tapword_to_db(0.0);
@@ -309,23 +328,19 @@ TAPWORD_PRIVATE int tapword_find_take(tapword_endpointer *e, size_t n, tapword_t
     around = start + e->frames - end;
     memcpy(e->sorted + start, e->levels + end, (e->frames - end) * sizeof *e->sorted);
     take->snr_db = around > 0 ? take->level_db - tapword_quantile(e, around, 0.5) : 0.0;
-    /* The window tapers a frame off: what it measures is in its middle half. */
-    take->first = start * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME / 4;
-    take->last = (end - 1) * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME * 3 / 4;
-    take->start = take->first > margin ? take->first - margin : 0;
-    take->end = take->last + margin < n ? take->last + margin : n;
+    tapword_span_samples(e->spans[best], &take->first, &take->last);
+    take->start = take->first > TAPWORD_TAKE_MARGIN ? take->first - TAPWORD_TAKE_MARGIN : 0;
+    take->end = take->last + TAPWORD_TAKE_MARGIN < n ? take->last + TAPWORD_TAKE_MARGIN : n;
     return second > most * tapword_to_power(-TAPWORD_ENDPOINT_SECOND_DB);
 }
 
 int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword_take *take)
 {
     size_t clipped = 0, i;
-    int several;
-    if (n > TAPWORD_ENDPOINT_SAMPLES || !tapword_is_finite(audio, n)) {
-        return TAPWORD_BAD_AUDIO;
+    int several, error = tapword_measure_recording(e, audio, n);
+    if (error != 0) {
+        return error;
     }
-    tapword_endpointer_start(e);
-    tapword_measure(e, audio, n);
     several = tapword_find_take(e, n, take);
     if (take->issue != 0) {
         return 0;

@@ -1,0 +1,77 @@
+"""Measure what a voice misses if the built-in speller spells for it, beside espeak-ng.
+
+    python training/typed/measure.py PHRASES ENGLISH
+
+The words are the phrases and the English words of benchmarks/typed.py, which neither was made from.
+Each is taught by its text alone, by 16 clips of Kokoro, and tested on recordings of other people,
+clean and in noise, as there. Words that both spell alike are spoken once.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import typed as benchmark
+from wake_words import noise_under
+
+from tapword.audio import files
+from tapword.audio.files import SAMPLE_RATE
+from tapword.spotter.spotter import Spotter
+from tapword.spotter.typed import CLIPS
+from tapword.voices import espeak, speller
+from tapword.voices.kokoro import Kokoro, signs
+
+
+def main() -> None:
+    """Print the share missed of each word, and the means of both sets."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("phrases", type=Path)
+    parser.add_argument("english", type=Path)
+    parser.add_argument("--words", type=int, default=10, help="of English")
+    options = parser.parse_args()
+    options.arabic = Path()
+    noises = [
+        np.concatenate(list(files.blocks(options.english / f"_background_noise_/{name}.wav")))
+        for name in benchmark.NOISES
+    ]
+    noise = noise_under(60 * SAMPLE_RATE, noises, np.random.default_rng(0))
+    spotter, voice = Spotter(), Kokoro(threads=1)
+    found: dict[str, list[np.ndarray]] = {"phrases": [], "english": []}
+    for word in benchmark.words_of(options):
+        if word.set not in found:
+            continue
+        clips, rng = benchmark.recordings(word), np.random.default_rng(1)
+        noisy = [benchmark.in_noise(clip, noise, rng) for clip in clips]
+        asked = [spotter.encode(some) for some in (clips, noisy)]
+        shares: dict[str, np.ndarray] = {}
+        spelled = [make.phonemes(word.text, word.language) for make in (espeak, speller)]
+        for phonemes in spelled:
+            written = signs(phonemes, word.language)
+            if written not in shares:
+                said = voice.speak(word.text, word.language, CLIPS, phonemes=phonemes)
+                spoken = spotter.encode([one.audio for one in said], learning=True)
+                heard = benchmark.Heard(word, spoken, asked[0][:0], *asked)
+                shares[written] = benchmark.missed(spotter, heard, np.array([], dtype=int), True)
+        row = np.array([shares[signs(phonemes, word.language)] for phonemes in spelled])
+        found[word.set].append(row)
+        show(word.name, row, *spelled)
+    for name, rows in found.items():
+        show(name, np.mean(rows, axis=0))
+
+
+def show(name: str, row: np.ndarray, *spelled: str) -> None:
+    """Print percents missed (2, 2): by espeak-ng and by the speller, clean and in noise."""
+    (one, one_noisy), (other, other_noisy) = row
+    print(
+        f"{name}: espeak-ng {one:.1f} / {one_noisy:.1f}, built-in {other:.1f} / {other_noisy:.1f}",
+        *spelled,
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
