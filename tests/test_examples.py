@@ -91,3 +91,79 @@ def test_make_without_a_model_says_what_to_do(tmp_path):
     done = subprocess.run(["make", "-C", tmp_path / "c"], capture_output=True, text=True)
     assert done.returncode != 0
     assert "home.tap does not exist. Teach it with: tapword learn home.tap" in done.stdout
+
+
+JAVA = """
+import java.io.*;
+import java.nio.*;
+import java.util.*;
+import org.tapword.Spotter;
+
+class Try {
+    static short[] read(DataInputStream in) throws IOException {
+        short[] samples = new short[in.readInt()];
+        for (int i = 0; i < samples.length; i++) samples[i] = in.readShort();
+        return samples;
+    }
+
+    static String refused(Runnable call) {
+        try { call.run(); return "taken"; } catch (RuntimeException e) { return e.getMessage(); }
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        DataInputStream in = new DataInputStream(new BufferedInputStream(System.in));
+        short[] take = read(in), stream = read(in);
+        byte[] state;
+        try (Spotter spotter = new Spotter()) {
+            spotter.learn(take, "timer");
+            System.out.println(spotter.predict(take) + " " + spotter.predict(new short[20000]));
+            for (Spotter.Event event : spotter.push(stream)) {
+                boolean sure = event.confidence() >= 50;
+                System.out.println(event.word() + " " + sure + " " + event.startSeconds());
+            }
+            System.out.println(refused(() -> spotter.learn(take, "")));
+            System.out.println(refused(() -> spotter.learn(new short[80001], "long")));
+            System.out.println(refused(() -> spotter.forget("nobody")));
+            System.out.println(refused(() -> spotter.load(new byte[9])));
+            spotter.forget("timer");
+            state = spotter.save();
+        }
+        Spotter closed = new Spotter();
+        closed.load(state);
+        System.out.println(closed.reject(take));
+        closed.close();
+        closed.close();
+        System.out.println(refused(() -> closed.predict(take)));
+    }
+}
+"""
+
+
+def test_the_library_for_java_learns_and_hears(header, tmp_path):
+    javac = shutil.which("javac")
+    if javac is None:
+        pytest.skip("needs a JDK: apt install default-jdk-headless")
+    include = Path(javac).resolve().parents[1] / "include"
+    example = EXAMPLES / "android"
+    (tmp_path / "Try.java").write_text(JAVA)
+    sources = [example / "java" / "org" / "tapword" / "Spotter.java", tmp_path / "Try.java"]
+    subprocess.run([javac, "-Xlint:all", "-Werror", "-d", tmp_path, *sources], check=True)
+    folders = [f"-I{header.parent}", f"-I{include}", f"-I{include / 'linux'}"]
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]
+    library = tmp_path / "libtapword.so"
+    native = example / "tapword_jni.c"
+    subprocess.run(["gcc", *flags, *folders, native, "-lm", "-o", library], check=True)
+    content = b""
+    for sound in (np.round(clips_of("timer", 9, 10)[0] * 32767).astype(">i2"), stream()):
+        content += len(sound).to_bytes(4, "big") + sound.astype(">i2").tobytes()
+    command = [javac.removesuffix("c"), f"-Djava.library.path={tmp_path}", "-cp", tmp_path, "Try"]
+    done = subprocess.run(command, input=content, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "timer null"
+    events = [line.split() for line in lines[1:-6]]
+    assert [event[0] for event in events] == ["lamp", "door", "timer", "lamp"]
+    assert all(sure == "true" and float(at) > 0.5 for _, sure, at in events)
+    codes = [line.partition(":")[0].removeprefix("TAPWORD_") for line in lines[-6:-2]]
+    assert codes == ["BAD_WORD", "BAD_AUDIO", "UNKNOWN", "BAD_STATE"]
+    assert lines[-2] in WORDS and lines[-1] == "the spotter is closed"

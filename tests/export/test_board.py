@@ -1,5 +1,7 @@
 """What stands around a model on a board: a store, teaching by a button, a serial line."""
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from tapword import Spotter
 from tapword.audio.endpoint import examine
 from tapword.export.c import header as c_header
 from tapword.export.c import state as states
+from tests.export import fuzz_c
 from tests.export.test_export import Device, clips_of, compile_c, counted
 from tests.export.test_voice import CODES, takes
 
@@ -172,3 +175,16 @@ def test_the_end_pointer_of_a_board_finds_the_same_takes(tmp_path):
         )
         np.testing.assert_array_equal(sound[start:end], take.audio)
         np.testing.assert_allclose(device.take(2, "<f8"), [take.level_db, take.snr_db], atol=0.01)
+
+
+def test_a_board_answers_whatever_is_called(tmp_path):
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("needs gcc")
+    spotter, driver = states.new("diagonal"), fuzz_c.BOARD_DRIVER
+    program = fuzz_c.compile_driver(spotter, tmp_path, compiler, eight_bits=True, driver=driver)
+    for seed in (1, 2):
+        done = fuzz_c.run(program, seed, 400)
+        assert done.returncode == 0, done.stderr
+        calls, refused, loaded = map(int, re.findall("[0-9]+", done.stdout))
+        assert calls == 400 and refused > 40 and loaded > 0

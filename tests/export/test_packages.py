@@ -267,6 +267,8 @@ def test_the_project_for_esp_idf_keeps_its_words_in_a_partition(made, core, tmp_
     ]
     flags = ["-DCONFIG_TAPWORD_PSRAM=1", *(f"-I{folder}" for folder in folders)]
     build(*C, *flags, *sources, "-lm", "-o", program, compiler="gcc")
+    other = ["-DCONFIG_IDF_TARGET_ESP32C6", *flags, "-fsyntax-only"]
+    build(*C, *other, EXAMPLES / "esp-idf" / "main" / "main.c", compiler="gcc")
     orders = lesson()
     orders.add("g", 0)
     lines = orders.run(program)

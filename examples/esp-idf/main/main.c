@@ -16,11 +16,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Pins of an ESP32-S3-DevKitC; docs/boards.md of tapword has those of other boards. */
+/* Pins of an ESP32-C6-DevKitC and an ESP32-S3-DevKitC. */
+#ifdef CONFIG_IDF_TARGET_ESP32C6
+#define PIN_CLOCK GPIO_NUM_18
+#define PIN_WORD GPIO_NUM_19
+#define PIN_DATA GPIO_NUM_20
+#define PIN_BUTTON GPIO_NUM_9
+#else
 #define PIN_CLOCK GPIO_NUM_4
 #define PIN_WORD GPIO_NUM_5
 #define PIN_DATA GPIO_NUM_6
 #define PIN_BUTTON GPIO_NUM_0
+#endif
 #define PIN_LED GPIO_NUM_2
 
 #define LINE UART_NUM_0
@@ -162,10 +169,8 @@ static void listen(void *unused)
 
 void app_main(void)
 {
-    static const tapword_callbacks callbacks = {.word = on_word,
-                                                .near_miss = on_near_miss,
-                                                .teaching = on_teaching,
-                                                .send = on_send};
+    static const tapword_callbacks callbacks = {
+        .word = on_word, .near_miss = on_near_miss, .teaching = on_teaching, .send = on_send};
     int found = 0;
     gpio_set_direction(PIN_LED, GPIO_MODE_OUTPUT);
     gpio_set_direction(PIN_BUTTON, GPIO_MODE_INPUT);

@@ -10,8 +10,8 @@ typedef struct {
 
 static esp_err_t refuse(httpd_req_t *request, int code)
 {
-    httpd_resp_set_status(request, code == TAPWORD_BUSY ? "503 Service Unavailable"
-                                                        : "400 Bad Request");
+    httpd_resp_set_status(request,
+                          code == TAPWORD_BUSY ? "503 Service Unavailable" : "400 Bad Request");
     return httpd_resp_sendstr(request, tapword_error(code));
 }
 

@@ -1,5 +1,5 @@
-/* The words of a board at http://ADDRESS/words: `tapword import` reads them, `tapword export` replaces
-   them. Whoever reaches the board may do so; keep it in your own network. */
+/* The words of a board at http://ADDRESS/words: `tapword import` reads them, `tapword export`
+   replaces them. Whoever reaches the board may do so; keep it in your own network. */
 #ifndef WORDS_HTTP_H
 #define WORDS_HTTP_H
 

@@ -6,5 +6,6 @@
 typedef int esp_err_t;
 #define ESP_OK 0
 #define ESP_FAIL (-1)
-#define ESP_ERROR_CHECK(call) ((call) == ESP_OK ? (void)0 : (printf("failed: %s\n", #call), abort()))
+#define ESP_ERROR_CHECK(call)                                                                      \
+    ((call) == ESP_OK ? (void)0 : (printf("failed: %s\n", #call), abort()))
 #endif

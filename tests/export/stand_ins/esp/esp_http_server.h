@@ -7,10 +7,7 @@ typedef void *httpd_handle_t;
 typedef struct {
     int server_port;
 } httpd_config_t;
-#define HTTPD_DEFAULT_CONFIG()                                                                     \
-    {                                                                                              \
-        .server_port = 80                                                                          \
-    }
+#define HTTPD_DEFAULT_CONFIG() {.server_port = 80}
 typedef enum { HTTP_GET = 1, HTTP_PUT = 4 } httpd_method_t;
 typedef struct {
     size_t content_len;

@@ -1,6 +1,6 @@
 /* Runs the project for ESP-IDF on a computer. Standard input has orders: a letter, a length, and so
-   many bytes: "a" for 16-bit samples, "s" for what is typed, "b" for a button that is pressed (1) or
-   not (0), "g" to get /words, "p" to put it. */
+   many bytes: "a" for 16-bit samples, "s" for what is typed, "b" for a button that is pressed (1)
+   or not (0), "g" to get /words, "p" to put it. */
 #include "main.c"
 
 #include "esp_http_server.h"

@@ -28,18 +28,10 @@ typedef struct {
 #define I2S_GPIO_UNUSED (-1)
 #define I2S_DATA_BIT_WIDTH_32BIT 32
 #define I2S_SLOT_MODE_MONO 1
-#define I2S_CHANNEL_DEFAULT_CONFIG(number, side)                                                   \
-    {                                                                                              \
-        .id = (number), .role = (side)                                                             \
-    }
-#define I2S_STD_CLK_DEFAULT_CONFIG(rate)                                                           \
-    {                                                                                              \
-        .sample_rate_hz = (rate)                                                                   \
-    }
+#define I2S_CHANNEL_DEFAULT_CONFIG(number, side) {.id = (number), .role = (side)}
+#define I2S_STD_CLK_DEFAULT_CONFIG(rate) {.sample_rate_hz = (rate)}
 #define I2S_STD_PHILIPS_SLOT_DEFAULT_CONFIG(bits, mode)                                            \
-    {                                                                                              \
-        .data_bit_width = (bits), .slot_mode = (mode)                                              \
-    }
+    {.data_bit_width = (bits), .slot_mode = (mode)}
 esp_err_t i2s_new_channel(const i2s_chan_config_t *config, i2s_chan_handle_t *out,
                           i2s_chan_handle_t *in);
 esp_err_t i2s_channel_init_std_mode(i2s_chan_handle_t channel, const i2s_std_config_t *config);

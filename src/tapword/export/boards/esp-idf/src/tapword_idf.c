@@ -16,7 +16,7 @@ static int read_slot(void *context, int slot, uint8_t *bytes, size_t n)
     (void)context;
     n = n < slot_bytes() ? n : slot_bytes();
     return esp_partition_read(partition, (size_t)slot * slot_bytes(), bytes, n) == ESP_OK ? (int)n
-                                                                                         : -1;
+                                                                                          : -1;
 }
 
 static int write_slot(void *context, int slot, const uint8_t *bytes, size_t n)

@@ -11,6 +11,8 @@
 /* Pins; docs/boards.md of tapword has a table for other boards. */
 #if defined ARDUINO_ARCH_RP2040
 const int CLOCK = 10, WORD_SELECT = 11, DATA = 12, BUTTON = 15, LED = LED_BUILTIN;
+#elif defined CONFIG_IDF_TARGET_ESP32C6
+const int CLOCK = 18, WORD_SELECT = 19, DATA = 20, BUTTON = 9, LED = 2;
 #else
 const int CLOCK = 4, WORD_SELECT = 5, DATA = 6, BUTTON = 0, LED = 2;
 #endif
