@@ -1,7 +1,8 @@
 """Words taught from their text alone, with takes, and by takes alone.
 
-    python benchmarks/typed.py PHRASES ENGLISH ARABIC --negatives FILE ... [--words 20]
-        [--clips 16] [--draws 3] [--hours H] [--kept DIR] [--out FILE]
+    python benchmarks/typed.py PHRASES ENGLISH ARABIC [--negatives FILE ...] [--words 20]
+        [--sets phrases english arabic] [--clips 16] [--draws 3] [--hours H] [--kept DIR]
+        [--out FILE]
 
 A voice says each text, as `tapword learn --say` does: three wake phrases of PHRASES, words of
 Speech Commands (ENGLISH) and words of the Arabic set (ARABIC), whose folders have English names.
@@ -16,9 +17,10 @@ wake phrases, nearly every recording is by another person. "Worse by" is the dif
 shares missed with text and without, on the same recordings, with a 95% interval from resampling
 words.
 
-Alarms are counted in the negatives, which are searched once: the detector of a model of all words,
-taught by their texts, finds the windows. Each model of one word scores all of them, and its events
-at its own threshold are alarms. A model whose word is a phrase searches the negatives itself.
+With negatives, false alarms in them are counted instead. They are searched once: the detector of a
+model of all words, taught by their texts, finds the windows. Each model of one word scores all of
+them, and its events at its own threshold are alarms. A model whose word is a phrase searches the
+negatives itself.
 """
 
 import argparse
@@ -59,6 +61,9 @@ SNR_DB, NOISES = 10.0, ("exercise_bike", "running_tap", "pink_noise")
 TAKES = (1, 3, 5, 10)
 # How recordings are tested: the key of a record -> the case.
 CASES = {"missed": "clean", "missed_in_noise": "noise", "missed_in_mild_noise": "mild noise"}
+SETS = ("phrases", "english", "arabic")
+# Seconds of the negatives that are searched at a time.
+PIECE_S = 300
 # Recordings of a word that are used, of those that a set has.
 MOST = 60
 RESAMPLED = 2000
@@ -167,13 +172,13 @@ def hear(spotter: Spotter, word: Word, noise: np.ndarray, options: argparse.Name
     voice = voice_of(word, options.voice)
     said = spoken(word, options.clips, voice, options.kept)
     print(f"{word.name}: {len(clips)} recordings, {len(said)} spoken by {voice.name}", flush=True)
-    cases = zip(CASES, (clips, loudest, mean), strict=True)
+    cases = {} if options.negatives else dict(zip(CASES, (clips, loudest, mean), strict=True))
     return Heard(
         word,
         SpokenBy(voice.name, voice.is_native(word.language)),
         spotter.encode(said, learning=True),
         spotter.encode(clips, learning=True),
-        {case: spotter.encode(heard) for case, heard in cases},
+        {case: spotter.encode(heard) for case, heard in cases.items()},
     )
 
 
@@ -226,9 +231,10 @@ def compare(empty: Spotter, heard: Sequence[Heard], draws: int) -> list[dict[str
     for n in TAKES:
         found["takes", n], found["both", n] = over_draws(n, False), over_draws(n, True)
     rows: list[dict[str, Any]] = []
-    sets = ("phrases", "english", "arabic", "all")
-    for name in sets:
+    for name in (*SETS, "all"):
         own = np.array([name in (one.word.set, "all") for one in heard])
+        if not own.any() or (name == "all" and len({one.word.set for one in heard}) == 1):
+            continue
         for (kind, n), values in found.items():
             shares = dict(zip(CASES, map(float, values[own].mean(axis=0)), strict=True))
             row = {"words": name, "taught": taught_by(kind, n)}
@@ -250,30 +256,30 @@ def taught_by(kind: str, n: int) -> str:
 
 
 class Windows:
-    """Windows of the negatives that a detector scores, and their vectors (n, D)."""
+    """Windows of the negatives that a detector scores, and their vectors (n, D).
 
-    def __init__(self, spotter: Spotter, negatives: Sequence[np.ndarray]):
+    They are kept in a folder, a piece of the negatives at a time, so a stopped run continues.
+    """
+
+    def __init__(self, spotter: Spotter, negatives: Sequence[np.ndarray], kept: Path):
         self.hours = sum(map(len, negatives)) / SAMPLE_RATE / 3600
         self.candidates: list[Candidate] = []
-        rows: list[Encoded] = []
-        encoder = spotter.encoder
-
-        class Noted(CachedEncoder):
-            def encode_from(self, first: np.ndarray | None, clip: np.ndarray) -> Encoded:
-                self.last = encoder.encode_from(first, clip)
-                return self.last
-
-        noted = Noted(encoder)
-        spotter.encoder = noted  # type: ignore[assignment]
-
-        def observe(candidate: Candidate) -> None:
-            if not candidate.phrase:
-                self.candidates.append(candidate)
-                rows.append(noted.last)
-
-        listen_to(Detector(spotter, observe=observe), negatives)
-        found = Encoded.concatenate(rows)
-        cohort = encoder.cohort
+        parts, length = [], PIECE_S * SAMPLE_RATE
+        pieces = [x[at : at + length] for x in negatives for at in range(0, len(x), length)]
+        for number, piece in enumerate(pieces):
+            digest = hashlib.sha256(piece.tobytes() + spotter.learner.directions().tobytes())
+            path = kept / f"windows_{digest.hexdigest()[:16]}.npz"
+            if not path.exists():
+                np.savez(path, **search(spotter, piece))
+            with np.load(path, allow_pickle=False) as stored:
+                # Pieces are one stream, with a gap between two of them.
+                start = number * (length + SAMPLE_RATE)
+                for centre, begin_s, end_s in stored["places"]:
+                    times = begin_s + start / SAMPLE_RATE, end_s + start / SAMPLE_RATE
+                    self.candidates.append(Candidate(int(centre) + start, *times, Scores({}, {})))
+                parts.append(Encoded(stored["vectors"], stored["seconds"]))
+            print(f"searched {number + 1} of {len(pieces)} pieces", flush=True)
+        found, cohort = Encoded.concatenate(parts), spotter.encoder.cohort
         assert cohort is not None
         self.vectors = unit(found.vectors)
         self.cohort_scores = cohort.score(found.vectors, found.seconds)
@@ -289,14 +295,40 @@ class Windows:
         return Alarms(name, found, self.hours).count(threshold)
 
 
+def search(spotter: Spotter, sound: np.ndarray) -> dict[str, Any]:
+    """Find the windows of a recording: places (n, 3), vectors (n, D) and their seconds (n,)."""
+    encoder, places, rows = spotter.encoder, [], []
+
+    class Noted(CachedEncoder):
+        def encode_from(self, first: np.ndarray | None, clip: np.ndarray) -> Encoded:
+            self.last = encoder.encode_from(first, clip)
+            return self.last
+
+    noted, listening = Noted(encoder), spotter.copy()
+    listening.encoder = noted  # type: ignore[assignment]
+
+    def observe(candidate: Candidate) -> None:
+        if not candidate.phrase:
+            places.append((candidate.centre, candidate.start_s, candidate.end_s))
+            rows.append(noted.last)
+
+    listen_to(Detector(listening, observe=observe), [sound])
+    found = Encoded.concatenate(rows)
+    return {"places": np.array(places), "vectors": found.vectors, "seconds": found.seconds}
+
+
 def count_alarms(
-    empty: Spotter, heard: Sequence[Heard], negatives: Sequence[np.ndarray], draws: int
+    empty: Spotter,
+    heard: Sequence[Heard],
+    negatives: Sequence[np.ndarray],
+    options: argparse.Namespace,
 ) -> list[dict[str, Any]]:
     """Count false alarms of each word by its own threshold."""
+    draws = options.draws
     spotter = empty.copy()
     for one in heard:
         teach(spotter, one, np.array([], dtype=int), text=True)
-    windows, rows = Windows(spotter, negatives), []
+    windows, rows = Windows(spotter, negatives, options.kept), []
     print(f"{len(windows.candidates)} windows of {windows.hours:.2f} hours", flush=True)
     cached = CachedEncoder(empty.encoder)
 
@@ -317,7 +349,7 @@ def count_alarms(
             one.word.name: float(np.mean([rate(one, n, k, kind != "takes") for k in times]))
             for one in heard
         }
-        for name in ("phrases", "english", "arabic"):
+        for name in dict.fromkeys(one.word.set for one in heard):
             own = [rates[one.word.name] for one in heard if one.word.set == name]
             row: dict[str, Any] = {"words": name, "taught": taught_by(kind, n)}
             row |= {"alarms_an_hour": float(np.mean(own)), "most": max(own)}
@@ -335,6 +367,7 @@ def main() -> None:
     parser.add_argument("--hours", type=float, help="of negatives; default: all")
     parser.add_argument("--words", type=int, default=20, help="of English and of Arabic")
     parser.add_argument("--clips", type=int, default=typed.CLIPS)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--size", default="small")
     parser.add_argument("--voice", help="default: the best one here")
@@ -345,13 +378,15 @@ def main() -> None:
     folder = options.english / "_background_noise_"
     noises = [np.concatenate(list(files.blocks(folder / f"{name}.wav"))) for name in NOISES]
     noise = noise_under(60 * SAMPLE_RATE, noises, np.random.default_rng(0))
-    heard = [hear(spotter, word, noise, options) for word in words_of(options)]
+    words = [word for word in words_of(options) if word.set in options.sets]
+    heard = [hear(spotter, word, noise, options) for word in words]
     if not heard:
         raise InputError("there are no words to measure")
-    records = compare(spotter, heard, options.draws)
-    if options.negatives:
+    if not options.negatives:
+        records = compare(spotter, heard, options.draws)
+    else:
         negatives = read_negatives(options.negatives, options.hours)
-        records += count_alarms(spotter, heard, negatives, options.draws)
+        records = count_alarms(spotter, heard, negatives, options)
     for row in records:
         shown: Callable[[Any], str] = lambda x: f"{x:.2f}" if isinstance(x, float) else str(x)  # noqa: E731
         print("  ".join(f"{key} {shown(value)}" for key, value in row.items()))

@@ -110,8 +110,14 @@ SUBJECTS = {
     "typed": Subject(
         "Typed words",
         {
-            "typed": "python benchmarks/typed.py {phrases} {english} {arabic} --size small "
-            "--voice kokoro --negatives {negatives}",
+            name: "python benchmarks/typed.py {phrases} {english} {arabic} --size small "
+            f"--voice kokoro {options}"
+            for name, options in {
+                "phrases": "--sets phrases",
+                "english": "--sets english",
+                "arabic": "--sets arabic",
+                "alarms": "--negatives {negatives}",
+            }.items()
         },
     ),
     "paper": Subject(
