@@ -118,6 +118,9 @@ SUBJECTS = {
                 "arabic": "--sets arabic",
                 "alarms": "--negatives {negatives}",
             }.items()
+        }
+        | {
+            "mixed_up": "python benchmarks/mixed_up.py {english} --size small --voice kokoro",
         },
     ),
     "paper": Subject(
