@@ -1,7 +1,8 @@
 """Words taught from their text alone, with takes, and by takes alone.
 
-    python benchmarks/typed.py PHRASES ENGLISH ARABIC --negatives FILE ... [--words 20]
-        [--clips 16] [--draws 3] [--hours H] [--kept DIR] [--out FILE]
+    python benchmarks/typed.py PHRASES ENGLISH ARABIC [--negatives FILE ...] [--words 20]
+        [--sets phrases english arabic] [--clips 16] [--draws 3] [--hours H] [--kept DIR]
+        [--out FILE]
 
 A voice says each text, as `tapword learn --say` does: three wake phrases of PHRASES, words of
 Speech Commands (ENGLISH) and words of the Arabic set (ARABIC), whose folders have English names.
@@ -16,8 +17,8 @@ wake phrases, nearly every recording is by another person. "Worse by" is the dif
 shares missed with text and without, on the same recordings, with a 95% interval from resampling
 words.
 
-Alarms are the events of each model in the negatives, whose windows are encoded once for all models
-(candidates.py).
+With negatives, false alarms are counted instead: the events of each model in them. Their windows
+are encoded once for all models (candidates.py).
 """
 
 import argparse
@@ -53,6 +54,9 @@ SNR_DB, NOISES = 10.0, ("exercise_bike", "running_tap", "pink_noise")
 TAKES = (1, 3, 5, 10)
 # How recordings are tested: the key of a record -> the case.
 CASES = {"missed": "clean", "missed_in_noise": "noise", "missed_in_mild_noise": "mild noise"}
+SETS = ("phrases", "english", "arabic")
+# Seconds of the negatives that are searched at a time.
+PIECE_S = 300
 # Recordings of a word that are used, of those that a set has.
 MOST = 60
 RESAMPLED = 2000
@@ -161,13 +165,13 @@ def hear(spotter: Spotter, word: Word, noise: np.ndarray, options: argparse.Name
     voice = voice_of(word, options.voice)
     said = spoken(word, options.clips, voice, options.kept)
     print(f"{word.name}: {len(clips)} recordings, {len(said)} spoken by {voice.name}", flush=True)
-    cases = zip(CASES, (clips, loudest, mean), strict=True)
+    cases = {} if options.negatives else dict(zip(CASES, (clips, loudest, mean), strict=True))
     return Heard(
         word,
         SpokenBy(voice.name, voice.is_native(word.language)),
         spotter.encode(said, learning=True),
         spotter.encode(clips, learning=True),
-        {case: spotter.encode(heard) for case, heard in cases},
+        {case: spotter.encode(heard) for case, heard in cases.items()},
     )
 
 
@@ -220,9 +224,10 @@ def compare(empty: Spotter, heard: Sequence[Heard], draws: int) -> list[dict[str
     for n in TAKES:
         found["takes", n], found["both", n] = over_draws(n, False), over_draws(n, True)
     rows: list[dict[str, Any]] = []
-    sets = ("phrases", "english", "arabic", "all")
-    for name in sets:
+    for name in (*SETS, "all"):
         own = np.array([name in (one.word.set, "all") for one in heard])
+        if not own.any() or (name == "all" and len({one.word.set for one in heard}) == 1):
+            continue
         for (kind, n), values in found.items():
             shares = dict(zip(CASES, map(float, values[own].mean(axis=0)), strict=True))
             row = {"words": name, "taught": taught_by(kind, n)}
@@ -244,7 +249,10 @@ def taught_by(kind: str, n: int) -> str:
 
 
 def count_alarms(
-    empty: Spotter, heard: Sequence[Heard], negatives: Sequence[np.ndarray], draws: int
+    empty: Spotter,
+    heard: Sequence[Heard],
+    negatives: Sequence[np.ndarray],
+    draws: int,
 ) -> list[dict[str, Any]]:
     """Count false alarms of each word by its own threshold."""
     recording = Recording(empty.encoder, negatives)
@@ -264,7 +272,7 @@ def count_alarms(
         print(f"alarms of {name}: done", flush=True)
     rows = []
     for kind, n in kinds:
-        for words in ("phrases", "english", "arabic"):
+        for words in dict.fromkeys(one.word.set for one in heard):
             means = [
                 np.mean(rates[one.word.name][kind, n]) for one in heard if one.word.set == words
             ]
@@ -283,6 +291,7 @@ def main() -> None:
     parser.add_argument("--hours", type=float, help="of negatives; default: all")
     parser.add_argument("--words", type=int, default=20, help="of English and of Arabic")
     parser.add_argument("--clips", type=int, default=typed.CLIPS)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--size", default="small")
     parser.add_argument("--voice", help="default: the best one here")
@@ -293,13 +302,15 @@ def main() -> None:
     folder = options.english / "_background_noise_"
     noises = [np.concatenate(list(files.blocks(folder / f"{name}.wav"))) for name in NOISES]
     noise = noise_under(60 * SAMPLE_RATE, noises, np.random.default_rng(0))
-    heard = [hear(spotter, word, noise, options) for word in words_of(options)]
+    words = [word for word in words_of(options) if word.set in options.sets]
+    heard = [hear(spotter, word, noise, options) for word in words]
     if not heard:
         raise InputError("there are no words to measure")
-    records = compare(spotter, heard, options.draws)
-    if options.negatives:
+    if not options.negatives:
+        records = compare(spotter, heard, options.draws)
+    else:
         negatives = read_negatives(options.negatives, options.hours)
-        records += count_alarms(spotter, heard, negatives, options.draws)
+        records = count_alarms(spotter, heard, negatives, options.draws)
     for row in records:
         shown: Callable[[Any], str] = lambda x: f"{x:.2f}" if isinstance(x, float) else str(x)  # noqa: E731
         print("  ".join(f"{key} {shown(value)}" for key, value in row.items()))

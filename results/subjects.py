@@ -110,8 +110,17 @@ SUBJECTS = {
     "typed": Subject(
         "Typed words",
         {
-            "typed": "python benchmarks/typed.py {phrases} {english} {arabic} --size small "
-            "--voice kokoro --negatives {negatives}",
+            name: "python benchmarks/typed.py {phrases} {english} {arabic} --size small "
+            f"--voice kokoro {options}"
+            for name, options in {
+                "phrases": "--sets phrases",
+                "english": "--sets english",
+                "arabic": "--sets arabic",
+                "alarms": "--negatives {negatives}",
+            }.items()
+        }
+        | {
+            "mixed_up": "python benchmarks/mixed_up.py {english} --size small --voice kokoro",
         },
     ),
     "paper": Subject(
