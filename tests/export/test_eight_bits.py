@@ -12,6 +12,7 @@ from tapword.export.c import header as c_header
 from tapword.export.c.reduced import DIRECTIONS, project
 from tapword.export.onnx import file as onnx_file
 from tapword.spotter.spotter import require_same_parts
+from tapword.spotter.thresholds import Line
 from tapword.spotter.whitening import shipped
 from tests.export.device import Device, counted
 from tests.export.session import check_products
@@ -166,14 +167,14 @@ def test_a_narrowed_model_knows_the_same():
     with pytest.raises(InputError, match="needs the whole cohort"):
         onnx_file.build(made)
     with pytest.raises(InputError, match="no windows of running speech to project"):
-        made.encoder.whitenings[0].project(8, (0.1, 0.1))
+        made.encoder.whitenings[0].project(8, Line(0.1, 0.1))
 
 
 def test_a_narrowed_whitening_is_saved_and_read(tmp_path):
-    made = shipped("tapword_ear").project(8, (-0.1, 0.2))
+    made = shipped("tapword_ear").project(8, Line(-0.1, 0.2, 0.5))
     made.save(tmp_path / "one")
     found = type(made).load(tmp_path / "one")
-    assert found.offset_slope == (-0.1, 0.2) and found.sha256 == made.sha256
+    assert found.line == Line(-0.1, 0.2, 0.5) and found.sha256 == made.sha256
     for name in ("cohort", "phrases", "projection"):
         np.testing.assert_array_equal(getattr(found, name), getattr(made, name))
     with pytest.raises(InputError, match="projection does not fit"):

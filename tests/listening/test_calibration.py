@@ -71,8 +71,8 @@ def test_sensitivities_follow_the_sounds_of_a_place(spotter, rng, shift, moved):
     assert spotter.told == [] and found.sound_hours == pytest.approx(200 / 3600)
     share = found.sound_hours / (found.sound_hours + 0.5)
     for word in WORDS:
-        here = Tail.of(scores[word]).threshold(0.5 / 2)
-        wanted = usual[word] + share * (here - usual[word])
+        here, shipped = Tail.of(scores[word]), spotter.scorer.tails()[word]
+        wanted = usual[word] + share * (here.tail_mean - shipped.tail_mean)
         assert found.thresholds_after[word] == pytest.approx(wanted)
         assert np.sign(round(found.after[word] - 0.5, 6)) == moved
         assert found.before[word] == 0.5 and found.thresholds_before[word] == usual[word]

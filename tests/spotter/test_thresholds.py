@@ -370,6 +370,14 @@ def test_a_whitening_may_say_how_far_scores_reach():
     assert ear.scorer.tails()["low"].line == Line(0.3, 0.1) != LINE
 
 
+def test_a_line_belongs_to_the_scores_of_one_backbone():
+    spotter = Spotter(size="small")
+    [whitening] = spotter.encoder.whitenings
+    assert spotter.encoder.line == whitening.line != LINE
+    spotter.encoder.whitenings = [whitening, shipped("moonshine_tiny")]
+    assert spotter.encoder.line == LINE
+
+
 def test_fifty_is_where_a_word_counts_as_said(rng):
     width = 0.0564
     for threshold in (-0.3, 0.0, 0.1 + 0.2, 0.55):

@@ -46,8 +46,8 @@ class Calibration(NamedTuple):
 class Calibrator:
     """Find sensitivities that give few enough false alarms in recordings without the words.
 
-    The rule that finds a word's threshold in the shipped cohort finds another in the recordings.
-    Their mean counts: where sounds are less like the word, it is recognised more readily. Then
+    A word's threshold moves with the tail of its scores, from that in the shipped cohort to that in
+    the recordings: where sounds are less like the word, it is recognised more readily. Then
     thresholds are raised just above the scores of false alarms, the lowest excess first, until the
     recordings' hours allow the rest. The sensitivities are those that give these thresholds, as far
     as the scale goes. The spotter is not changed. Scores are kept, audio is not.
@@ -125,7 +125,6 @@ class Calibrator:
         before = {word: spotter.vocabulary.sensitivity_of(word) for word in words}
         usual = self._usual
         scores = _scores(candidates, words)
-        each = self.false_alarms_per_hour / len(words)
         sound_hours = sound_s / 3600
         weight = sound_hours / (sound_hours + SHIPPED_HOURS)
         wanted, tails = dict(usual), spotter.scorer.tails()
@@ -133,8 +132,7 @@ class Calibrator:
             # Every sound may be nearer to the word's negatives than to the word. Of a phrase only
             # the likeliest segments are scored, which have another tail.
             if len(found) and not spotter.vocabulary.length_of(word).is_phrase:
-                here = Tail.of(found, tails[word].line)
-                wanted[word] += weight * (here.threshold(each) - usual[word])
+                wanted[word] += weight * (Tail.of(found).tail_mean - tails[word].tail_mean)
         wanted = _raised(candidates, wanted, self.false_alarms_per_hour * hours, refractory_s)
         # The sensitivities are for listening at the default rate, whatever the rate here.
         default = FALSE_ALARMS_PER_HOUR / len(words)
