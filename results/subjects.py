@@ -104,14 +104,23 @@ SUBJECTS = {
             "--negatives {negatives}",
             "use": "python benchmarks/use.py {english} {arabic} --negatives {negatives}",
             "phrases": f"python benchmarks/wake_words.py {{phrases}} --size small {NOISE} "
-            "--negatives {negatives} --draws 3",
+            "--negatives {negatives}",
         },
     ),
     "typed": Subject(
         "Typed words",
         {
-            "typed": "python benchmarks/typed.py {phrases} {english} {arabic} --words 10 "
-            "--clips 16 --size small --voice kokoro",
+            name: "python benchmarks/typed.py {phrases} {english} {arabic} --size small "
+            f"--voice kokoro {options}"
+            for name, options in {
+                "phrases": "--sets phrases",
+                "english": "--sets english",
+                "arabic": "--sets arabic",
+                "alarms": "--negatives {negatives}",
+            }.items()
+        }
+        | {
+            "mixed_up": "python benchmarks/mixed_up.py {english} --size small --voice kokoro",
         },
     ),
     "paper": Subject(

@@ -27,6 +27,13 @@ def padded(sound):
     return np.concatenate([silence(0.5), sound, silence(0.5)])
 
 
+def in_a_row(sounds, pause_s, level=1e-4):
+    """Sounds with pauses before, between and after them, in faint noise."""
+    pause = silence(pause_s)
+    sound = np.concatenate([part for one in sounds for part in (pause, one)] + [pause])
+    return (sound + noise(len(sound) / RATE, level)).astype(np.float32)
+
+
 def speech(word, voice):
     """A clip without the silence around its word."""
     sound = padded(clip(word, voice))

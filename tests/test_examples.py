@@ -20,54 +20,6 @@ from tests.export.test_export import clips_of, compile_c, taught
 EXAMPLES = ROOT / "examples"
 WORDS = ("lamp", "door")
 
-TRY = """
-#include "spotter.h"
-#include <stdio.h>
-
-static int16_t sound[25][SPOTTER_CHUNK];
-static uint8_t state[100000];
-
-static void hear(void)
-{
-    int i, waits;
-    for (i = 0; i < 50; i++) {
-        const char *word;
-        waits = i >= 25;
-        word = spotter_push(sound[waits ? 0 : i]);
-        if (word != NULL) {
-            printf("%s\\n", word);
-        }
-        if (i == 24) {
-            for (waits = 0; waits < SPOTTER_CHUNK; waits++) {
-                sound[0][waits] = 0;
-            }
-        }
-    }
-}
-
-int main(void)
-{
-    const char *wrong;
-    size_t n;
-    spotter_start();
-    while (fread(sound, sizeof sound, 1, stdin) == 1) {
-        hear();
-    }
-    if (fread(sound, 1, 1, stdin) == 0) {
-        wrong = spotter_teach(sound[1], SPOTTER_CHUNK, "");
-        printf("%s\\n", wrong == NULL ? "learned" : wrong);
-        wrong = spotter_teach(sound[1], SPOTTER_TAKE + 1, "new");
-        printf("%s\\n", wrong == NULL ? "learned" : wrong);
-    }
-    n = spotter_save(state, sizeof state);
-    wrong = spotter_load(state, n);
-    printf("%d %s\\n", n > 0, wrong == NULL ? "loaded" : wrong);
-    wrong = spotter_load(state, n - 1);
-    printf("%s\\n", wrong == NULL ? "loaded" : wrong);
-    return 0;
-}
-"""
-
 
 @pytest.fixture(scope="module")
 def spotter() -> Spotter:
@@ -141,15 +93,77 @@ def test_make_without_a_model_says_what_to_do(tmp_path):
     assert "home.tap does not exist. Teach it with: tapword learn home.tap" in done.stdout
 
 
-def test_the_component_for_a_board_hears_and_learns(header, tmp_path):
-    component = EXAMPLES / "esp32" / "components" / "tapword"
-    (tmp_path / "try.c").write_text(TRY)
-    folders = [f"-I{header.parent}", f"-I{component}"]
-    compile_c(*folders, component / "spotter.c", tmp_path / "try.c", "-o", tmp_path / "try")
-    sound = np.concatenate([np.pad(clips_of(w, 9, 10)[0], (0, 16_000))[:16_000] for w in WORDS])
-    given = np.round(sound * 32767).astype("<i2").tobytes()
-    done = subprocess.run([tmp_path / "try"], input=given, capture_output=True, check=True)
-    *words, bad_word, too_long, saved, damaged = done.stdout.decode().splitlines()
-    assert words == list(WORDS)
-    assert bad_word.startswith("TAPWORD_BAD_WORD") and too_long.startswith("TAPWORD_BAD_AUDIO")
-    assert saved == "1 loaded" and damaged.startswith("TAPWORD_BAD_STATE")
+JAVA = """
+import java.io.*;
+import java.nio.*;
+import java.util.*;
+import org.tapword.Spotter;
+
+class Try {
+    static short[] read(DataInputStream in) throws IOException {
+        short[] samples = new short[in.readInt()];
+        for (int i = 0; i < samples.length; i++) samples[i] = in.readShort();
+        return samples;
+    }
+
+    static String refused(Runnable call) {
+        try { call.run(); return "taken"; } catch (RuntimeException e) { return e.getMessage(); }
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        DataInputStream in = new DataInputStream(new BufferedInputStream(System.in));
+        short[] take = read(in), stream = read(in);
+        byte[] state;
+        try (Spotter spotter = new Spotter()) {
+            spotter.learn(take, "timer");
+            System.out.println(spotter.predict(take) + " " + spotter.predict(new short[20000]));
+            for (Spotter.Event event : spotter.push(stream)) {
+                boolean sure = event.confidence() >= 50;
+                System.out.println(event.word() + " " + sure + " " + event.startSeconds());
+            }
+            System.out.println(refused(() -> spotter.learn(take, "")));
+            System.out.println(refused(() -> spotter.learn(new short[80001], "long")));
+            System.out.println(refused(() -> spotter.forget("nobody")));
+            System.out.println(refused(() -> spotter.load(new byte[9])));
+            spotter.forget("timer");
+            state = spotter.save();
+        }
+        Spotter closed = new Spotter();
+        closed.load(state);
+        System.out.println(closed.reject(take));
+        closed.close();
+        closed.close();
+        System.out.println(refused(() -> closed.predict(take)));
+    }
+}
+"""
+
+
+def test_the_library_for_java_learns_and_hears(header, tmp_path):
+    javac = shutil.which("javac")
+    if javac is None:
+        pytest.skip("needs a JDK: apt install default-jdk-headless")
+    include = Path(javac).resolve().parents[1] / "include"
+    example = EXAMPLES / "android"
+    (tmp_path / "Try.java").write_text(JAVA)
+    sources = [example / "java" / "org" / "tapword" / "Spotter.java", tmp_path / "Try.java"]
+    subprocess.run([javac, "-Xlint:all", "-Werror", "-d", tmp_path, *sources], check=True)
+    folders = [f"-I{header.parent}", f"-I{include}", f"-I{include / 'linux'}"]
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]
+    library = tmp_path / "libtapword.so"
+    native = example / "tapword_jni.c"
+    subprocess.run(["gcc", *flags, *folders, native, "-lm", "-o", library], check=True)
+    content = b""
+    for sound in (np.round(clips_of("timer", 9, 10)[0] * 32767).astype(">i2"), stream()):
+        content += len(sound).to_bytes(4, "big") + sound.astype(">i2").tobytes()
+    command = [javac.removesuffix("c"), f"-Djava.library.path={tmp_path}", "-cp", tmp_path, "Try"]
+    done = subprocess.run(command, input=content, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "timer null"
+    events = [line.split() for line in lines[1:-6]]
+    assert [event[0] for event in events] == ["lamp", "door", "timer", "lamp"]
+    assert all(sure == "true" and float(at) > 0.5 for _, sure, at in events)
+    codes = [line.partition(":")[0].removeprefix("TAPWORD_") for line in lines[-6:-2]]
+    assert codes == ["BAD_WORD", "BAD_AUDIO", "UNKNOWN", "BAD_STATE"]
+    assert lines[-2] in WORDS and lines[-1] == "the spotter is closed"

@@ -130,7 +130,7 @@ def confidence_width(size: str, clips: dict[str, list[np.ndarray]]) -> None:
                 right.append(above[word])
             else:
                 others.append(max(above.values()))
-    slope = spotter.encoder.whitenings[0].offset_slope[1]
+    slope = spotter.encoder.line.slope
     widths = np.linspace(0.5, 5, 91) * slope
     losses = [
         np.logaddexp(0, -np.array(right) / width).mean()

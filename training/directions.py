@@ -1,10 +1,11 @@
 """Show the effect of a low-dimensional projection of the cohort on a device.
 
     python training/directions.py SPEECHOCEAN SPEECH_COMMANDS CALLS... [--test CALLS...]
+        [--campaigns FILE --apart CALL...]
 
 SPEECHOCEAN and CALLS are as for training/whitening.py, SPEECH_COMMANDS is a folder of that data
-set. For all dimensions and for several smaller numbers, it prints: bytes; the line of
-`thresholds.OFFSET_SLOPE`, fitted to the calls as in training/cohort.py; the figures of
+set. For all dimensions and for several smaller numbers, it prints: bytes; the line of thresholds,
+fitted to the calls as in training/cohort.py, which has the last two options; the figures of
 training/ear/choices.py; and at the resulting thresholds for half an alarm per hour, the percentage
 of missed clips of five words and alarms per hour in the calls. It uses training clips and the
 calls; with --test also test clips and other calls, at the same thresholds. `reduced.DIRECTIONS` was
@@ -19,17 +20,18 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parent / "ear"))
 from choices import TAUGHT, TESTED, means, measure
-from cohort import encode_words, fit, scores_of, strangers
+from cohort import encode_words, fit, listen, pieces, scores_of
 from places import encode
 from whitening import windows
 
 from tapword import Spotter, registry
 from tapword.audio import files
 from tapword.spotter.cohort import Windows, unit
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Tail
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, LINE, Line, Tail
 from tapword.spotter.whitening import shipped
 
 COUNTS = (16, 24, 32, 48)
+TAIL_WEIGHT = 0.3
 # Words that are rare in calls: benchmarks/thresholds.py.
 RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
 KNOWN, DRAWS = 5, 40
@@ -38,10 +40,12 @@ KNOWN, DRAWS = 5, 40
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("speechocean")
+    parser.add_argument("speechocean", type=Path)
     parser.add_argument("speech_commands")
-    parser.add_argument("calls", nargs="+")
+    parser.add_argument("calls", nargs="+", type=Path)
     parser.add_argument("--test", nargs="+", default=[], metavar="CALLS")
+    parser.add_argument("--campaigns", type=Path, metavar="FILE")
+    parser.add_argument("--apart", nargs="+", default=[], metavar="CALL")
     options = parser.parse_args()
     spotter = Spotter(backbone="tapword_ear", augment=False)
     whitening = shipped("tapword_ear")
@@ -50,21 +54,21 @@ def main() -> None:
     whole = unit(whitening.cohort.astype(np.float32))
     trials = {"training": ("train", options.calls), "test": ("test", options.test)}
     heard = {name: calls_of(spotter, calls) for name, (_, calls) in trials.items() if calls}
-    apart = strangers(whole, heard["training"][0])
+    sounds = pieces(options.calls, options.campaigns, options.apart)
+    around = listen(spotter, sounds, Windows(whole), said.directions)
     clips = {name: clips_of(spotter, options.speech_commands, trials[name][0]) for name in heard}
     for count in (None, *COUNTS):
-        one = whitening if count is None else whitening.project(count, (1.0, 1.0))
+        one = whitening if count is None else whitening.project(count, LINE)
         assert one.cohort is not None and one.phrases is not None
         cohort = Windows(one.cohort, one.projection, one.cohort_weight)
         projection = 0 if one.projection is None else one.projection.size
         size = one.cohort.size + one.phrases.size + projection
         print(f"{count or 'all'} directions: {size:,} bytes")
-        offset_slope = fit(cohort, apart, said, heard["training"][1])
-        print(f"OFFSET_SLOPE {offset_slope[0]:.3f}, {offset_slope[1]:.4f}")
+        line = fit(cohort, around, said, TAIL_WEIGHT)
         for name, (calls, hours) in heard.items():
-            call = np.concatenate(calls if name == "test" else [own for _, own in apart])
+            call = np.concatenate(calls)
             told = measure(clips[name], cohort, unit(call))
-            missed, alarms = at_thresholds(clips[name], cohort, offset_slope, call, hours)
+            missed, alarms = at_thresholds(clips[name], cohort, line, call, hours)
             print(
                 f"{name}: {told}; at thresholds {missed:.1f}% missed, {alarms:.2f} alarms an hour"
             )
@@ -92,7 +96,7 @@ def clips_of(spotter: Spotter, folder: str, split: str) -> dict[str, np.ndarray]
 def at_thresholds(
     clips: dict[str, np.ndarray],
     cohort: Windows,
-    offset_slope: tuple[float, float],
+    line: Line,
     call: np.ndarray,
     hours: float,
 ) -> tuple[float, float]:
@@ -101,7 +105,7 @@ def at_thresholds(
     for seed in range(DRAWS):
         words = list(np.random.default_rng(seed).choice(RARE, KNOWN, replace=False))
         directions = means(clips, words, 5, seed)
-        tails = [Tail.of(column, *offset_slope) for column in cohort.scores(directions).T]
+        tails = [Tail.of(column, line) for column in cohort.scores(directions).T]
         least = np.array([tail.threshold(FALSE_ALARMS_PER_HOUR / KNOWN) for tail in tails])
         for row, word in enumerate(words):
             scores = scores_of(cohort, directions, clips[word][TAUGHT:])

@@ -5,14 +5,13 @@
 SIZE is a preset; SPEECHOCEAN and CALL are as for training/whitening.py. Phrases that several people
 of speechocean762 say are taught by up to five of them and searched for in the first MINUTES of the
 call, in every segment of a length that they may have. It prints the distance of a phrase's scores
-from the mean of its tail at several rates of alarms, and the line through these.
+from its weighted tail at several rates of alarms, and the line through these.
 """
 
 import argparse
 from pathlib import Path
 
 import numpy as np
-from cohort import RATES, SAID
 from places import encode
 from speechocean import repeated
 
@@ -25,6 +24,10 @@ from tapword.spotter.cohort import unit
 from tapword.spotter.thresholds import Tail
 from tapword.spotter.vocabulary import CLIP_S, Length
 
+# Alarms per hour of a phrase: up to twenty share half an alarm.
+RATES = 1.0, 0.3, 0.1, 0.03
+# Phrases that score highest are said in the calls: this fraction of all.
+SAID = 0.03
 # Fewest and most people who teach a phrase.
 LEAST, MOST = 3, 5
 # Alarms within this many steps count as one.
@@ -49,7 +52,8 @@ def main() -> None:
             means.append(encode(spotter, clips[:MOST]).mean(axis=0))
             spans.append(length.span(len(clips[:MOST])))
     directions = unit(np.stack(means))
-    place = np.array([Tail.of(column).tail_mean for column in cohort.phrases.scores(directions).T])
+    tails = [Tail.of(column).tail_mean for column in cohort.phrases.scores(directions).T]
+    place = spotter.encoder.line.tail_weight * np.array(tails)
     found = highest(spotter, options.call, 60 * options.minutes, directions, spans)
     hours = options.minutes / 60
     rare = found.max(axis=0).argsort()[: round((1 - SAID) * len(spans))]
@@ -64,7 +68,7 @@ def main() -> None:
     reached = [ranked[int(rate * hours * len(rare))] for rate in RATES]
     print(*(f"{rate:g}: {one:.3f}" for rate, one in zip(RATES, reached, strict=True)))
     slope, base = np.polyfit(-np.log(RATES), reached, 1)
-    print(f"one an hour {base:.3f}, fewer {slope:.4f}")
+    print(f"offset {base:.3f}, slope {slope:.4f}")
 
 
 def highest(

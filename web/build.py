@@ -36,7 +36,7 @@ PACKAGE = ("index.js", "index.d.ts", "core.js", "worker.js", "README.md")
 # Of the studio: what talks to a program, and what cannot do without one.
 NOT_SHARED = (
     *("api.js", "main.js", "index.html", "map.js", "more.js"),
-    *("satellites.js", "satellites.css"),
+    *("satellites.js", "calibration.js", "satellites.css"),
 )
 # What settings.js begins with, by which a page is known that may be replaced.
 MADE = 'export default {\n  "limits": {'

@@ -4,8 +4,7 @@ import {Program, errorOf} from './program.js';
 import settings from './settings.js';
 import {errorText} from './texts.js';
 
-// The core has room for one clip.
-export const MAX_FILE_S = settings.limits.clip_s;
+export const MAX_FILE_S = settings.limits.file_s;
 
 const sockets = new Set();
 const program = new Program(message => sockets.forEach(socket => socket.dispatch(message)));

@@ -146,12 +146,27 @@ export class Program {
 
   // Requests of the page.
 
-  // Of a take only the speech is taught, a file as it is.
+  // Of a take only the speech is taught, of a file each of its takes.
   async learn(audio, {word, kind = 'take', anyway = false}) {
-    if (kind === 'file') return this.#learn(audio, word, {kind, anyway});
+    if (kind === 'file') return this.#learnFile(audio, word, anyway);
     const take = await this.#spotter.examine(audio), found = take.issue ? [take.issue] : [];
     if (!hasSpeech(take)) return {take: null, issues: found};
     return this.#learn(take.audio, word, {anyway, found});
+  }
+
+  async #learnFile(audio, word, anyway) {
+    const found = await this.#spotter.findTakes(audio), limit_s = limits.clip_s, seconds = audio.length / RATE;
+    if (!found.length) {
+      if (seconds > limit_s) throw coded('file_too_long', {seconds: Math.round(seconds), limit_s});
+      return this.#learn(audio, word, {kind: 'file', anyway});
+    }
+    const unlike = {take: null, issues: [{code: 'unlike', severity: 'doubt', params: {word}}]}, sounds = [];
+    for (const {audio: clip, first, start_s, is_take} of found) {
+      const outcome = is_take ? await this.#learn(clip, word, {kind: 'file', anyway}) : unlike;
+      sounds.push({...outcome, first, samples: clip.length, start_s});
+    }
+    const takes = found.filter(({is_take}) => is_take).length;
+    return {take: null, issues: [{code: 'several_takes', severity: 'note', params: {takes}}], sounds};
   }
 
   // Check a clip and teach it; a doubtful one only with `anyway`.

@@ -85,4 +85,4 @@ def test_an_observer_is_given_the_input_of_every_convolution():
         name for name in network.arrays if name.endswith("weight")
     }
     narrow = inputs["bands.0.narrow"]
-    assert narrow.min() == 0 and narrow.shape[-1] == 48
+    assert narrow.min() == 0 and narrow.shape[-1] == 20 * 48

@@ -41,13 +41,14 @@ def voice(pinned, run):
 def test_a_typed_word_is_taught_shown_undone_and_forgotten(voice, run):
     code, output, error = run("learn", "home.tap", "hello", *SAY, "həlO", *PARTS)
     assert (code, error) == (0, "")
-    assert output.splitlines()[0] == "learned 4 clips"
+    assert output.splitlines()[0] == "learned 4 clips that kokoro spoke: həlO"
     assert "home.tap: 1 word, 0 samples, 4 synthetic clips" in output
     assert run("learn", "home.tap", "lamp", *SAY, "læmp")[0] == 0
     facts = json.loads(run("info", "home.tap", "--json")[1])
     assert facts["words"] == {"hello": 0, "lamp": 0}
     assert facts["synthetic"] == {"hello": 4, "lamp": 4} and facts["format"] == 3
-    assert "synthetic" in run("info", "home.tap")[1]
+    assert facts["voices"] == {"hello": ["kokoro"], "lamp": ["kokoro"]}
+    assert "synthetic" in run("info", "home.tap")[1] and "4 by kokoro" in run("info", "home.tap")[1]
     before = Path("home.tap").read_bytes()
     assert run("forget", "home.tap", "lamp")[0] == 0
     assert json.loads(run("info", "home.tap", "--json")[1])["synthetic"] == {"hello": 4}
@@ -108,6 +109,11 @@ def test_a_language_without_native_speakers_is_warned_of(voice, run):
         options = ["--language", language, *PARTS]
         code, _, error = run("learn", f"{language}.tap", "lamp", *SAY, "læmp", *options)
         assert code == 0 and (f"no native speaker of {language}" in error) == warned
+
+
+def test_a_voice_that_cannot_speak_is_not_warned_of(voice, run):
+    code, _, error = run("learn", "home.tap", "lamp", "--say", "--voice", "piper", *PARTS)
+    assert code == 2 and "no voice file is at" in error and len(error.splitlines()) == 1
 
 
 def test_another_folder_is_named_where_it_is_used(pinned, run):

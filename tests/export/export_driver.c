@@ -1,41 +1,65 @@
-/* Runs an exported header on what comes in on standard input: an order, its numbers; answers. */
+/* Runs an exported header on orders with their numbers, and gives its answers: from standard input
+   to standard output; with BOARD, which has none, from and to files. */
 #define TAPWORD_IMPLEMENTATION
 #include "model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PAINTED 32768
+
 static tapword model;
+static FILE *orders, *answers;
+static void *taken[TAPWORD_BLOCKS + 2]; /* what one order takes */
+static size_t n_taken;
+
+static void drop_taken(void)
+{
+    while (n_taken > 0) {
+        free(taken[--n_taken]);
+    }
+}
+
+static void *take_bytes(size_t n)
+{
+    char *bytes = calloc(n + 1, 1);
+    if (bytes == NULL || fread(bytes, 1, n, orders) != n) {
+        exit(3);
+    }
+    taken[n_taken++] = bytes;
+    return bytes;
+}
 
 static uint32_t take_count(void)
 {
     uint32_t n;
-    if (fread(&n, sizeof n, 1, stdin) != 1) {
+    if (fread(&n, sizeof n, 1, orders) != 1) {
         exit(2);
     }
     return n;
 }
 
-static float *take(size_t n)
-{
-    float *numbers = malloc((n + 1) * sizeof *numbers);
-    if (numbers == NULL || fread(numbers, sizeof *numbers, n, stdin) != n) {
-        exit(3);
-    }
-    return numbers;
-}
+static float *take(size_t n) { return take_bytes(n * sizeof(float)); }
 
-static char *take_word(void)
-{
-    size_t n = take_count();
-    char *word = calloc(n + 1, 1);
-    if (word == NULL || fread(word, 1, n, stdin) != n) {
-        exit(4);
-    }
-    return word;
-}
+static char *take_word(void) { return take_bytes(take_count()); }
 
-static void give(const void *numbers, size_t bytes) { fwrite(numbers, 1, bytes, stdout); }
+static void give(const void *numbers, size_t bytes) { fwrite(numbers, 1, bytes, answers); }
+
+/* Paint the stack below, or return how much of it was used since. */
+static __attribute__((noinline)) size_t stack(int paint)
+{
+    unsigned char room[PAINTED];
+    size_t i = 0;
+    if (paint) {
+        memset(room, 0xa5, PAINTED);
+    }
+    /* What is in there is read as it is, and stays. */
+    __asm__ volatile("" : : "r"(room) : "memory");
+    while (i < PAINTED && room[i] == 0xa5) {
+        i++;
+    }
+    return PAINTED - i;
+}
 
 static void give_number(long number)
 {
@@ -96,6 +120,7 @@ static void listen(const float *audio, size_t n, size_t chunk, size_t room)
 #ifdef TAPWORD_TEACHING
 static tapword_endpointer endpointer;
 static tapword_lesson lesson;
+static tapword_takes takes;
 
 static void give_issues(int count, const tapword_issue *issues)
 {
@@ -114,9 +139,45 @@ int main(void)
     tapword_clip clip;
     float *audio;
     int order;
+#ifdef BOARD
+    orders = fopen("orders", "rb");
+    answers = fopen("answers", "wb");
+#else
+    orders = stdin;
+    answers = stdout;
+#endif
+    if (orders == NULL || answers == NULL) {
+        exit(7);
+    }
     tapword_start(&model);
-    while ((order = getchar()) != EOF) {
+    while ((order = getc(orders)) != EOF) {
+        drop_taken();
         switch (order) {
+        case 'D': /* take numbers, and do nothing with them */
+            take(take_count());
+            break;
+        case 'K': /* the stack: paint it, */
+            stack(1);
+            break;
+        case 'J': /* and how much was used */
+            give_number((long)stack(0));
+            break;
+#if TAPWORD_HAS_EAR && TAPWORD_EIGHT_BITS
+        case 'V': /* sums of products: their number, where x begins, x and weights */
+            n = take_count();
+            length = take_count();
+            {
+                /* At multiples of 8, as weights are. */
+                static union {
+                    double align;
+                    int8_t bytes[2048];
+                } x, weights;
+                memcpy(x.bytes + length, take_bytes(n), n);
+                memcpy(weights.bytes, take_bytes(n), n);
+                give_number(TAPWORD_DOT(x.bytes + length, weights.bytes, n));
+            }
+            break;
+#endif
         case 'a': /* where the clip lies */
             n = take_count();
             clip.start = 0;
@@ -174,7 +235,6 @@ int main(void)
             n = take_count();
             audio = take(n);
             listen(audio, n, b, length);
-            free(audio);
             give_number(0);
             break;
         case 'G': /* a gap */
@@ -267,6 +327,20 @@ int main(void)
                 give(&found.snr_db, sizeof found.snr_db);
             }
             break;
+        case 'R': /* divide a recording into takes */
+            n = take_count();
+            audio = take(n);
+            {
+                int i, found = tapword_find_takes(&takes, &endpointer, &model, audio, n);
+                give_number(found);
+                for (i = 0; i < found; i++) {
+                    give_number((long)takes.sounds[i].first);
+                    give_number((long)takes.sounds[i].end);
+                    give_number((long)takes.sounds[i].start);
+                    give_number(takes.sounds[i].is_take);
+                }
+            }
+            break;
         case 'N': /* follow a recording, in chunks */
             b = take_count();
             n = take_count();
@@ -313,14 +387,7 @@ int main(void)
             break;
         case 'L': /* load */
             n = take_count();
-            {
-                uint8_t *bytes = malloc(n + 1);
-                if (bytes == NULL || fread(bytes, 1, n, stdin) != n) {
-                    exit(5);
-                }
-                give_number(tapword_load(&model, bytes, n));
-                free(bytes);
-            }
+            give_number(tapword_load(&model, take_bytes(n), n));
             break;
 #if TAPWORD_SEPARATE_WEIGHTS
         case 'W': /* the file of weights, which stays where it is */
@@ -328,7 +395,7 @@ int main(void)
             n = take_count();
             {
                 uint8_t *bytes = malloc(n + 4), *file = bytes + (order == 'U' ? 4 : 0);
-                if (bytes == NULL || fread(file, 1, n, stdin) != n) {
+                if (bytes == NULL || fread(file, 1, n, orders) != n) {
                     exit(6);
                 }
                 give_number(tapword_set_weights(file, n));
@@ -367,5 +434,7 @@ int main(void)
             give_number((long)(TAPWORD_TABLE_BYTES));
         }
     }
-    return 0;
+    /* A board's program never ends otherwise. */
+    fclose(answers);
+    exit(0);
 }

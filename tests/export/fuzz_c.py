@@ -4,7 +4,7 @@
 
 One header is of the ear, one of it as a small device has it, one has its weights in a file that is
 handed over when half of the calls are made; others are of parts with other rules and without the
-ear's network. Every seed calls each of them many times; one that finds
+ear's network, and one is a whole board. Every seed calls each of them many times; one that finds
 something is printed and ends the run.
 """
 
@@ -27,10 +27,13 @@ from tapword.support.text import counted
 
 SANITIZED = ("-std=c99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
 DRIVER = Path(__file__).with_name("fuzz_driver.c")
+# A board around a model has calls of its own.
+BOARD_DRIVER = Path(__file__).with_name("fuzz_board.c")
 WEIGHTS = "model.weights"
 LOGMEL = {"backbone": "logmel", "pooling": "tap:R=2"}
 # The header of a small device; and one with its weights in a file, that knows a phrase already.
 SMALL, SEPARATE = "tapword_ear_small", "tapword_ear_separate"
+BOARD = "tapword_ear_board"
 # How that one is compiled: shorter phrases, products of bytes by vectors.
 SEPARATE_FLAGS = ("-DTAPWORD_PHRASE_HOPS=50", "-DTAPWORD_SIMD")
 # Calls a seed: the ear's network takes most of the time.
@@ -44,6 +47,7 @@ def compile_driver(
     *flags: str,
     eight_bits: bool = False,
     separate_weights: bool = False,
+    driver: Path = DRIVER,
 ) -> Path:
     """Make the program that calls a spotter's header at random; it has room for four words."""
     folder.mkdir(exist_ok=True)
@@ -51,7 +55,7 @@ def compile_driver(
     (folder / "model.h").write_text(made.text, encoding="utf-8")
     (folder / WEIGHTS).write_bytes(made.weights or b"")
     program = folder / "fuzz"
-    command = [compiler, *SANITIZED, *flags, f"-I{folder}", DRIVER, "-o", program, "-lm"]
+    command = [compiler, *SANITIZED, *flags, f"-I{folder}", driver, "-o", program, "-lm"]
     subprocess.run(command, check=True)
     return program
 
@@ -84,6 +88,7 @@ def main() -> None:
         "tapword_ear": state.new("diagonal"),
         SMALL: for_device(state.new("diagonal")),
         SEPARATE: with_phrase(),
+        BOARD: for_device(state.new("diagonal")),
         "slda": Spotter(**LOGMEL, learner="slda:covariance=block,block=32"),
         "ridge": Spotter(**LOGMEL, learner="ridge"),
         "ncm": Spotter(**LOGMEL, learner="ncm"),
@@ -96,8 +101,9 @@ def main() -> None:
                 Path(folder) / f"{name}-{Path(compiler).name}",
                 compiler,
                 *(SEPARATE_FLAGS if name == SEPARATE else ()),
-                eight_bits=name in (SMALL, SEPARATE),
+                eight_bits=name in (SMALL, SEPARATE, BOARD),
                 separate_weights=name == SEPARATE,
+                driver=BOARD_DRIVER if name == BOARD else DRIVER,
             )
             for compiler in compilers
             for name, spotter in spotters.items()

@@ -310,6 +310,25 @@ static void examine(void)
 
 #if TAPWORD_HAS_LESSON
 static tapword_lesson lesson;
+static tapword_takes takes;
+
+/* The sounds of a recording are in it, one after the other. */
+static void find_takes(void)
+{
+    size_t n, end = 0;
+    float *audio = draw_audio(&n);
+    int i, found = tapword_find_takes(&takes, &endpointer, &model, audio, n);
+    check_error(found < 0 ? found : 0);
+    require(found <= TAPWORD_MAX_SOUNDS, "no more sounds than there is room for");
+    for (i = 0; i < found; i++) {
+        const tapword_sound *sound = &takes.sounds[i];
+        require(end <= sound->first && sound->first <= sound->start && sound->start < sound->end &&
+                    sound->end <= n,
+                "a sound is inside of its recording");
+        end = sound->end;
+    }
+    free(audio);
+}
 
 static void check_issues(int count, int most, const tapword_issue *issues)
 {
@@ -342,6 +361,7 @@ static void teach(void)
 }
 #else
 static void teach(void) {}
+static void find_takes(void) {}
 #endif
 
 static void pool(void)
@@ -432,6 +452,7 @@ int main(int argc, char **argv)
             break;
         case 11:
             teach();
+            find_takes();
             break;
         case 7:
         case 8:

@@ -12,14 +12,15 @@ from tapword.export.c import header as c_header
 from tapword.export.c.reduced import DIRECTIONS, project
 from tapword.export.onnx import file as onnx_file
 from tapword.spotter.spotter import require_same_parts
+from tapword.spotter.thresholds import Line
 from tapword.spotter.whitening import shipped
+from tests.export.device import Device, counted
+from tests.export.session import check_products
 from tests.export.test_export import (
     DIAGONAL,
     LIGHT,
     LOGMEL,
-    Device,
     clips_of,
-    counted,
     heard_as,
     phrase,
     same_vectors,
@@ -92,6 +93,18 @@ def test_a_device_of_ten_words_is_small(device):
     assert device.ram[0] < 2**18 - 57_000
 
 
+def test_phrases_need_at_most_100_kb(device, small, tmp_path):
+    sizes = []
+    for hops in (80, 0):
+        flag = f"-DTAPWORD_PHRASE_HOPS={hops}"
+        made = Device(small, tmp_path, flag, max_words=10, eight_bits=True)
+        made.order("Y")
+        made.run()
+        sizes.append(made.number())
+    assert sizes[0] == device.ram[1]
+    assert 50_000 < sizes[0] - sizes[1] <= 100_000
+
+
 def heard_in(device: Device) -> bytes:
     device.order("e", *counted(np.resize(phrase(*LIGHT), 30 * 640)))
     device.run()
@@ -102,6 +115,12 @@ def test_products_by_vectors_are_the_same(device, small, tmp_path):
     vectors = Device(small, tmp_path, "-DTAPWORD_SIMD", max_words=10, eight_bits=True)
     assert heard_in(vectors) == heard_in(device)
     assert np.abs(np.frombuffer(device.answer, "<f4")).max() > 1
+
+
+def test_sums_of_products_are_exact(device, small, tmp_path, rng):
+    vectors = Device(small, tmp_path, "-DTAPWORD_SIMD", max_words=10, eight_bits=True)
+    for made in (device, vectors):
+        check_products(made, rng)
 
 
 def test_a_device_sees_running_speech_as_the_model_does(small, tmp_path):
@@ -148,14 +167,14 @@ def test_a_narrowed_model_knows_the_same():
     with pytest.raises(InputError, match="needs the whole cohort"):
         onnx_file.build(made)
     with pytest.raises(InputError, match="no windows of running speech to project"):
-        made.encoder.whitenings[0].project(8, (0.1, 0.1))
+        made.encoder.whitenings[0].project(8, Line(0.1, 0.1))
 
 
 def test_a_narrowed_whitening_is_saved_and_read(tmp_path):
-    made = shipped("tapword_ear").project(8, (-0.1, 0.2))
+    made = shipped("tapword_ear").project(8, Line(-0.1, 0.2, 0.5))
     made.save(tmp_path / "one")
     found = type(made).load(tmp_path / "one")
-    assert found.offset_slope == (-0.1, 0.2) and found.sha256 == made.sha256
+    assert found.line == Line(-0.1, 0.2, 0.5) and found.sha256 == made.sha256
     for name in ("cohort", "phrases", "projection"):
         np.testing.assert_array_equal(getattr(found, name), getattr(made, name))
     with pytest.raises(InputError, match="projection does not fit"):

@@ -13,14 +13,12 @@ from tapword.export.c import state as states
 from tapword.export.c.reduced import for_device
 from tapword.listening.decider import Event
 from tests.conftest import shared
+from tests.export.device import ROOM, Listening, compile_c, counted
 from tests.export.test_export import (
     DIAGONAL,
     LIGHT,
     MUSIC,
-    Device,
     clips_of,
-    compile_c,
-    counted,
     example,
     phrase,
     taught,
@@ -28,7 +26,6 @@ from tests.export.test_export import (
 from tests.sounds import noise
 
 BAD_AUDIO, DEPENDENT, NO_WEIGHTS, BAD_WEIGHTS = -4, -6, -13, -14
-ROOM = 100
 
 
 def sampled(*parts: np.ndarray) -> np.ndarray:
@@ -49,30 +46,6 @@ def said(take: int) -> np.ndarray:
         *(quiet, lamp, quiet, fan, timer, brief, phrase(*LIGHT, take=take), brief, door, brief),
         *(up, right, quiet, phrase(*MUSIC, take=take), lamp, brief, lamp, quiet[:8_000], door),
     )
-
-
-class Listening(Device):
-    """A device that listens; what it heard is read in the order in which it was asked to."""
-
-    def listen(self, sound: np.ndarray, chunk: int, room: int = ROOM) -> None:
-        self.order("P", np.uint32(chunk), np.uint32(room), *counted(sound))
-
-    def whole(self, sound: np.ndarray, chunk: int = 1_280) -> None:
-        self.order("B")
-        self.listen(sound, chunk)
-        self.order("F", np.uint32(ROOM))
-
-    def heard(self, words: list[str]) -> list[Event | int]:
-        """Events, and errors, of one order."""
-        found: list[Event | int] = []
-        while number := self.number():
-            if number < 0:
-                found.append(number)
-                continue
-            word, sure = self.number(), self.number()
-            [score], times = self.take(1), self.take(2, "<f8")
-            found.append(Event(words[word], *times.tolist(), float(score), sure))
-        return found
 
 
 def in_python(detector: Detector, sound: np.ndarray, chunk: int = 1_280) -> list[Event]:

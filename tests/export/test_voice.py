@@ -13,9 +13,11 @@ from tapword.audio.endpoint import HOP, Endpointer, examine
 from tapword.errors import InputError
 from tapword.export.c import state as states
 from tapword.spotter.session import LATEST, TeachSession
+from tapword.spotter.takes import find_takes
 from tapword.support.issues import MESSAGES
 from tests.conftest import shared
 from tests.export.test_export import LIGHT, Device, clips_of, counted, people, phrase
+from tests.sounds import in_a_row
 
 CODES = [None, *MESSAGES]
 NOTES = ("more_than_one_word", "long_pause")
@@ -94,6 +96,43 @@ def test_the_end_pointer_says_when_a_word_is_over(device):
             assert STATES[device.number()] == state
             seen.add(state)
     assert seen == set(STATES)
+
+
+def several() -> list[np.ndarray]:
+    """Give recordings with several sounds: takes, one that is unlike them, parts of a phrase."""
+    words = {
+        word: [examine(np.pad(clip, 8_000)).audio for clip in clips_of(word, stop=n)]
+        for word, n in (("lamp", 6), ("kitchen", 4), ("music", 1), ("door", 1))
+    }
+    lamp, kitchen, [music], [door] = words.values()
+    phrases = [np.concatenate([one, np.zeros(7_000), music]) for one in kitchen[:3]]
+    sounds = [
+        lamp[:2], lamp, [*lamp[:2], music, *lamp[2:]], [*kitchen, *lamp[:1]], [*kitchen[:2], music],
+        [lamp[0], kitchen[0]], [lamp[0], kitchen[0], music, door], phrases, [door], lamp * 5,
+    ]  # fmt: skip
+    made = [in_a_row(some, pause_s) for some in sounds for pause_s in (0.3, 0.6, 2.5)]
+    made += [np.zeros(16_000), np.zeros(0), np.zeros(48_000), np.tile(lamp[0], 8)]
+    return [sound.astype(np.float32) for sound in made if len(sound) <= 60 * 16_000]
+
+
+def test_takes_are_found_as_in_python(tmp_path):
+    flags = "-DTAPWORD_TEACHING", "-DTAPWORD_RECORDING_FRAMES=6100"
+    device = Device(states.new("diagonal"), tmp_path, *flags, max_words=8)
+    sounds, spotter, counts = several(), states.new("diagonal"), []
+    for sound in [*sounds, np.full(30_000, np.nan), np.zeros(6100 * 160 + 1)]:
+        device.order("R", *counted(sound))
+    device.run()
+    for sound in sounds:
+        wanted = find_takes(spotter.encoder, sound)
+        counts.append([one.is_take for one in wanted])
+        rows = device.take(4 * device.number(), "<i4").reshape(-1, 4)
+        assert rows.tolist() == [
+            [one.first, one.first + len(one.audio), round(one.start_s * 16_000), one.is_take]
+            for one in wanted
+        ]
+    assert device.number() == device.number() == -4
+    assert {len(found) for found in counts} >= {0, 2, 3, 6, 30}
+    assert any(not all(found) for found in counts)
 
 
 def noise() -> np.ndarray:

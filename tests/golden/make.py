@@ -16,6 +16,7 @@ import numpy as np
 from tapword import Spotter
 from tapword.assets import CLIPS
 from tapword.spotter.whitening import Whitening
+from tapword.voices.base import SpokenBy
 
 PARTS: dict[str, dict[str, Any]] = {
     # The parts of the first default, with as little covariance as makes a small file.
@@ -53,7 +54,8 @@ def main(folder: Path) -> None:
         if spotter.learner.supports_synthetic:
             for word, n in SYNTHETIC.items():
                 said = sorted((CLIPS / word).glob("*.ogg"))[-n:]
-                spotter.learn_encoded(spotter.encode(said, learning=True), [word] * n, True)
+                encoded = spotter.encode(said, learning=True)
+                spotter.learn_encoded(encoded, [word] * n, SpokenBy("kokoro"))
         if spotter.has_thresholds:
             spotter.set_sensitivity(0.625, "lamp")
         spotter.save(folder / f"{name}.tap")

@@ -8,7 +8,8 @@ import pytest
 from tapword import registry
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Row
-from tapword.learners.statistics_learner import synthetic_weight
+from tapword.learners.spoken import SpokenStatistics
+from tapword.learners.statistics import Statistics
 from tests.test_contracts import VARIANTS, loaded_again, same_state, samples
 
 ALL = [*registry.classes("learners"), *VARIANTS["learners"]]
@@ -51,28 +52,116 @@ def test_they_are_counted_apart(spec):
     assert list(learner.rows)[-1] == Row("typed")
 
 
+def mean_of(word):
+    """Mean of a word's samples, (D,)."""
+    return X[[own == word for own in WORDS]].mean(axis=0)
+
+
 @pytest.mark.parametrize("spec", SPECS)
-def test_they_count_as_few_samples_at_their_mean(spec):
+def test_they_count_as_one_sample_at_their_mean(spec):
     """By hand: the word's mean, and a pseudo-sample at the mean of the clips."""
-    learner, own = taught(spec, typed=("word0",)), X[[word == "word0" for word in WORDS]]
-    weight = 1
-    wanted = (own.sum(axis=0) + weight * SPOKEN[:4].mean(axis=0)) / (len(own) + weight)
+    learner, own = taught(spec, typed=()), X[[word == "word0" for word in WORDS]]
+    clips = SPOKEN[:4] + mean_of("word0")
+    learner.learn_synthetic(clips, "word0")
+    wanted = (own.sum(axis=0) + clips.mean(axis=0)) / (len(own) + 1)
     row = learner.rows.index(Row("word0"))
     np.testing.assert_allclose(learner.effective.means[row], wanted, rtol=0, atol=1e-5)
-    assert learner.effective.counts[row] == len(own) + weight
+    assert learner.effective.counts[row] == len(own) + 1
     plain = taught(spec, typed=())
     np.testing.assert_array_equal(learner.statistics.means, plain.statistics.means)
     others = [row for row in range(4) if learner.rows[row].word != "word0"]
     np.testing.assert_array_equal(learner.effective.means[others], plain.statistics.means[others])
 
 
-def test_their_share_falls_as_samples_come():
-    n = np.array([0, 1, 3, 10, 100])
-    weight = synthetic_weight(n, np.full(5, 40))
-    share = weight / (n + weight)
-    assert share[0] == 1 and (np.diff(share) < 0).all() and share[-1] < 0.02
-    assert weight.max() <= 3
-    assert synthetic_weight(np.array([3, 0]), np.array([0, 1])).tolist() == [0, 1]
+@pytest.mark.parametrize("spec", SPECS)
+def test_they_count_for_nothing_beside_samples_that_disagree(spec):
+    learner, plain = taught(spec, typed=()), taught(spec, typed=())
+    learner.learn_synthetic(SPOKEN[:4] - 3 * mean_of("word0"), "word0")
+    np.testing.assert_array_equal(learner.effective.means, plain.statistics.means)
+    np.testing.assert_array_equal(learner.effective.counts, plain.statistics.counts)
+    np.testing.assert_array_equal(learner.scores(X), plain.scores(X))
+
+
+@pytest.mark.parametrize("spec", MERGEABLE)
+def test_whether_they_count_depends_on_the_samples_there_are_now(spec):
+    learner = registry.build("learners", spec)
+    learner.learn_many(X, WORDS)
+    typed = np.tile(mean_of("word0"), (3, 1))
+    learner.learn_synthetic(typed, "typed")
+    row = learner.rows.index(Row("typed"))
+    assert learner.effective.counts[row] == 1
+    learner.learn_one(-typed[0], "typed")
+    assert learner.effective.counts[row] == 1
+    np.testing.assert_allclose(learner.effective.means[row], -typed[0], rtol=1e-5)
+    for _ in range(4):
+        learner.learn_one(typed[0], "typed")
+    assert learner.effective.counts[row] == 6
+    for _ in range(4):
+        learner.unlearn_one(typed[0], "typed")
+    np.testing.assert_allclose(learner.effective.means[row], -typed[0], rtol=1e-4, atol=1e-4)
+    learner.unlearn_one(-typed[0], "typed")
+    np.testing.assert_allclose(learner.effective.means[row], typed[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "samples", "native", "weight"),
+    [
+        (0.29, 1, True, 0),
+        (0.31, 1, True, 1),
+        (0.59, 3, False, 0),
+        (0.61, 3, False, 1),
+        (-1.0, 0, True, 1),
+        (-1.0, 0, False, 1),
+    ],
+)
+def test_the_cosine_of_both_means_decides(cosine, samples, native, weight):
+    own, spoken = Statistics(2, scatter=False), SpokenStatistics(2, 1)
+    own.add_word()
+    for _ in range(samples):
+        own.update(np.float32([5, 0]), 0)
+    spoken.update(np.float32([cosine, np.sqrt(1 - cosine**2)]), 0)
+    spoken.foreign[0] = not native
+    assert spoken.weight(own).tolist() == [weight]
+
+
+@pytest.mark.parametrize("spec", MERGEABLE)
+def test_clips_without_native_speakers_are_counted_exactly(spec):
+    def made(*clips):
+        learner = registry.build("learners", spec)
+        learner.learn_many(X, WORDS)
+        for k, native in clips:
+            learner.learn_synthetic(SPOKEN[k : k + 1], "typed", native)
+        return learner
+
+    learner = made((0, True), (1, False))
+    other = made((2, False))
+    learner.merge(other.extract_word("typed"))
+    row = learner.rows.index(Row("typed"))
+    assert learner.spoken_statistics.foreign[row] == 2
+    assert learner.state()["synthetic_foreign"].tolist() == [2]
+    for k in (2, 1):
+        learner.unlearn_synthetic(SPOKEN[k], "typed", native=False)
+    assert "synthetic_foreign" not in learner.state()
+    np.testing.assert_allclose(learner.effective.means[row], SPOKEN[0], rtol=1e-4, atol=1e-4)
+    again = registry.build("learners", spec)
+    again.load_state(other.state(), other.words, {}, other.rows, synthetic=other.synthetic)
+    np.testing.assert_array_equal(again.spoken_statistics.foreign, other.spoken_statistics.foreign)
+    other.forget("typed")
+    assert other.spoken_statistics is None
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_impossible_counts_of_clips_are_refused(wrong):
+    learner = taught("cosine")
+    learner.unlearn_synthetic(SPOKEN[0], "word0")
+    learner.learn_synthetic(SPOKEN[:1], "word0", native=False)
+    state = learner.state()
+    assert state["synthetic_foreign"].tolist() == [1, 0]
+    state["synthetic_foreign"] = np.array([wrong, 0])
+    with pytest.raises(ModelFileError, match="'synthetic_foreign' cannot be right"):
+        registry.build("learners", "cosine").load_state(
+            state, learner.words, learner.negatives, learner.rows, synthetic=learner.synthetic
+        )
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -131,15 +220,29 @@ def test_a_state_without_its_clips_is_refused(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_forgotten_clips_leave_no_trace(spec):
+def test_unlearned_clips_leave_no_trace(spec):
     learner, plain = taught(spec), taught(spec, typed=())
-    learner.forget_synthetic("word0")
-    learner.forget_synthetic("word0")
-    learner.forget_synthetic("typed")
+    for k, word in enumerate(("word0", "typed")):
+        for x in SPOKEN[[4 * k + 2, 4 * k, 4 * k + 3, 4 * k + 1]]:
+            learner.unlearn_synthetic(x, word)
     assert learner.words == plain.words and not learner.synthetic
     same_state(learner.state(), plain.state())
+    with pytest.raises(InputError, match="no synthetic clip of 'word0' is taught"):
+        learner.unlearn_synthetic(SPOKEN[0], "word0")
     with pytest.raises(InputError, match="'typed' is not in this model"):
-        learner.forget_synthetic("typed")
+        learner.unlearn_synthetic(SPOKEN[0], "typed")
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_word_without_a_clip_is_as_if_it_had_never_been_taught(spec):
+    learner, other = taught(spec, typed=()), taught(spec, typed=())
+    learner.learn_synthetic(SPOKEN[:4], "typed")
+    learner.unlearn_synthetic(SPOKEN[1], "typed")
+    other.learn_synthetic(SPOKEN[[0, 2, 3]], "typed")
+    assert learner.synthetic == other.synthetic == {"typed": 3}
+    ours, theirs = learner.state()["synthetic_means"], other.state()["synthetic_means"]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(learner.scores(X), other.scores(X), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("spec", SPECS)

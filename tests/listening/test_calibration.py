@@ -71,8 +71,8 @@ def test_sensitivities_follow_the_sounds_of_a_place(spotter, rng, shift, moved):
     assert spotter.told == [] and found.sound_hours == pytest.approx(200 / 3600)
     share = found.sound_hours / (found.sound_hours + 0.5)
     for word in WORDS:
-        here = Tail.of(scores[word]).threshold(0.5 / 2)
-        wanted = usual[word] + share * (here - usual[word])
+        here, shipped = Tail.of(scores[word]), spotter.scorer.tails()[word]
+        wanted = usual[word] + share * (here.tail_mean - shipped.tail_mean)
         assert found.thresholds_after[word] == pytest.approx(wanted)
         assert np.sign(round(found.after[word] - 0.5, 6)) == moved
         assert found.before[word] == 0.5 and found.thresholds_before[word] == usual[word]
@@ -117,15 +117,15 @@ def test_the_scale_ends_somewhere(spotter, rng):
 def test_windows_around_a_sound_count_once(spotter, rng, monkeypatch):
     """They are looked at where a sound is nearly the word, and would be counted as often."""
     scores = like_speech(spotter, rng)
-    hear = calibration._candidates
     spotter.tell(**scores)
     once = calibrate(spotter, [[bursts(200)]])
+    observe = calibration.Calibrator._observe
 
-    def hear_around(*arguments):
-        candidates, hours = hear(*arguments)
-        return [one for one in candidates for _ in range(5)], hours
+    def observe_around(self, candidate):
+        for _ in range(5):
+            observe(self, candidate)
 
-    monkeypatch.setattr(calibration, "_candidates", hear_around)
+    monkeypatch.setattr(calibration.Calibrator, "_observe", observe_around)
     spotter.tell(**scores)
     assert calibrate(spotter, [[bursts(200)]]) == once
 

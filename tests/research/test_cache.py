@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import threadpoolctl
 
 from tapword import Spotter, registry
 from tapword.audio.align import align, fill
 from tapword.backbones.logmel import Logmel
 from tapword.errors import InputError
-from tapword.research.cache import Cache, cache_key
-from tapword.spotter.encoder import Preparation
+from tapword.research.cache import Cache, cache_key, encode_shard, store
+from tapword.spotter.encoder import PLAIN, Preparation
 from tests.conftest import extract, tone
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -270,3 +271,36 @@ def test_two_runs_at_once_share_a_cache(dataset, cache, parts):
     assert len(results) == 3
     for result in results[1:]:
         np.testing.assert_array_equal(result[1].encoded.vectors, results[0][1].encoded.vectors)
+
+
+def test_a_run_that_ends_leaves_another_with_one_blas_thread(dataset, tmp_path, parts):
+    """Else the last bits of a shard depend on when the other run ended."""
+    backbone, poolings = parts
+    inside, first_is_done = threading.Event(), threading.Event()
+    seen = []
+
+    def encode(clips, wanted):
+        inside.set()
+        assert first_is_done.wait(30)
+        seen.extend(
+            library["num_threads"]
+            for library in threadpoolctl.threadpool_info()
+            if library["user_api"] == "blas"
+        )
+        return encode_shard(dataset, clips, backbone, poolings, False, False, PLAIN)
+
+    def work():
+        store(dataset, "train", backbone, poolings, Cache(tmp_path / "second"), encode=encode)
+
+    def encode_first(clips, wanted):
+        second.start()
+        assert inside.wait(30)
+        return encode_shard(dataset, clips, backbone, poolings, False, False, PLAIN)
+
+    second = threading.Thread(target=work)
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        cache = Cache(tmp_path / "first")
+        store(dataset, "train", backbone, poolings, cache, encode=encode_first)
+        first_is_done.set()
+        second.join()
+    assert seen and set(seen) == {1}

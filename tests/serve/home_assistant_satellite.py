@@ -23,6 +23,8 @@ from homeassistant.components.assist_pipeline import async_get_pipeline, async_u
 from homeassistant.config_entries import ConfigEntries
 from homeassistant.core import HomeAssistant
 
+# How often the list of wake words is opened until it has the word.
+TRIES = 60
 ANSWER = "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}"
 
 
@@ -90,7 +92,12 @@ async def main(port: int, satellite: int, api_port: int, token: str) -> None:
     await hass.loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     while line := (await lines.readline()).decode().strip():
         entity = wake_word.async_get_wake_word_detection_entity(hass, engine)
-        offered = [one.id for one in await entity.get_supported_wake_words()]
+        # It waits a second for an answer; where the machine is busy, it offers the words of before.
+        for _ in range(TRIES):
+            offered = [one.id for one in await entity.get_supported_wake_words()]
+            if line in offered:
+                break
+            await asyncio.sleep(1)
         pipeline = async_get_pipeline(hass)
         await async_update_pipeline(hass, pipeline, wake_word_id=line, **chosen)
         tell(offered=offered)

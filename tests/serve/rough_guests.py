@@ -433,9 +433,10 @@ WYOMING = [
 ]
 
 
-def come_again(guest, place, seed: int) -> None:
+def come_again(guest, place, seed: int, end: threading.Event | None = None) -> None:
+    """Let a guest come again and again, until the event `end`."""
     dice = random.Random(seed)
-    while True:
+    while end is None or not end.is_set():
         with contextlib.suppress(OSError):
             guest(place, dice)
         # A server that hangs up at once is not asked more than a thousand times a second.

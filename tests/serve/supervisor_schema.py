@@ -1,7 +1,9 @@
 """What the Supervisor accepts in an app's files, written down from its documentation.
 
 https://developers.home-assistant.io/docs/apps/configuration and /docs/apps/repository, as of 2026,
-with the words that the Supervisor's own validation takes. Keys that are not here are unknown to it.
+with the words that the Supervisor's own validation takes, as of August 2026. Keys that are not here
+are unknown to it, and left out without a word. `legacy` and `advanced` are left out on purpose: both
+are for apps from before.
 """
 
 import re
@@ -10,13 +12,26 @@ from typing import Any
 
 ARCHITECTURES = {"amd64", "aarch64"}
 MAPS = {
-    *("data", "ssl", "addons", "backup", "share", "media"),
-    *("homeassistant_config", "all_addon_configs", "addon_config"),
+    *("data", "ssl", "addons", "local_apps", "backup", "share", "media", "homeassistant_config"),
+    *("all_addon_configs", "all_app_configs", "addon_config", "app_config"),
 }
 # Of an option: a type, with bounds or a pattern, and a question mark where it may be left out.
 ELEMENT = re.compile(
-    r"(bool|email|url|port|password(\(-?\d*,-?\d*\))?|str(\(-?\d*,-?\d*\))?|int(\(-?\d*,-?\d*\))?"
-    r"|float(\(-?[\d.]*,-?[\d.]*\))?|match\(.*\)|list\([^)]+\)|device(\(.*\))?)\??"
+    r"(bool|email|url|port|password(\(\d*,\d*\))?|str(\(\d*,\d*\))?|int(\(-?\d*,-?\d*\))?"
+    r"|float(\(-?[\d.]*,-?[\d.]*\))?|match\(.*\)|list\(.+\)|device(\(subsystem=[a-z]+\))?)\??"
+)
+
+# Rights that an app may ask for.
+PRIVILEGES = {
+    *("BPF", "CHECKPOINT_RESTORE", "DAC_READ_SEARCH", "IPC_LOCK", "NET_ADMIN", "NET_RAW"),
+    *("PERFMON", "SYS_ADMIN", "SYS_MODULE", "SYS_NICE", "SYS_PTRACE", "SYS_RAWIO"),
+    *("SYS_RESOURCE", "SYS_TIME"),
+}
+# What an app switches on or off, and tapword does not need.
+FLAGS = (
+    *("host_network", "host_pid", "host_ipc", "host_uts", "host_dbus", "udev", "tmpfs", "audio"),
+    *("full_access", "video", "gpio", "usb", "uart", "devicetree", "kernel_modules", "realtime"),
+    *("docker_api", "auth_api", "journald"),
 )
 
 Rule = Callable[[Any], bool]
@@ -61,6 +76,29 @@ def is_ports(value: Any) -> bool:
     )
 
 
+def is_limit(value: Any) -> bool:
+    if isinstance(value, dict):
+        return value.keys() == {"soft", "hard"} and all(map(is_limit, value.values()))
+    return type(value) is int
+
+
+def is_dictionary_of(rule: Rule) -> Rule:
+    return lambda value: (
+        isinstance(value, dict) and all(map(is_text, value)) and all(map(rule, value.values()))
+    )
+
+
+def is_translation(value: Any) -> bool:
+    """Whether an option is translated: its name, a description, and the same of its fields."""
+    return (
+        isinstance(value, dict)
+        and is_text(value.get("name"))
+        and value.keys() <= {"name", "description", "fields"}
+        and is_text(value.get("description", "none"))
+        and is_dictionary_of(is_translation)(value.get("fields", {}))
+    )
+
+
 def is_element(value: Any) -> bool:
     """Whether an option's schema is one: a list holds no list directly."""
     if isinstance(value, str):
@@ -79,13 +117,21 @@ REQUIRED: dict[str, Rule] = {
 }
 OPTIONAL: dict[str, Rule] = {
     "url": matches(r"https?://\S+"),
+    "machine": list_of(matches(r"!?[a-z0-9-]+")),
+    "devices": list_of(is_text),
+    "privileged": list_of(lambda value: value in PRIVILEGES),
+    "apparmor": lambda value: is_flag(value) or is_text(value),
+    "hassio_role": matches("default|homeassistant|backup|manager|admin"),
+    "breaking_versions": list_of(is_text),
+    "ulimits": is_dictionary_of(is_limit),
+    **dict.fromkeys(FLAGS, is_flag),
     "image": matches(r"([a-zA-Z\-.:\d{}]+/)*([-\w{}]+)/([-\w{}]+)"),
     "startup": matches("initialize|system|services|application|once"),
     "boot": matches("auto|manual|manual_only"),
     "init": is_flag,
     "stage": matches("stable|experimental|deprecated"),
     "ports": is_ports,
-    "ports_description": lambda value: isinstance(value, dict),
+    "ports_description": is_dictionary_of(is_text),
     "watchdog": matches(r"(https?|\[PROTO:\w+\]|tcp)://\[HOST\]:(\[PORT:\d+\]|\d+).*"),
     "webui": matches(r"(https?|\[PROTO:\w+\])://\[HOST\]:\[PORT:\d+\].*"),
     "ingress": is_flag,
@@ -97,7 +143,7 @@ OPTIONAL: dict[str, Rule] = {
     "panel_admin": is_flag,
     "homeassistant": is_text,
     "map": list_of(is_map),
-    "environment": lambda value: isinstance(value, dict),
+    "environment": is_dictionary_of(lambda value: isinstance(value, str)),
     "hassio_api": is_flag,
     "homeassistant_api": is_flag,
     "stdin": is_flag,
@@ -110,6 +156,10 @@ OPTIONAL: dict[str, Rule] = {
     "options": lambda value: isinstance(value, dict),
     "schema": lambda value: value is False or (isinstance(value, dict) and is_element(value)),
     "timeout": lambda value: type(value) is int and 10 <= value <= 300,
+}
+TRANSLATIONS: dict[str, Rule] = {
+    "configuration": is_dictionary_of(is_translation),
+    "network": is_dictionary_of(is_text),
 }
 REPOSITORY: dict[str, Rule] = {"name": is_text}
 REPOSITORY_OPTIONAL: dict[str, Rule] = {"url": matches(r"https?://\S+"), "maintainer": is_text}

@@ -1,5 +1,6 @@
 """The app for Home Assistant: its options reach the service, and none it accepts ends it."""
 
+import fnmatch
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from tests.serve.supervisor_schema import (
     REPOSITORY,
     REPOSITORY_OPTIONAL,
     REQUIRED,
+    TRANSLATIONS,
     problems,
 )
 
@@ -61,6 +63,10 @@ def test_the_supervisor_accepts_the_app_and_the_repository(config):
         ({"image": "tapword"}, "image is"),
         ({"ingres": True}, "ingres is unknown"),
         ({"backup": "warm"}, "backup is"),
+        ({"privileged": ["SYS_EVERYTHING"]}, "privileged is"),
+        ({"ulimits": {"nofile": {"soft": 1}}}, "ulimits is"),
+        ({"host_network": "yes"}, "host_network is"),
+        ({"schema": {"port": "device(usb)"}}, "schema is"),
     ],
 )
 def test_the_schema_finds_mistakes(config, change, found):
@@ -207,6 +213,29 @@ def test_thresholds_that_home_assistant_accepts_are_some(config, value):
     read_clients(thresholds=[value])
 
 
+def test_a_backup_of_a_running_app_holds_a_whole_model(config, tmp_path, monkeypatch):
+    """Files that exist only while a model is written are left out."""
+    seen = set()
+    replace = os.replace
+
+    def replaced(source, target):
+        seen.update(one.name for one in tmp_path.iterdir())
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replaced)
+    for _ in range(2):
+        with tapword.Spotter.edit(tmp_path / "home.tap") as spotter:
+            spotter.set_sensitivity(0.6)
+    kept = {
+        name
+        for name in seen
+        if not any(fnmatch.fnmatch(name, rule) for rule in config["backup_exclude"])
+    }
+    assert config["backup"] == "hot" and "home.tap" in kept and len(seen) > len(kept)
+    for name in kept:
+        assert name in ("home.tap", "home.tap.bak", "home.tap.undo"), name
+
+
 def test_thresholds_that_are_none_are_refused_in_home_assistant(config):
     for value in ("marvin=-", "marvin=", "=0.5", " =1", "marvin", "lamp=--1", "lamp=1.2.3"):
         assert not accepts(config["schema"]["thresholds"][0], value)
@@ -231,6 +260,11 @@ def test_every_option_is_explained_in_every_language(config):
     documented = (FOLDER / "DOCS.md").read_text()
     for language in ("en", "de", "fr"):
         text = yaml.safe_load((FOLDER / "translations" / f"{language}.yaml").read_text())
+        assert problems(text, TRANSLATIONS, {}) == []
         assert set(text["configuration"]) == set(config["schema"])
         assert set(text["network"]) == set(config["ports"])
+        # The fields of an option that has some, too.
+        for option, rule in config["schema"].items():
+            fields = rule[0] if isinstance(rule, list) and isinstance(rule[0], dict) else {}
+            assert set(text["configuration"][option].get("fields", {})) == set(fields), option
     assert all(f"| `{option}` |" in documented for option in config["schema"])

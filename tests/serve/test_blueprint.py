@@ -1,6 +1,8 @@
 """The blueprint for automations: its inputs are used, and its command is one."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ pytest.importorskip("wyoming", reason="needs the extra wyoming: pip install 'tap
 
 from tapword.serve.home.commands import Commands
 from tapword.serve.home.events import DETECTED
+from tests.serve.test_home_assistant import clean, python_with
 
 yaml = pytest.importorskip("yaml", reason="needs the package pyyaml")
 
@@ -65,3 +68,16 @@ def test_its_command_rejects_the_entry_of_the_event(blueprint):
 
     Commands(Heard).run(json.dumps(command))
     assert taught == [(12, None)]
+
+
+def test_the_real_home_assistant_makes_an_automation_of_it():
+    python = python_with("homeassistant")
+    script = Path(__file__).with_name("home_assistant_blueprint.py")
+    done = subprocess.run(
+        [python, script, FILE], capture_output=True, text=True, env=clean(), check=False
+    )
+    assert done.returncode == 0, done.stderr
+    automation = json.loads(done.stdout)
+    assert automation["triggers"][0]["event_type"] in (DETECTED, [DETECTED])
+    assert automation["actions"][0]["device_id"] == "a" * 32
+    assert automation["actions"][-1]["data"]["addon"] == "a1b2c3d4_tapword"

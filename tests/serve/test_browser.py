@@ -26,6 +26,7 @@ pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapwo
 
 from tapword.serve.studio.launch import in_browser
 from tapword.serve.studio.model import StudioModel
+from tapword.voices.base import SpokenBy
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +196,9 @@ def test_a_typed_word_will_be_heard_without_takes(open_page, path):
     taught(path, "kitchen")
     with tapword.Spotter.edit(path) as spotter:
         clip = audio.read(CLIPS / "lamp" / f"{VOICE}_0.ogg")
-        spotter.learn_encoded(spotter.encode([clip], learning=True), ["lamp"], synthetic=True)
+        spotter.learn_encoded(
+            spotter.encode([clip], learning=True), ["lamp"], spoken_by=SpokenBy("kokoro")
+        )
     page = open_page()
     assert page.locator("#expected li").all_inner_texts() == ["kitchen 2 of 3 takes", "lamp"]
     assert (

@@ -16,6 +16,7 @@ pytest.importorskip("httpx2", reason="needs httpx2, which the test client is mad
 from tapword.serve.studio.history import GONE, History
 from tapword.serve.studio.limits import ServerLimits
 from tapword.serve.studio.model import StudioModel
+from tapword.voices.base import SpokenBy
 
 PAGE = {"page": "one"}
 
@@ -345,7 +346,7 @@ def test_a_bad_take_is_learned_where_the_page_insists(client, path):
 def test_takes_of_a_typed_word_come_and_go(taught, history, path):
     with tapword.Spotter.edit(path) as spotter:
         said = spotter.encode([tone(2000), tone(2050)], learning=True)
-        spotter.learn_encoded(said, ["radio"] * 2, synthetic=True)
+        spotter.learn_encoded(said, ["radio"] * 2, spoken_by=SpokenBy("kokoro"))
     before = knowledge(path)
     taught.refresh()
     [radio] = [one for one in taught.state()["words"] if one["word"] == "radio"]

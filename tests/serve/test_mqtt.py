@@ -4,11 +4,15 @@ import asyncio
 import contextlib
 import getpass
 import json
+import os
 import shutil
 import socket
+import ssl
 import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +28,8 @@ from tapword.serve.home import mqtt  # noqa: E402
 from tapword.serve.home.model import HomeModel  # noqa: E402
 from tapword.serve.home.mqtt import Broker, Entities  # noqa: E402
 from tapword.serve.home.pages import Home  # noqa: E402
+from tapword.serve.studio import certificate  # noqa: E402
+from tests.serve.test_home_assistant import clean, python_with  # noqa: E402
 from tests.serve.test_wyoming import clip, teach  # noqa: E402
 
 USER, PASSWORD = "ann", "a-secret"
@@ -38,9 +44,9 @@ def home(tmp_path):
 
 
 class RunningBroker:
-    """mosquitto, with a password."""
+    """mosquitto, with a password; with a certificate, by TLS."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, tls=False):
         passwords = folder / "passwords"
         command = ["mosquitto_passwd", "-b", "-c", passwords, USER, PASSWORD]
         subprocess.run(command, check=True, capture_output=True)
@@ -52,6 +58,13 @@ class RunningBroker:
             # Started by root, it would become another user, who cannot read this folder.
             f"user {getpass.getuser()}\n"
         )
+        self.certificate = folder / "certificate.pem"
+        if tls:
+            public, key, _ = certificate.self_signed({"localhost", "127.0.0.1"})
+            self.certificate.write_bytes(public)
+            (folder / "key.pem").write_bytes(key)
+            with self.config.open("a") as more:
+                more.write(f"certfile {self.certificate}\nkeyfile {folder / 'key.pem'}\n")
         self.start()
 
     def start(self):
@@ -208,6 +221,209 @@ def test_a_broker_that_restarts_gets_everything_again(home, broker, monkeypatch,
     with contextlib.suppress(aiomqtt.MqttError):
         talk(home, broker, conversation, monkeypatch)
     assert "trying again" in caplog.text and PASSWORD not in caplog.text
+
+
+@needs_broker
+def test_the_real_home_assistant_takes_the_entities(home, broker, monkeypatch, tmp_path):
+    python = python_with("homeassistant")
+    script = Path(__file__).with_name("home_assistant_mqtt.py")
+
+    async def conversation(there):
+        process = await asyncio.create_subprocess_exec(
+            *(python, str(script), str(broker.port), USER, PASSWORD),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=clean(),
+            cwd=tmp_path,
+        )
+        last = await there.entity("sensor", "last_word")
+        output = asyncio.create_task(process.communicate())
+        # Not retained: it is said until Home Assistant is there.
+        while not output.done() and process.returncode is None:
+            await asyncio.to_thread(said, home)
+            assert await there.wait(last["state_topic"])
+            await asyncio.sleep(1)
+        lines, errors = await output
+        assert process.returncode == 0, errors.decode()[-3000:]
+        before, after = (json.loads(line) for line in lines.splitlines() if line[:1] == b"{")
+        shown = {one["name"]: one["state"] for one in before["entities"].values()}
+        assert shown.pop("My words Not one of my words") == "unknown"
+        assert shown == {
+            "My words Last word": "lamp",
+            "My words Last score": "0.6",
+            "My words Detection": "on",
+            "My words Sensitivity: lamp": "0.5",
+            "My words Sensitivity: music": "0.5",
+        }
+        assert after["problems"] == []
+
+    talk(home, broker, conversation, monkeypatch)
+    model = tapword.load(home.model.path)
+    assert model.vocabulary.sensitivity_of("lamp") == 0.7 and home.satellites.paused_s
+    assert model.vocabulary.negatives == {"lamp": 1}
+
+
+@contextlib.contextmanager
+def rough_broker(port):
+    """What listens at the port of a broker and is none: it answers each connection differently."""
+    answers = [b"", None, b"\x20\x02\x00\x05", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(1000)]
+    accepted, held = [], []
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                line, _ = listening.accept()
+                answer = answers[len(accepted) % len(answers)]
+                accepted.append(answer)
+                # None: it never answers and never hangs up.
+                if answer is None:
+                    held.append(line)
+                    continue
+                with line, contextlib.suppress(OSError):
+                    line.recv(1000)
+                    line.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", port)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield accepted
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join()
+    for line in held:
+        line.close()
+
+
+@needs_broker
+def test_what_is_no_broker_delays_nobody_and_is_tried_again(home, broker, monkeypatch, caplog):
+    for name, value in (("RETRY_S", 0.05), ("TIMEOUT_S", 0.5)):
+        monkeypatch.setattr(mqtt, name, value)
+    broker.stop()
+
+    async def run():
+        entities = asyncio.create_task(Entities(home, "My words", Broker(broker.url)).run())
+        with rough_broker(broker.port) as accepted:
+            async with asyncio.timeout(PATIENCE_S):
+                while len(accepted) < 7:
+                    # The loop that answers satellites is free meanwhile.
+                    await asyncio.sleep(0.05)
+        assert not entities.done()
+        await asyncio.to_thread(broker.start)
+        client = aiomqtt.Client("127.0.0.1", broker.port, username=USER, password=PASSWORD)
+        async with client:
+            await client.subscribe("#")
+            there = HomeAssistant(client)
+            following = asyncio.create_task(there.follow())
+            await there.wait("tapword/my_words/status", "online")
+            for task in (following, entities):
+                task.cancel()
+            await asyncio.gather(following, entities, return_exceptions=True)
+
+    asyncio.run(run())
+    assert "trying again" in caplog.text and PASSWORD not in caplog.text
+
+
+@needs_broker
+def test_a_flood_of_commands_is_dropped(home, broker, monkeypatch):
+    monkeypatch.setattr(mqtt, "PACE_S", 0.001)
+    monkeypatch.setattr(mqtt, "MAX_WAITING", 10)
+    ran, free = [], threading.Event()
+
+    def attempt(_, text):
+        free.wait(PATIENCE_S)
+        ran.append(len(text))
+
+    monkeypatch.setattr(mqtt.Commands, "attempt", attempt)
+
+    async def conversation(there):
+        await there.wait("tapword/my_words/status", "online")
+        command = "tapword/my_words/command"
+        for _ in range(100):
+            await there.client.publish(command, b"x" * 4000)
+        # The broker delivers in order, so the flood has arrived before this.
+        await there.client.publish("tapword/my_words/seen", "yes", qos=1)
+        await there.wait("tapword/my_words/seen", "yes")
+        await asyncio.sleep(1)
+        free.set()
+        switch = await there.entity("switch", "detection")
+        for _ in range(100):
+            await there.client.publish(switch["command_topic"], "OFF")
+            await asyncio.sleep(0.1)
+            if home.satellites.paused_s:
+                break
+        assert home.satellites.paused_s
+
+    talk(home, broker, conversation, monkeypatch)
+    assert 1 <= len(ran) < 50
+
+
+@needs_broker
+def test_the_command_connects_by_tls_with_a_password_from_a_file(home, tmp_path):
+    broker = RunningBroker(tmp_path, tls=True)
+    (tmp_path / "password").write_text(f"{PASSWORD}\n")
+    command = [sys.executable, "-m", "tapword", "home", home.model.path, "--port", "0"]
+    command += ["--uri", "tcp://127.0.0.1:0", "--name", "My words"]
+    command += ["--mqtt", f"mqtts://{USER}@localhost:{broker.port}"]
+    command += ["--mqtt-password-file", tmp_path / "password"]
+    process = subprocess.Popen(
+        [*map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"SSL_CERT_FILE": str(broker.certificate)},
+    )
+
+    async def online():
+        context = ssl.create_default_context(cafile=broker.certificate)
+        client = aiomqtt.Client(
+            "localhost", broker.port, username=USER, password=PASSWORD, tls_context=context
+        )
+        async with client:
+            await client.subscribe("#")
+            there = HomeAssistant(client)
+            following = asyncio.create_task(there.follow())
+            await there.wait("tapword/my_words/status", "online")
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    try:
+        asyncio.run(online())
+    finally:
+        process.terminate()
+        output, _ = process.communicate(timeout=30)
+        broker.stop()
+    assert PASSWORD not in output
+
+
+def test_a_password_on_the_command_line_is_refused(run, home, monkeypatch):
+    url = f"mqtt://{USER}:{PASSWORD}@127.0.0.1:1"
+    monkeypatch.delenv("TAPWORD_MQTT", raising=False)
+    at = ("--port", "0", "--uri", "tcp://127.0.0.1:0")
+    code, _, error = run("home", str(home.model.path), *at, "--mqtt", url)
+    assert code == 2 and "--mqtt-password-file" in error and PASSWORD not in error
+    # In the variable it is allowed.
+    served = []
+    monkeypatch.setattr(
+        "tapword.serve.home.run.serve", lambda *given: served.append(given) or given[1][1].close()
+    )
+    monkeypatch.setenv("TAPWORD_MQTT", url)
+    assert run("home", str(home.model.path), *at)[0] == 0
+    [(*_, beside)] = served
+    assert beside[0].__self__.broker.password == PASSWORD
+
+
+def test_passwords_in_files(tmp_path):
+    path = tmp_path / "password"
+    path.write_bytes("grün\r\nmore".encode())
+    assert mqtt.read_password(path) == "grün"
+    for content in (b"", b"\n", b"\xff\n", b"x" * 1001):
+        path.write_bytes(content)
+        with pytest.raises(InputError):
+            mqtt.read_password(path)
+    with pytest.raises(InputError, match="cannot read the password"):
+        mqtt.read_password(tmp_path / "none")
+    assert Broker("mqtt://ann:old@h", "new").password == "new"
+    with pytest.raises(InputError, match="needs a user"):
+        Broker("mqtt://h", "secret")
 
 
 @pytest.mark.parametrize(

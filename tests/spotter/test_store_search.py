@@ -52,6 +52,7 @@ PARTS = {
     "dim": None,
     "negatives": {},
     "synthetic": {},
+    "voices": {},
     "rows": None,
     "sensitivity": 0.5,
     "sensitivities": {},

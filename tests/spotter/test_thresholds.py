@@ -9,7 +9,8 @@ from tapword.audio import files
 from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store
 from tapword.spotter.thresholds import (
-    OFFSET_SLOPE,
+    LINE,
+    Line,
     Scores,
     Tail,
     confidence,
@@ -356,15 +357,25 @@ def test_how_widely_scores_scatter_below_the_tail_says_nothing(rng):
 
 def test_a_whitening_may_say_how_far_scores_reach():
     scores = np.random.default_rng(0).normal(-0.3, 0.1, 1000)
-    near, far = Tail.of(scores, 0.5, 0.1), Tail.of(scores, 1.0, 0.3)
+    near, far = Tail.of(scores, Line(0.5, 0.1)), Tail.of(scores, Line(1.0, 0.3))
     assert near.threshold(1.0) == pytest.approx(near.tail_mean + 0.5)
+    half = Tail.of(scores, Line(0.5, 0.1, tail_weight=0.5))
+    assert half.threshold(1.0) == pytest.approx(near.tail_mean / 2 + 0.5)
     assert far.threshold(0.1) > near.threshold(0.1)
-    for tail in (near, far):
+    for tail in (near, far, half):
         assert tail.false_alarms_per_hour(tail.threshold(0.2)) == pytest.approx(0.2)
-    few = shipped("tapword_ear").project(8, (0.3, 0.1))
+    few = shipped("tapword_ear").project(8, Line(0.3, 0.1))
     ear = Spotter("tapword_ear", "attentive", "cosine:prior=shipped", align=True, whitening=[few])
     ear.learn(tone(300), "low")
-    assert ear.scorer.tails()["low"][1:] == (0.3, 0.1) != OFFSET_SLOPE
+    assert ear.scorer.tails()["low"].line == Line(0.3, 0.1) != LINE
+
+
+def test_a_line_belongs_to_the_scores_of_one_backbone():
+    spotter = Spotter(size="small")
+    [whitening] = spotter.encoder.whitenings
+    assert spotter.encoder.line == whitening.line != LINE
+    spotter.encoder.whitenings = [whitening, shipped("moonshine_tiny")]
+    assert spotter.encoder.line == LINE
 
 
 def test_fifty_is_where_a_word_counts_as_said(rng):

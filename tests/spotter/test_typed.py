@@ -10,11 +10,12 @@ from tapword.errors import InputError, ModelFileError
 from tapword.spotter import store, typed
 from tapword.spotter.session import ModelFile, TeachSession
 from tapword.spotter.vocabulary import MAX_S
-from tapword.voices.base import Said, Unspeakable, Voice
+from tapword.voices.base import Said, SpokenBy, Unspeakable, Voice
 from tests import hostile
 from tests.conftest import tone
 from tests.test_contracts import same_state
 
+ROBOT = SpokenBy("espeak", native=False)
 PARTS = {"backbone": "logmel", "pooling": "avg", "learner": "cosine"}
 PITCHES = {"low": 300, "middle": 700, "high": 1500}
 
@@ -160,6 +161,12 @@ def _metadata(path):
         {"synthetic": ["low"]},
         {"synthetic": 3},
         {"words": {"low": 0, "high": -1}},
+        {"voices": {"nobody": ["kokoro"]}},
+        {"voices": {"low": "kokoro"}},
+        {"voices": {"low": []}},
+        {"voices": {"low": ["../kokoro"]}},
+        {"voices": {"low": ["kokoro"] * 17}},
+        {"voices": ["kokoro"]},
     ],
 )
 def test_a_damaged_table_of_clips_is_refused(spotter, tmp_path, changes):
@@ -168,6 +175,32 @@ def test_a_damaged_table_of_clips_is_refused(spotter, tmp_path, changes):
     path.write_bytes(hostile.forged(store.read(path), **changes))
     with pytest.raises(ModelFileError, match=r"home\.tap"):
         Spotter.load(path)
+
+
+def test_a_model_knows_which_voices_spoke(spotter, tmp_path):
+    encoded = spotter.encode([tone(300)], learning=True)
+    assert spotter.vocabulary.voices == {"low": ["test_typed"], "high": ["test_typed"]}
+    spotter.learn_encoded(encoded, ["low"], spoken_by=ROBOT)
+    spotter.learn_encoded(encoded, ["low"])
+    spotter.save(tmp_path / "home.tap")
+    again = Spotter.load(tmp_path / "home.tap")
+    assert again.vocabulary.voices == {"low": ["espeak", "test_typed"], "high": ["test_typed"]}
+    again.forget("high")
+    again.rename("low", "deep")
+    assert again.vocabulary.voices == {"deep": ["espeak", "test_typed"]}
+
+
+def test_a_clip_can_be_taken_out_again(spotter):
+    said = spotter.encode([tone(PITCHES["middle"] + 10 * k) for k in range(3)], learning=True)
+    other = spotter.copy()
+    spotter.learn_encoded(said, ["middle"] * 3, spoken_by=ROBOT)
+    spotter.unlearn_encoded(said[1], ["middle"], spoken_by=ROBOT)
+    other.learn_encoded(said[[0, 2]], ["middle"] * 2, spoken_by=ROBOT)
+    assert spotter.vocabulary == other.vocabulary
+    means = [one.learner.state()["synthetic_means"] for one in (spotter, other)]
+    np.testing.assert_allclose(*means, rtol=1e-6, atol=1e-6)
+    spotter.unlearn_encoded(said[[0, 2]], ["middle"] * 2, spoken_by=ROBOT)
+    assert "middle" not in spotter.words and spotter.vocabulary.voices.keys() == {"low", "high"}
 
 
 def test_forgetting_and_merging_take_them_along(spotter, tmp_path):

@@ -10,6 +10,7 @@ from tapword.voices import choice, espeak, kokoro
 from tapword.voices.base import MAX_CLIPS, Said, Unspeakable, Voice, check_text
 from tapword.voices.espeak import Espeak
 from tapword.voices.kokoro import SIGNS, Kokoro, cast, signs
+from tapword.voices.piper import Piper
 
 needs_espeak = pytest.mark.skipif(
     espeak.why_no_phonemes("en-us") is not None, reason="needs espeak-ng"
@@ -168,6 +169,7 @@ def here(monkeypatch):
 
     def put(**missing):
         monkeypatch.setattr(Kokoro, "why_not", lambda self, *_: missing.get("kokoro"))
+        monkeypatch.setattr(Piper, "why_not", lambda self, *_: missing.get("piper"))
         monkeypatch.setattr(Espeak, "why_not", lambda self, *_: missing.get("espeak"))
 
     return put
@@ -176,15 +178,16 @@ def here(monkeypatch):
 def test_the_best_voice_that_speaks_here_is_chosen(here):
     here()
     assert choice.choose("en-us").name == "kokoro"
-    here(kokoro="no files")
+    here(kokoro="no files", piper="no file")
     assert choice.choose("en-us").name == "espeak"
 
 
 def test_where_none_speaks_the_message_says_what_each_lacks(here):
-    here(kokoro="no files", espeak="no program")
-    with pytest.raises(Unspeakable, match=r"'de'\. kokoro: no files; espeak: no program"):
+    here(kokoro="no files", piper="no file", espeak="no program")
+    wanted = r"'de'\. kokoro: no files; piper: no file; espeak: no program"
+    with pytest.raises(Unspeakable, match=wanted):
         choice.choose("de")
-    with pytest.raises(Unspeakable, match=r"kokoro: no files$"):
+    with pytest.raises(Unspeakable, match=r"kokoro: no files; piper: no file$"):
         choice.choose("de", phonemes="a")
 
 

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import soundfile
 
 import tapword
 from tapword import Detector, Spotter
@@ -17,9 +18,11 @@ from tapword.audio.endpoint import Endpointer, examine
 from tapword.export.c import state as states
 from tapword.export.c.reduced import for_device
 from tapword.spotter.session import LATEST, TeachSession
+from tapword.spotter.takes import find_takes
 from tapword.spotter.thresholds import confidence
-from tests.browser import PHONE, launched, speak
+from tests.browser import PHONE, SPEAKING, VOICE, launched, speak
 from tests.conftest import ROOT
+from tests.sounds import TAUGHT, clip, in_a_row, speech
 from tests.web.conftest import stop
 
 WORDS = ("lamp", "kitchen", "music")
@@ -450,6 +453,43 @@ def test_takes_are_checked_as_by_the_studio(core, tmp_path):
     assert codes >= {"no_speech", "cut_off", "too_long", "other_word", "close_word"}
 
 
+def test_takes_of_a_file_are_found_as_by_the_studio(core, tmp_path):
+    (tmp_path / "read.mjs").write_text(READ)
+    lamps, music = [speech("lamp", voice) for voice in TAUGHT[:4]], speech("music", TAUGHT[0])
+    sounds = [in_a_row(lamps[:2], 0.6), in_a_row([*lamps, music], 8), in_a_row([music], 2)]
+    sounds.append(np.zeros(61 * 16_000 + 1, dtype=np.float32))
+    found = node(
+        """
+        import {read} from './read.mjs';
+        const {Tapword} = await import(`${process.argv[2]}/index.js`);
+        const spotter = await Tapword.load(), answers = [];
+        for (const sound of read(process.argv[3])) {
+          const found = await spotter.findTakes(sound).catch(({code}) => [{audio: [], code}]);
+          answers.push(found.map(({audio, ...rest}) => ({...rest, samples: audio.length})));
+        }
+        console.log(JSON.stringify(answers));
+        """,
+        tmp_path,
+        core,
+        write_samples(tmp_path / "sounds.f32", sounds),
+    )
+    encoder = for_device(states.new("diagonal")).encoder
+    assert found[:3] == [
+        [
+            {
+                "first": one.first,
+                "start_s": one.start_s,
+                "is_take": one.is_take,
+                "samples": len(one.audio),
+            }
+            for one in find_takes(encoder, sound)
+        ]
+        for sound in sounds[:3]
+    ]
+    assert [len(takes) for takes in found[:3]] == [2, 5, 0]
+    assert found[3] == [{"code": "TAPWORD_BAD_AUDIO", "samples": 0}]
+
+
 def state_of(issue):
     return {"code": issue.code, "severity": issue.severity, "params": pytest.approx(issue.params)}
 
@@ -478,6 +518,29 @@ def test_teach_from_files_listen_reload(microphone, open_page):
     page.reload()
     page.locator("#word-list li").first.wait_for()
     assert taught(page) == known
+
+
+def test_a_file_with_several_takes_teaches_each(open_page, tmp_path):
+    lamps, music = [speech("lamp", voice) for voice in TAUGHT[:4]], speech("music", TAUGHT[0])
+    sounds = {"lamp": in_a_row([*lamps, music], 2), "long": in_a_row([lamps[0], music], 5)}
+    for name, sound in sounds.items():
+        assert len(sound) > 10 * 16_000
+        soundfile.write(tmp_path / f"{name}.wav", sound, 16_000)
+    page = open_page()
+    page.locator("#word").fill("lamp")
+    page.locator("#files").set_input_files(tmp_path / "lamp.wav")
+    page.locator("#file-list li", has_text="Taught 4 recordings of “lamp”").wait_for()
+    said = page.locator("#file-list").inner_text()
+    assert "It contains 4 takes; each is taught." in said and "lamp.wav at 2.0 s" in said
+    assert taught(page) == {"lamp": 4}
+    # The one that is unlike the others waits.
+    unlike = page.locator("#file-list li", has_text="It sounds unlike the other takes of “lamp”.")
+    unlike.get_by_role("button").click()
+    page.locator("#word-list li", has_text="5 takes").wait_for()
+    page.locator("#files").set_input_files(tmp_path / "long.wav")
+    page.locator("#sort-teach").click()
+    page.locator("#file-list li", has_text="without several takes of one word").wait_for()
+    assert taught(page) == {"lamp": 5}
 
 
 def test_teach_by_voice(microphone, open_page):
@@ -519,14 +582,17 @@ def test_teach_by_voice(microphone, open_page):
     page.locator("#word-list li", has_text="lamp4 takes").wait_for()
 
 
-def test_a_doubtful_missed_word_is_asked_about(microphone, open_page):
+def test_a_doubtful_missed_word_is_asked_about(open_page):
     page = open_page()
     for word in WORDS[:2]:
         teach_files(page, word, clips(word))
     known = taught(page)
-    speak(microphone, ["kitchen"], gap_s=1.5)
+    page.evaluate(SPEAKING)
     page.locator("#listen-button").click()
-    page.locator("#events li", has_text="kitchen").first.wait_for()
+    page.locator("#listen-button.live").wait_for()
+    sound = in_a_row([clip("kitchen", VOICE)], 1.5)
+    page.evaluate("samples => speak(samples)", (32_767 * sound).astype(int).tolist())
+    page.locator("#events li", has_text="kitchen").wait_for()
     found = page.locator("#missed-found")
     for answer, takes in (("Do not learn", 0), ("Learn as “lamp”", 1)):
         page.locator("#missed-word").select_option("lamp")

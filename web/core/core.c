@@ -20,15 +20,16 @@ __attribute__((unused)) static int32_t dot(const int8_t *x, const int8_t *weight
 }
 
 #define TAPWORD_DOT dot
-/* Files of 10 s are taught, too. */
+/* Files of 10 s are taught, too; and of 60 s those with several takes. */
 #define TAPWORD_MAX_STEPS 1000
+#define TAPWORD_RECORDING_FRAMES 6100
 #define TAPWORD_TEACHING
 #define TAPWORD_IMPLEMENTATION
 #include "model.h"
 
 #define EXPORT(name) __attribute__((export_name(#name)))
 /* More events than the samples of one call can have. */
-#define EVENTS 64
+#define EVENTS 256
 /* Room for the states of larger models too, which are told apart by how they begin. */
 #define STATE (4u << 20)
 
@@ -39,6 +40,7 @@ static tapword_lesson lesson;
 static tapword_event events[EVENTS];
 static tapword_issue issues[TAPWORD_LESSON_TAKES];
 static tapword_take take;
+static tapword_takes takes;
 static float audio[TAPWORD_ENDPOINT_SAMPLES];
 static char text[2][TAPWORD_NAME_BYTES + 1];
 static uint8_t state[STATE];
@@ -85,7 +87,7 @@ EXPORT(teach) int teach(size_t n, int anyway)
     if (found < 0 || !anyway) {
         return found < 0 ? found : tapword_teach(&model, audio, n, text[0]);
     }
-    return tapword_learn_vector(&model, lesson.vector, lesson.length, text[0]);
+    return tapword_learn_checked(&model, &lesson.checked);
 }
 EXPORT(predict) int predict(size_t n, int reject)
 {
@@ -145,6 +147,16 @@ EXPORT(take_end) size_t take_end(void) { return take.end; }
 EXPORT(take_level_db) double take_level_db(void) { return take.level_db; }
 EXPORT(take_snr_db) double take_snr_db(void) { return take.snr_db; }
 EXPORT(max_word_s) double max_word_s(void) { return TAPWORD_ENDPOINT_LONG_S; }
+
+/* Several takes in a recording. */
+EXPORT(find_takes) int find_takes(size_t n)
+{
+    return tapword_find_takes(&takes, &endpointer, &model, audio, n);
+}
+EXPORT(sound_first) size_t sound_first(size_t i) { return takes.sounds[i].first; }
+EXPORT(sound_end) size_t sound_end(size_t i) { return takes.sounds[i].end; }
+EXPORT(sound_start) size_t sound_start(size_t i) { return takes.sounds[i].start; }
+EXPORT(sound_is_take) int sound_is_take(size_t i) { return takes.sounds[i].is_take; }
 
 EXPORT(check) int check(size_t n, int is_take)
 {

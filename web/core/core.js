@@ -115,6 +115,14 @@ export class Core {
     };
   }
 
+  // Find several takes of one word in a recording of at most 60 s; empty if there are none.
+  findTakes(audio) {
+    return Array.from({length: this.#checked(this.#c.find_takes(this.#give(audio)))}, (_, i) => {
+      const first = this.#c.sound_first(i), start_s = this.#c.sound_start(i) / RATE;
+      return {audio: audio.slice(first, this.#c.sound_end(i)), first, start_s, is_take: this.#c.sound_is_take(i) === 1};
+    });
+  }
+
   // Check a clip of a word before it is taught; `kind` is 'take' or 'file'. Returns issues.
   check(audio, word, kind = 'take') {
     const cleaned = spelled(word);

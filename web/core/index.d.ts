@@ -42,6 +42,18 @@ export interface Take {
   snr_db: number;
 }
 
+/** A sound in a recording of one word. */
+export interface FoundSound {
+  /** The sound with a margin. */
+  audio: Sound;
+  /** Where that begins in the recording, in samples. */
+  first: number;
+  /** Where the sound itself starts in it. */
+  start_s: number;
+  /** Whether it is a take of the word; false if it is unlike the other sounds. */
+  is_take: boolean;
+}
+
 export interface WordEvent {
   word: string;
   score: number;
@@ -115,6 +127,8 @@ export class Tapword {
   pushRecording(chunk: Float32Array | Int16Array): Promise<'waiting' | 'speaking' | 'over' | 'nobody'>;
   /** Find the one word in a recording of at most 10 s. */
   examine(audio: Sound): Promise<Take>;
+  /** Find several takes of one word in a recording of at most 60 s; empty if there are none. */
+  findTakes(audio: Sound): Promise<FoundSound[]>;
   /** Check a clip of a word before it is taught. */
   check(audio: Sound, word: string, kind?: 'take' | 'file'): Promise<Issue[]>;
   /** Compare the clip that was checked last, and those accepted before it, with other words. */

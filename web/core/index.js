@@ -50,6 +50,7 @@ export class Tapword {
   startRecording() { return this.#call('startRecording'); }
   pushRecording(chunk) { return this.#call('pushRecording', chunk); }
   async examine(audio) { return this.#call('examine', await samples(audio)); }
+  async findTakes(audio) { return this.#call('findTakes', await samples(audio)); }
   async check(audio, word, kind = 'take') { return this.#call('check', await samples(audio), word, kind); }
   accept(word) { return this.#call('accept', word); }
 

@@ -120,16 +120,19 @@ def centre(audio: np.ndarray) -> int:
 
 def decibels(power: np.ndarray | float) -> np.ndarray:
     """Levels of mean powers in dBFS; silence is -100."""
-    return 10 * np.log10(np.asarray(power) + 1e-10)
+    return 10 * np.log10(power + 1e-10)
 
 
 def energies(audio: np.ndarray) -> np.ndarray:
     """Energy of each 10 ms: (n,) -> (ceil(n / 160),) float64."""
-    padded = np.pad(audio, (0, -len(audio) % HOP)).reshape(-1, HOP)
+    missing = -len(audio) % HOP
+    padded = (np.pad(audio, (0, missing)) if missing else audio).reshape(-1, HOP)
     return np.einsum("th,th->t", padded, padded, dtype=np.float64)
 
 
-def centring(energy: np.ndarray, half_window: int = HALF_WINDOW) -> tuple[np.ndarray, np.ndarray]:
+def centring(
+    energy: np.ndarray, half_window: int | np.ndarray = HALF_WINDOW
+) -> tuple[np.ndarray, np.ndarray]:
     """Energy around each point between steps, and where its centre is.
 
     Parameters
@@ -137,7 +140,7 @@ def centring(energy: np.ndarray, half_window: int = HALF_WINDOW) -> tuple[np.nda
     energy
         Shape (t,), as `energies` gives it.
     half_window
-        Number of steps on either side.
+        Number of steps on either side; several, (k, 1), give results (k, t + 1).
 
     Returns
     -------

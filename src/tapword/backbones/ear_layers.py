@@ -1,7 +1,8 @@
 """The layers of `tapword_ear`, by numpy.
 
-Arrays are (clips, time, bands, channels), so that a convolution of one step and band is a matrix
-product. Depthwise ones are sums over shifted views, without copies of them.
+Arrays are (clips, time, bands * channels), so that a convolution of one step and band is a matrix
+product. Depthwise ones are sums over shifted views, without copies of them. numpy adds, multiplies
+and compares long rows faster than short ones, so what each channel has is repeated for the bands.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +28,8 @@ def _mix(arrays: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.nd
 
 
 def _times(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Multiply (..., channels) by (channels, out) as one product."""
-    return (x.reshape(-1, len(weight)) @ weight).reshape(*x.shape[:-1], -1)
+    """Multiply the channels of each band by (channels, out), as one product."""
+    return (x.reshape(-1, len(weight)) @ weight).reshape(*x.shape[:2], -1)
 
 
 class Window:
@@ -45,41 +46,46 @@ class Window:
     """
 
     def __init__(self, bands: int, steps: int, taps: int, channels: int, stride: tuple[int, int]):
-        self._bands, self._steps, self._taps, self._channels = bands, steps, taps, channels
+        self._steps, self._taps, self._channels = steps, taps, channels
         self._by_bands, self._by_time = stride
-        self._edge = taps // 2
+        self._edge, self._row = taps // 2 * channels, bands * channels
         self.bands_after = -(-bands // self._by_bands)
+        # Neighbouring outputs have neighbouring inputs, unless there is a stride.
+        self.together = bands if self._by_bands == 1 else 1
 
     def initial(self, clips: int) -> np.ndarray:
-        """State (clips, steps - 1, bands, channels) before a stream."""
-        shape = clips, self._steps - 1, self._bands, self._channels
-        return np.zeros(shape, dtype=np.float32)
+        """State (clips, steps - 1, bands * channels) before a stream."""
+        return np.zeros((clips, self._steps - 1, self._row), dtype=np.float32)
 
     def space(self, before: np.ndarray, time: int) -> tuple[np.ndarray, np.ndarray]:
         """Space for `time` steps after a state: all of it, and what to write (clips, time, ...)."""
         clips, earlier = before.shape[:2]
-        end = self._edge + self._bands
-        shape = clips, earlier + time, end + self._edge, self._channels
-        whole = np.empty(shape, dtype=np.float32)
+        end = self._edge + self._row
+        whole = np.empty((clips, earlier + time, end + self._edge), dtype=np.float32)
         if self._edge:
-            whole[:, :, : self._edge] = whole[:, :, end:] = 0
+            whole[..., : self._edge] = whole[..., end:] = 0
         whole[:, :earlier, self._edge : end] = before
         return whole, whole[:, earlier:, self._edge : end]
 
     def state(self, whole: np.ndarray) -> np.ndarray:
         """Copy the last steps."""
-        end = self._edge + self._bands
+        end = self._edge + self._row
         return whole[:, whole.shape[1] - self._steps + 1 :, self._edge : end].copy()
 
     def views(self, whole: np.ndarray) -> np.ndarray:
-        """Show each output's inputs: (clips, time, bands, steps, taps, channels)."""
+        """Show the inputs of each output: (clips, time, bands, steps, taps, channels).
+
+        Bands `together` look like one with the channels of all.
+        """
         clips, time = whole.shape[:2]
-        by_clip, by_step, by_band, by_channel = whole.strides
+        by_clip, by_step, each = whole.strides
+        by_tap = each * self._channels
         time = -(-(time - self._steps + 1) // self._by_time)
-        shape = clips, time, self.bands_after, self._steps, self._taps, self._channels
-        strides = by_clip, self._by_time * by_step, self._by_bands * by_band
+        bands, channels = self.bands_after // self.together, self.together * self._channels
+        shape = clips, time, bands, self._steps, self._taps, channels
+        strides = by_clip, self._by_time * by_step, self._by_bands * by_tap, by_step, by_tap, each
         # Like `sliding_window_view`, which takes longer than most of the products.
-        return np.ndarray(shape, whole.dtype, whole, 0, (*strides, by_step, by_band, by_channel))
+        return np.ndarray(shape, whole.dtype, whole, 0, strides)
 
 
 class First:
@@ -89,11 +95,13 @@ class First:
         self, arrays: Mapping[str, np.ndarray], name: str, bands: int, stride: tuple[int, int]
     ):
         self._name = name
-        weight, self._bias = _layer(arrays, name)
+        weight, bias = _layer(arrays, name)
         steps, taps, _, out = weight.shape
         self._weight = weight.reshape(steps * taps, out)
         self._window = Window(bands, steps, taps, 1, stride)
         self.bands_after = self._window.bands_after
+        self._bias = np.tile(bias, self.bands_after)
+        self._zeros = np.zeros_like(self._bias)
 
     def initial_state(self, clips: int) -> list[np.ndarray]:
         """State before a stream."""
@@ -102,15 +110,14 @@ class First:
     def __call__(
         self, x: np.ndarray, state: list[np.ndarray], observe: Observer | None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Compute x (clips, time, bands, 1) and the new state."""
+        """Compute x (clips, time, bands) and the new state."""
         whole, inner = self._window.space(state[0], x.shape[1])
         inner[:] = x
         if observe:
             observe(self._name, whole)
-        views = self._window.views(whole)
-        y = _times(views.reshape(*views.shape[:3], -1), self._weight)
+        y = _times(self._window.views(whole), self._weight)
         y += self._bias
-        return np.maximum(y, 0, out=y), [self._window.state(whole)]
+        return np.maximum(y, self._zeros, out=y), [self._window.state(whole)]
 
 
 class Block:
@@ -123,36 +130,39 @@ class Block:
     def __init__(self, arrays: Mapping[str, np.ndarray], name: str, bands: int, kind: BlockKind):
         self._name = name
         stride, ahead = kind
-        self._widen, self._wide_bias = _mix(arrays, f"{name}.widen")
+        self._widen, wide_bias = _mix(arrays, f"{name}.widen")
         look, look_bias = _layer(arrays, f"{name}.look")
-        self._look = np.ascontiguousarray(look[:, :, 0])
         self._narrow, bias = _mix(arrays, f"{name}.narrow")
-        steps, taps, wide = self._look.shape
+        steps, taps, _, wide = look.shape
         self._window = Window(bands, steps, taps, wide, stride)
         self.bands_after = self._window.bands_after
-        self._least = -look_bias
-        self._bias = bias + look_bias @ self._narrow
-        self._channels = len(self._widen)
-        self._adds = stride == (1, 1) and len(bias) == self._channels
+        self._wide_bias = np.tile(wide_bias, bands)
+        # A maximum with 0 takes twice as long as with a row of zeros.
+        self._zeros = np.zeros_like(self._wide_bias)
+        self._look = np.tile(look[:, :, 0], self._window.together)
+        self._least = np.tile(-look_bias, self.bands_after)
+        self._bias = np.tile(bias + look_bias @ self._narrow, self.bands_after)
+        self._adds = stride == (1, 1) and len(bias) == len(self._widen)
         # The input waits for this long before it is added.
         self._waits = ahead if self._adds else 0
-        self._bands = bands
+        self._row = bands * len(self._widen)
 
     def initial_state(self, clips: int) -> list[np.ndarray]:
         """State before a stream."""
-        waiting = np.zeros((clips, self._waits, self._bands, self._channels), dtype=np.float32)
+        waiting = np.zeros((clips, self._waits, self._row), dtype=np.float32)
         return [self._window.initial(clips), *([waiting] if self._waits else [])]
 
     def __call__(
         self, x: np.ndarray, state: list[np.ndarray], observe: Observer | None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Compute x (clips, time, bands, channels) and the new state."""
+        """Compute x (clips, time, bands * channels) and the new state."""
         whole, inner = self._window.space(state[0], x.shape[1])
         y = _times(x, self._widen)
         y += self._wide_bias
-        np.maximum(y, 0, out=inner)
+        np.maximum(y, self._zeros, out=inner)
         kept = [self._window.state(whole)]
         y = np.einsum("ntbijc,ijc->ntbc", self._window.views(whole), self._look)
+        y = y.reshape(*y.shape[:2], -1)
         np.maximum(y, self._least, out=y)
         if observe:
             observe(f"{self._name}.widen", x)
@@ -198,6 +208,7 @@ class Layers:
         for index, kind in enumerate(time_blocks):
             self._over_time.append(Block(arrays, f"time.{index}", 1, kind))
         flat, self._flat_bias = _mix(arrays, "flat")
+        self._zeros = np.zeros_like(self._flat_bias)
         # The file has bands of channels, here are channels of bands.
         apart = flat.reshape(-1, self._over_bands[-1].bands_after, flat.shape[1])
         self._flat = np.ascontiguousarray(apart.transpose(1, 0, 2)).reshape(flat.shape)
@@ -219,19 +230,17 @@ class Layers:
             kept.extend(new)
             return x
 
-        x = x[..., None]
         for layer in self._over_bands:
             x = run(layer, x)
-        x = x.reshape(*x.shape[:2], 1, -1)
         if observe:
             observe("flat", x)
         x = _times(x, self._flat)
         x += self._flat_bias
-        np.maximum(x, 0, out=x)
+        np.maximum(x, self._zeros, out=x)
         for block in self._over_time:
             x = run(block, x)
         if observe:
             observe("out", x)
         x = _times(x, self._out)
         x += self._out_bias
-        return x[:, :, 0], kept
+        return x, kept

@@ -209,7 +209,7 @@ class EarNetwork:
         return np.concatenate(frames, axis=1), list(state)
 
     def initial_state(self, count: int) -> list[np.ndarray]:
-        """State at the beginning of `count` streams: arrays (count, time, bands, channels)."""
+        """State at the beginning of `count` streams: arrays (count, time, bands * channels)."""
         return self._layers.initial_state(count)
 
 

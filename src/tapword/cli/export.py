@@ -20,6 +20,10 @@ from tapword.support.text import counted
 MAX_WORDS = 20
 # Instead of a file: a new model without words, for devices that are taught from the start.
 [EAR] = presets.preset("small").backbones
+Port = Annotated[
+    str | None,
+    option("PORT", "Serial port of a board, such as /dev/ttyUSB0 or COM3.", "--port"),
+]
 # Shipped clips that are not used to set the ranges of 8-bit numbers.
 COMPARE = slice(10, None, 42)
 
@@ -29,7 +33,18 @@ def export(
     model: Annotated[
         Path, argument("MODEL", f"Model file; for .h and .bin also {EAR}, a new model.")
     ],
-    target: Annotated[Path, argument("OUT", "OUT.onnx, OUT.h or OUT.bin.")],
+    place: Annotated[
+        str | None,
+        argument(
+            "OUT",
+            "OUT.onnx, OUT.h or OUT.bin; the http address of a board; with --to a folder. With "
+            "--port leave it out.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        option("KIND", "Write a package for boards: arduino, esp-idf or esphome.", "--to"),
+    ] = None,
     quantize: Annotated[
         bool, flag("--quantize", "With .onnx: quantize the backbone to 8 bits.")
     ] = False,
@@ -58,6 +73,7 @@ def export(
         Path | None,
         option("FILE", "With .h and speech_embedding: write its network as ONNX."),
     ] = None,
+    port: Port = None,
     backbone: Backbones = None,
     force: Annotated[bool, flag("--force", "Replace files that exist.")] = False,
     quiet: Quiet = False,
@@ -70,21 +86,45 @@ def export(
     `tapword import` reads it back.
 
         tapword export tapword_ear core.h
+
+    With --to, OUT is a folder: a library for Arduino and PlatformIO, or a component for ESP-IDF or
+    ESPHome, which is also taught on the board.
+
+        tapword export home.tap Arduino/libraries/Tapword --to arduino
+
+    With --port or an address as OUT, a board on which tapword runs gets MODEL's words.
+
+        tapword export home.tap --port /dev/ttyUSB0
     """
-    wanted = target.suffix.lower()
-    if wanted not in (".onnx", ".h", ".bin"):
+    if (place is None) == (port is None):
+        raise InputError("give either OUT, or --port of a board")
+    board, target = _board(port, place), Path(place or "")
+    wanted = "--to" if to is not None else ".bin" if board else target.suffix.lower()
+    if wanted not in (".onnx", ".h", ".bin", "--to"):
         raise InputError(f"OUT must end in .onnx, .h or .bin, got {target}")
+    if board and to is not None:
+        raise InputError(f"--to writes a folder, got {board}")
     for name, given, suffixes in (
         ("--quantize", quantize, [".onnx"]),
         ("--check", check is not None, [".onnx"]),
-        ("--max-words", max_words is not None, [".h"]),
-        ("--covariance", covariance is not None, [".h", ".bin"]),
-        ("--exact", exact, [".h", ".bin"]),
+        ("--max-words", max_words is not None, [".h", "--to"]),
+        ("--covariance", covariance is not None, [".h", ".bin", "--to"]),
+        ("--exact", exact, [".h", ".bin", "--to"]),
         ("--weights", weights is not None, [".h"]),
         ("--frames", frames is not None, [".h"]),
     ):
         if given and wanted not in suffixes:
-            raise InputError(f"{name} goes with OUT{' or OUT'.join(suffixes)}, got {target}")
+            files = [f"OUT{suffix}" for suffix in suffixes if suffix != "--to"]
+            raise InputError(f"{name} goes with {' or '.join(files)}, got {board or target}")
+    if to is not None:
+        _export_package(model, target, to, max_words, (covariance, exact, backbone), force, quiet)
+        return
+    if board:
+        with activity("preparing", quiet):
+            spotter = _for_device(model, backbone, covariance, exact)
+        with activity("transferring", quiet):
+            _write_board(spotter, port, board)
+        return
     written = [path for path in (target, frames, weights) if path is not None]
     if len({path.resolve() for path in written}) < len(written):
         raise InputError("OUT, --weights and --frames must be different files")
@@ -107,14 +147,22 @@ def export(
 
 @command("import")
 def import_state(
-    state: Annotated[Path, argument("STATE", "File saved by a device or web page.")],
-    target: Annotated[Path, argument("OUT", "Model file to create, or to add to.")],
+    state: Annotated[
+        str,
+        argument(
+            "STATE",
+            "File saved by a device or web page, or http address of a board. With --port leave it "
+            "out.",
+        ),
+    ],
+    target: Annotated[Path | None, argument("OUT", "Model file to create, or to add to.")] = None,
     replace: Annotated[
         bool, flag("--replace", "Replace the words of OUT, instead of adding to them.")
     ] = False,
     reduce: Annotated[
         bool, flag("--reduce", "Reduce the covariance of OUT to that of STATE.")
     ] = False,
+    port: Port = None,
     backbone: Backbones = None,
 ) -> None:
     """Import what a device or web page learned.
@@ -123,10 +171,18 @@ def import_state(
     device got from OUT then count twice. --replace avoids that.
 
         tapword import device.bin home.tap
+
+        tapword import --port /dev/ttyUSB0 home.tap
     """
     from tapword.export.c import state as states
 
-    content = states.read(state)
+    if port is not None:
+        if target is not None:
+            raise InputError("--port takes the place of STATE: give OUT alone")
+        state, target = port, Path(state)
+    if target is None:
+        raise InputError("give OUT, the model file to create or to add to")
+    content = _read_board(port, state) if _board(port, state) else states.read(state)
     if not target.exists():
         spotter = states.load(state, content)
         spotter.save(target, step=f"import {state}")
@@ -141,7 +197,34 @@ def import_state(
     report_model(target, spotter)
 
 
-def _fit(state: Path, target: Path, spotter: Spotter, found: Spotter, reduce: bool) -> None:
+def _board(port: str | None, place: str | None) -> str | None:
+    """Name the port or the address of a board; None for a file."""
+    from tapword.export.boards import address
+
+    if port is not None:
+        return port
+    return place if place is not None and address.is_address(place) else None
+
+
+def _read_board(port: str | None, place: str) -> bytes:
+    from tapword.export.boards import address, line
+
+    return address.read(place) if port is None else line.read(port)
+
+
+def _write_board(spotter: Spotter, port: str | None, place: str) -> None:
+    from tapword.export.boards import address, line
+    from tapword.export.c import state as states
+
+    content = states.dump(spotter)
+    if port is None:
+        address.write(place, content)
+    else:
+        line.write(port, content)
+    out.print(f"{place}: {counted(len(spotter.words), 'word')}, {len(content):,} bytes")
+
+
+def _fit(state: str, target: Path, spotter: Spotter, found: Spotter, reduce: bool) -> None:
     """Reduce the covariance of a model to that of a state, where allowed."""
     from tapword.export.c.reduced import reduced
 
@@ -279,6 +362,30 @@ def _export_c(
             f"device. {where}",
             soft_wrap=True,
         )
+
+
+def _export_package(
+    model: Path,
+    folder: Path,
+    kind: str,
+    max_words: int | None,
+    form: tuple[str | None, bool, list[str] | None],
+    force: bool,
+    quiet: bool,
+) -> None:
+    from tapword.export.boards import packages
+
+    packages.check(folder, kind, force)
+    covariance, exact, backbone = form
+    with activity("writing C", quiet):
+        spotter = _for_device(model, backbone, covariance, exact)
+        room = max_words or max(MAX_WORDS, len(spotter.learner.rows))
+        flash = packages.write(spotter, folder, kind, room, exact)
+    out.print(
+        f"{folder}: {packages.KINDS[kind].title}, {counted(len(spotter.words), 'word')}, room for "
+        f"{room}\nFlash: {_kilobytes(flash)} and code",
+        soft_wrap=True,
+    )
 
 
 def _kilobytes(size: int) -> str:

@@ -43,6 +43,7 @@ def info(
         "words": words,
         "negatives": negatives,
         "synthetic": spoken,
+        "voices": header["voices"],
         "sensitivity": common,
         "sensitivities": own,
         "align": bool(header.get("align")),
@@ -66,7 +67,11 @@ def info(
     columns = {"samples": {word: str(n) for word, n in words.items()}}
     # Most models have none of these.
     if spoken:
-        columns["synthetic"] = {word: str(spoken.get(word, 0)) for word in words}
+        voices = header["voices"]
+        columns["synthetic"] = {
+            word: " by ".join(filter(None, (str(spoken[word]), ", ".join(voices.get(word, ())))))
+            for word in spoken
+        }
     if negatives:
         columns["negatives"] = {word: str(negatives.get(word, 0)) for word in words}
     if own or common != SENSITIVITY:

@@ -82,7 +82,7 @@ def wyoming(
         _check(at)
         return
     host, port = at.address()
-    log.set_up("tapword.serve.wyoming.client", verbose or state["debug"])
+    log.set_up(verbose or state["debug"], "tapword.serve.wyoming.client")
     served = ServedModel(model, clients, backbone)
 
     def ready(bound: int) -> None:
@@ -118,9 +118,12 @@ def home(
         option(
             "URL",
             "Make entities in Home Assistant through the MQTT broker at URL, such as "
-            "mqtt://user:secret@hub.local. Others can see options: better set "
-            "the variable.",
+            "mqtt://ann@hub.local; mqtts: by TLS. Only the variable may contain a password.",
         ),
+    ] = None,
+    mqtt_password_file: Annotated[
+        Path | None,
+        option("FILE", "File whose first line is the password of the MQTT broker."),
     ] = None,
     commands: Annotated[
         bool, flag("--commands", "Read commands of automations from standard input.")
@@ -150,16 +153,17 @@ def home(
     if not model.absolute().parent.is_dir():
         raise InputError(f"cannot create {model}: its folder does not exist")
     host, port = service.address()
-    log.set_up("tapword.serve.wyoming.client", verbose or state["debug"])
+    log.set_up(verbose or state["debug"], "tapword.serve.wyoming.client", "tapword.serve.home")
     parts = _parts(model, backbone)
     made = HomeModel(model, parts, backbone, EXPORTS, clients=clients)
     pages = Home(made, clients)
     if events is not None:
         token = os.environ.get("SUPERVISOR_TOKEN", "")
         pages.satellites.noted.append(Events(events, token).note)
+    beside = []
+    if mqtt is not None:
+        beside.append(_entities(pages, service.name, mqtt, mqtt_password_file))
     prepared = prepare(made, at.host, at.port, tls, ingress=ingress, extension=pages)
-
-    beside = [] if mqtt is None else [_entities(pages, service.name, mqtt)]
 
     def ready(bound: int, address: "Address") -> None:
         _show_service(made, host, bound)
@@ -185,13 +189,20 @@ def _require_wyoming() -> None:
         raise MissingExtra("the wake-word service", "wyoming", "wyoming") from error
 
 
-def _entities(pages: "Home", name: str, url: str) -> Any:
+def _entities(pages: "Home", name: str, url: str, password_file: Path | None) -> Any:
     """Give what keeps the entities at a broker up to date."""
     try:
-        from tapword.serve.home.mqtt import Broker, Entities
+        from tapword.serve.home.mqtt import Broker, Entities, read_password
     except ImportError as error:
         raise MissingExtra("--mqtt", str(error.name), "mqtt") from error
-    return Entities(pages, name, Broker(url)).run
+    password = None if password_file is None else read_password(password_file)
+    broker = Broker(url, password)
+    if password is None and broker.password and url != os.environ.get("TAPWORD_MQTT"):
+        raise InputError(
+            "others on this machine can see options, and this one contains a password: write it "
+            "to a file and give --mqtt-password-file, or set the variable TAPWORD_MQTT"
+        )
+    return Entities(pages, name, broker).run
 
 
 def _parts(model: Path, backbone: Any) -> dict[str, Any]:

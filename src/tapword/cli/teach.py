@@ -125,14 +125,14 @@ def learn(
                 phonemes or "",
             )
             speaker = request.voice(voice)
+            session = TeachSession.open(file, words, _ask)
+            with _progress(request.n, quiet, f"{speaker.name} speaks") as step:
+                session.speak(words[0], request, speaker, step)
             if not speaker.is_native(request.language):
                 warn(
                     f"voice {speaker.name} has no native speaker of {request.language}: the word "
                     "may be missed until you teach takes of your own"
                 )
-            session = TeachSession.open(file, words, _ask)
-            with _progress(request.n, quiet, "speaking") as step:
-                session.speak(words[0], request, speaker, step)
             spotter = session.write(_say)
         else:
             with engine.open() as workers:
@@ -144,7 +144,11 @@ def learn(
                 with _progress(len(clips) if isinstance(clips, list) else None, quiet) as step:
                     skipped = _say_skipped if skip_bad else None
                     spotter = session.learn_files(clips, _say, keep_noise, skipped, step, split)
-        out.print(f"learned {counted(session.clips, 'clip')}")
+        spoken = ""
+        if say:
+            pronounced = phonemes or speaker.pronunciation(request.text, request.language)
+            spoken = f" that {speaker.name} spoke{pronounced and f': {pronounced}'}"
+        out.print(f"learned {counted(session.clips, 'clip')}{spoken}")
         report_model(model, spotter)
         if not spotter.has_thresholds:
             out.print(

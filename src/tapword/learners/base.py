@@ -145,11 +145,12 @@ class Learner(Part, ABC):
             self._counts[indices[word]] += count
         self._changed()
 
-    def learn_synthetic(self, X: np.ndarray, word: str) -> None:
+    def learn_synthetic(self, X: np.ndarray, word: str, native: bool = True) -> None:
         """Learn clips of `word` that a voice spoke, as the rows of `X` (n, D).
 
-        They are kept apart from its samples, count as a few of them, and count for less and less as
-        samples come. They leave no trace once they are forgotten.
+        They are kept apart from its samples, and count as one of them, or for nothing where the
+        samples are too different. `native` says whether its speakers are native speakers; of
+        others, less is too different. They leave no trace once they are forgotten.
         """
         self.require_synthetic()
         X = self._check(np.asarray(X), ndim=2)
@@ -160,19 +161,23 @@ class Learner(Part, ABC):
         self._check_size(X.shape[1], len({*self._index, Row(word)}) + len(self.synthetic) + more)
         self._make_rows([Row(word)], X.shape[1])
         index = self._index[Row(word)]
-        self._learn_synthetic(X, index)
+        self._learn_synthetic(X, index, native)
         self._synthetic[index] += len(X)
         self._changed()
 
-    def forget_synthetic(self, word: str) -> None:
-        """Forget the synthetic clips of a word; a word that has no samples goes with them."""
+    def unlearn_synthetic(self, x: np.ndarray, word: str, native: bool = True) -> None:
+        """Unlearn a synthetic clip `x` (D,) of a word, as if it had never been learned.
+
+        The last one of a word without samples removes the word and its negatives.
+        """
+        x = self._check(np.asarray(x), ndim=1)
         self.require_taught(word)
         index = self._index[Row(word)]
         if not self._synthetic[index]:
-            return
-        self._forget_synthetic(index)
-        self._synthetic[index] = 0
-        if not self._counts[index]:
+            raise InputError(f"no synthetic clip of {word!r} is taught")
+        self._unlearn_synthetic(x, index, native)
+        self._synthetic[index] -= 1
+        if not self._counts[index] and not self._synthetic[index]:
             self._remove([Row(word), Row(word, negative=True)])
         self._changed()
 
@@ -407,11 +412,11 @@ class Learner(Part, ABC):
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         """Unlearn x (D,) float32 from row k, or refuse (if `mergeable`)."""
 
-    def _learn_synthetic(self, X: np.ndarray, k: int) -> None:
+    def _learn_synthetic(self, X: np.ndarray, k: int, native: bool) -> None:
         """Learn the rows of X (n, D) float32 as synthetic clips of row k (if supported)."""
 
-    def _forget_synthetic(self, k: int) -> None:
-        """Forget the synthetic clips of row k (if supported)."""
+    def _unlearn_synthetic(self, x: np.ndarray, k: int, native: bool) -> None:
+        """Unlearn a synthetic clip x (D,) of row k (if supported)."""
 
     def _load_synthetic(self, state: "StateReader", clips: list[int]) -> None:
         """Load the synthetic clips of each row from its state (if supported)."""

@@ -65,7 +65,9 @@ class Ridge(LinearLearner):
         shift = means - centre
         between = gram((np.sqrt(counts)[:, None] * shift).astype(np.float32))
         # The scatter may contain samples of forgotten words, so it is scaled per sample.
-        within = statistics.pooled() * np.float64(n / max(statistics.n_scatter, 1))
+        scale = n / max(statistics.n_scatter, 1)
+        # Before numpy 2, float32 times a float64 number stays float32.
+        within = np.multiply(statistics.pooled(), scale, dtype=np.float64)
         total = within + between
         diagonal = packed_diagonal(statistics.dim)
         variance = total[diagonal] / n

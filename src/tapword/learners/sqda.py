@@ -113,8 +113,9 @@ class Sqda(StatisticsLearner):
         if held is not None and held[0] == source:
             return held[1:]
         weight = 0.0 if alone else 1 - (n - 1) / max(enough, 1)
-        scale = np.float64((1 - self.eps) * (1 - weight) / n)
-        covariance = statistics.scatter_of(k) * scale
+        scale = (1 - self.eps) * (1 - weight) / n
+        # Before numpy 2, float32 times a float64 number stays float32.
+        covariance = np.multiply(statistics.scatter_of(k), scale, dtype=np.float64)
         covariance[packed_diagonal(dim)] += (1 - self.eps) * weight * variances + self.eps
         lower = factor(covariance)
         log_determinant = 2 * float(np.log(np.diagonal(lower)).sum())

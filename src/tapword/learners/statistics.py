@@ -270,7 +270,8 @@ class Statistics:
 
     def solve(self, scale: float, extra: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         """Solve with scale * scatter + diag(extra): rhs (K, D) -> (K, D), float64."""
-        covariance = self.pooled() * np.float64(scale)
+        # Before numpy 2, float32 times a float64 number stays float32.
+        covariance = np.multiply(self.pooled(), scale, dtype=np.float64)
         covariance[self.blocks.diagonal()] += extra
         return self.blocks.solve(covariance, rhs)
 

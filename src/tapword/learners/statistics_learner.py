@@ -9,6 +9,7 @@ import numpy as np
 from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import Learner, StateBytes, StateReader
 from tapword.learners.packed import PackedBlocks
+from tapword.learners.spoken import SpokenStatistics
 from tapword.learners.statistics import SketchStatistics, Statistics, WordStatistics
 from tapword.support.linear_algebra import packed_size
 from tapword.support.text import counted
@@ -21,24 +22,8 @@ SMALLER_FORMS = {
     "diagonal": ("diagonal",),
 }
 FORMS = tuple(SMALLER_FORMS)
-# A typed word's synthetic clips count as this many samples: the first while it has at most one of
-# its own, then the second. By trials on wake phrases and on words of speechocean762, as
-# docs/results/typed.md says; whole numbers, so that C code can go on from them.
-SYNTHETIC_SAMPLES = (2, 1)
 # Number of words that must fit into a memory budget: a choice, more than a household needs.
 BUDGET_WORDS = 30
-
-
-def synthetic_weight(samples: np.ndarray, clips: np.ndarray) -> np.ndarray:
-    """Count the samples (K,) that synthetic clips (K,) stand for beside a word's own (K,).
-
-    Examples
-    --------
-    >>> synthetic_weight(np.array([0, 1, 2, 50, 5]), np.array([40, 40, 40, 40, 0]))
-    array([2, 2, 1, 1, 0])
-    """
-    few, many = SYNTHETIC_SAMPLES
-    return np.minimum(clips, np.where(samples <= 1, few, many))
 
 
 class StatisticsLearner(Learner):
@@ -66,20 +51,20 @@ class StatisticsLearner(Learner):
 
     def _start(self, dim: int) -> None:
         self.statistics: Statistics = self._empty(dim)
-        # Counts and means of synthetic clips, row by row; None until there are any.
-        self._spoken: Statistics | None = None
+        # Of synthetic clips, row by row; None until there are any.
+        self.spoken_statistics: SpokenStatistics | None = None
 
     @property
     def effective(self) -> Statistics:
-        """Statistic that scores come from: synthetic clips count as a few samples of their word.
+        """Statistic that scores come from: synthetic clips count as a sample of their word.
 
         The scatter is that of the samples alone. C code goes on from this statistic.
         """
-        if self._spoken is None:
+        if self.spoken_statistics is None:
             return self.statistics
         made = copy.copy(self.statistics)
-        own, spoken = self.statistics, self._spoken
-        weight = synthetic_weight(own.counts, spoken.counts)
+        own, spoken = self.statistics, self.spoken_statistics
+        weight = spoken.weight(own)
         made.counts = own.counts + weight
         made.n_scatter = own.n_scatter + int(weight.sum())
         shift = (weight / np.maximum(made.counts, 1))[:, None]
@@ -103,8 +88,8 @@ class StatisticsLearner(Learner):
 
     def _grow(self) -> None:
         self.statistics.add_word()
-        if self._spoken is not None:
-            self._spoken.add_word()
+        if self.spoken_statistics is not None:
+            self.spoken_statistics.add_word()
 
     def _learn_one(self, x: np.ndarray, k: int) -> None:
         self.statistics.update(x, k)
@@ -120,53 +105,62 @@ class StatisticsLearner(Learner):
     def _unlearn_one(self, x: np.ndarray, k: int, scattered: bool) -> None:
         self.statistics.unlearn(x, k, scattered)
 
-    def _learn_synthetic(self, X: np.ndarray, k: int) -> None:
-        self._spoken_rows().update_many(X, np.full(len(X), k))
+    def _learn_synthetic(self, X: np.ndarray, k: int, native: bool) -> None:
+        spoken = self._spoken_rows()
+        spoken.update_many(X, np.full(len(X), k))
+        spoken.foreign[k] += 0 if native else len(X)
 
-    def _forget_synthetic(self, k: int) -> None:
-        assert self._spoken is not None
-        self._spoken.counts[k] = 0
-        self._spoken.centres[k] = 0
-        if not self._spoken.counts.any():
-            self._spoken = None
+    def _unlearn_synthetic(self, x: np.ndarray, k: int, native: bool) -> None:
+        assert self.spoken_statistics is not None
+        self.spoken_statistics.unlearn(x, k)
+        self.spoken_statistics.foreign[k] -= not native
+        if not self.spoken_statistics.counts.any():
+            self.spoken_statistics = None
 
     def _load_synthetic(self, state: StateReader, clips: list[int]) -> None:
         counts = np.array(clips)
         self._require_counts(self.statistics.counts + counts)
         spoken = self._spoken_rows()
         spoken.counts[:] = counts
+        if "synthetic_foreign" in state:
+            foreign = state.take("synthetic_foreign", (sum(counts > 0),), np.int64)
+            if foreign.min(initial=0) < 0 or (foreign > counts[counts > 0]).any():
+                raise ModelFileError(f"learner {self.name!r}: 'synthetic_foreign' cannot be right")
+            spoken.foreign[counts > 0] = foreign
         spoken.centres[counts > 0] = state.take("synthetic_means", (sum(counts > 0), spoken.dim))
 
-    def _spoken_rows(self) -> Statistics:
-        if self._spoken is None:
-            self._spoken = Statistics(self.statistics.dim, scatter=False)
-            for _ in self.statistics.counts:
-                self._spoken.add_word()
-        return self._spoken
+    def _spoken_rows(self) -> SpokenStatistics:
+        if self.spoken_statistics is None:
+            rows = len(self.statistics.counts)
+            self.spoken_statistics = SpokenStatistics(self.statistics.dim, rows)
+        return self.spoken_statistics
 
     def _keep_rows(self, indices: list[int]) -> None:
         self.statistics = self.statistics.extract(indices)
-        if self._spoken is not None:
-            self._spoken = self._spoken.extract(indices)
+        if self.spoken_statistics is not None:
+            self.spoken_statistics = self.spoken_statistics.extract(indices)
 
     def _merge(self, other: "StatisticsLearner", indices: np.ndarray) -> None:
         self.statistics.merge(other.statistics, indices)
-        if other._spoken is not None:
-            self._spoken_rows().merge(other._spoken, indices)
+        if other.spoken_statistics is not None:
+            self._spoken_rows().merge(other.spoken_statistics, indices)
 
     def _forget(self, k: int) -> None:
         self.statistics.remove(k)
-        if self._spoken is not None:
-            self._spoken.remove(k)
-            if not self._spoken.counts.any():
-                self._spoken = None
+        if self.spoken_statistics is not None:
+            self.spoken_statistics.remove(k)
+            if not self.spoken_statistics.counts.any():
+                self.spoken_statistics = None
 
     def _arrays(self) -> dict[str, np.ndarray]:
         arrays = self.statistics.arrays()
-        if self._spoken is not None:
-            means = self._spoken.means
-            self._spoken.centres[:] = means
-            arrays["synthetic_means"] = means[self._spoken.counts > 0]
+        if self.spoken_statistics is not None:
+            spoken = self.spoken_statistics
+            means, typed = spoken.means, spoken.counts > 0
+            spoken.centres[:] = means
+            arrays["synthetic_means"] = means[typed]
+            if spoken.foreign.any():
+                arrays["synthetic_foreign"] = spoken.foreign[typed]
         return arrays
 
     def _load(self, state: StateReader, n_rows: int) -> None:

@@ -43,98 +43,136 @@ class Calibration(NamedTuple):
     at_most_per_hour: float
 
 
+class Calibrator:
+    """Find sensitivities that give few enough false alarms in recordings without the words.
+
+    A word's threshold moves with the tail of its scores, from that in the shipped cohort to that in
+    the recordings: where sounds are less like the word, it is recognised more readily. Then
+    thresholds are raised just above the scores of false alarms, the lowest excess first, until the
+    recordings' hours allow the rest. The sensitivities are those that give these thresholds, as far
+    as the scale goes. The spotter is not changed. Scores are kept, audio is not.
+
+    Parameters
+    ----------
+    spotter
+        Whose words.
+    false_alarms_per_hour
+        Acceptable, of all words together.
+    refractory_s
+        As for `Detector`.
+    """
+
+    def __init__(
+        self,
+        spotter: Spotter,
+        false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR,
+        refractory_s: float = REFRACTORY_S,
+    ):
+        if not spotter.words:
+            raise InputError("the model has no words yet; teach them first", code="no_words")
+        self.spotter = spotter
+        self.false_alarms_per_hour = false_alarms_per_hour
+        self._usual = spotter.thresholds(false_alarms_per_hour, {None: SENSITIVITY})
+        self._detector = Detector(
+            spotter, thresholds=self._usual, refractory_s=refractory_s, observe=self._observe
+        )
+        self._candidates: list[Candidate] = []
+        self._seconds_with_sound: set[int] = set()
+        self._samples = 0
+
+    def _observe(self, candidate: Candidate) -> None:
+        self._candidates.append(candidate)
+        self._seconds_with_sound.add(candidate.centre // SAMPLE_RATE)
+
+    def push(self, chunk: np.ndarray) -> None:
+        """Score the next samples (n,) at 16 kHz."""
+        self._samples += len(chunk)
+        self._detector(chunk)
+
+    def gap(self, seconds: float = 0.0) -> None:
+        """Note that audio was lost, `seconds` of it if known."""
+        self._detector.gap(seconds)
+
+    def end_recording(self) -> None:
+        """Note that a recording ended; another may follow."""
+        self._detector.flush()
+        self._detector.gap(self._detector.refractory_s)
+
+    @property
+    def length_s(self) -> float:
+        """Length of the recordings."""
+        return self._samples / SAMPLE_RATE
+
+    @property
+    def sound_s(self) -> int:
+        """Seconds of the recordings that contain sound."""
+        return len(self._seconds_with_sound)
+
+    def result(self) -> Calibration:
+        """Give the sensitivities; refuse recordings with too little sound."""
+        spotter, candidates, sound_s = self.spotter, self._candidates, self.sound_s
+        refractory_s = self._detector.refractory_s
+        if not self._samples:
+            raise InputError("the recordings are empty")
+        if sound_s < MIN_SOUND_S:
+            raise InputError(
+                f"Only {sound_s} s contain sound. Calibration needs at least {MIN_SOUND_S // 60} "
+                "minutes of it",
+                code="calibration_short",
+                params={"seconds": sound_s, "minutes": MIN_SOUND_S // 60},
+            )
+        words, hours = list(spotter.words), self.length_s / 3600
+        before = {word: spotter.vocabulary.sensitivity_of(word) for word in words}
+        usual = self._usual
+        scores = _scores(candidates, words)
+        sound_hours = sound_s / 3600
+        weight = sound_hours / (sound_hours + SHIPPED_HOURS)
+        wanted, tails = dict(usual), spotter.scorer.tails()
+        for word, found in scores.items():
+            # Every sound may be nearer to the word's negatives than to the word. Of a phrase only
+            # the likeliest segments are scored, which have another tail.
+            if len(found) and not spotter.vocabulary.length_of(word).is_phrase:
+                wanted[word] += weight * (Tail.of(found).tail_mean - tails[word].tail_mean)
+        wanted = _raised(candidates, wanted, self.false_alarms_per_hour * hours, refractory_s)
+        # The sensitivities are for listening at the default rate, whatever the rate here.
+        default = FALSE_ALARMS_PER_HOUR / len(words)
+        after = {
+            word: sensitivity_for(tails[word].false_alarms_per_hour(wanted[word]) / default)
+            for word in words
+        }
+        thresholds_before, thresholds_after = (
+            spotter.thresholds(sensitivities={word: values[word] for word in words})
+            for values in (before, after)
+        )
+        alarms_before = replay(candidates, thresholds_before, refractory_s)
+        alarms_after = replay(candidates, thresholds_after, refractory_s)
+        return Calibration(
+            before,
+            after,
+            thresholds_before,
+            thresholds_after,
+            {word: float(found.max()) if len(found) else None for word, found in scores.items()},
+            _count(alarms_before, words),
+            _count(alarms_after, words),
+            hours,
+            sound_hours,
+            poisson_interval(len(alarms_after), hours)[1],
+        )
+
+
 def calibrate(
     spotter: Spotter,
     recordings: Iterable[Iterable[np.ndarray]],
     false_alarms_per_hour: float = FALSE_ALARMS_PER_HOUR,
     refractory_s: float = REFRACTORY_S,
 ) -> Calibration:
-    """Find sensitivities that give few enough false alarms in recordings without the words.
-
-    The rule that finds a word's threshold in the shipped cohort finds another in the recordings.
-    Their mean counts: where sounds are less like the word, it is recognised more readily. Then
-    thresholds are raised just above the scores of false alarms, the lowest excess first, until the
-    recordings' hours allow the rest. The sensitivities are those that give these thresholds, as far
-    as the scale goes. The spotter is not changed.
-
-    Parameters
-    ----------
-    spotter
-        Whose words.
-    recordings
-        Each a stream of chunks (n,) at 16 kHz.
-    false_alarms_per_hour
-        Acceptable, of all words together.
-    refractory_s
-        As for `Detector`.
-    """
-    if not spotter.words:
-        raise InputError("the model has no words yet; teach them first")
-    words = list(spotter.words)
-    before = {word: spotter.vocabulary.sensitivity_of(word) for word in words}
-    usual = spotter.thresholds(false_alarms_per_hour, {None: SENSITIVITY})
-    detector = Detector(spotter, thresholds=usual, refractory_s=refractory_s)
-    candidates, hours = _candidates(detector, recordings)
-    sound_s = len({candidate.centre // SAMPLE_RATE for candidate in candidates})
-    if sound_s < MIN_SOUND_S:
-        raise InputError(
-            f"Only {sound_s} s contain sound. Calibration needs at least {MIN_SOUND_S // 60} "
-            "minutes of it"
-        )
-    scores = _scores(candidates, words)
-    each = false_alarms_per_hour / len(words)
-    sound_hours = sound_s / 3600
-    weight = sound_hours / (sound_hours + SHIPPED_HOURS)
-    wanted, tails = dict(usual), spotter.scorer.tails()
-    for word, found in scores.items():
-        # Every sound may be nearer to the word's negatives than to the word. Of a phrase only the
-        # likeliest segments are scored, which have another tail.
-        if len(found) and not spotter.vocabulary.length_of(word).is_phrase:
-            here = Tail.of(found, tails[word].offset, tails[word].slope)
-            wanted[word] += weight * (here.threshold(each) - usual[word])
-    wanted = _raised(candidates, wanted, false_alarms_per_hour * hours, refractory_s)
-    # The sensitivities are for listening at the default rate, whatever the rate here.
-    default = FALSE_ALARMS_PER_HOUR / len(words)
-    after = {
-        word: sensitivity_for(tails[word].false_alarms_per_hour(wanted[word]) / default)
-        for word in words
-    }
-    thresholds_before, thresholds_after = (
-        spotter.thresholds(sensitivities={word: values[word] for word in words})
-        for values in (before, after)
-    )
-    alarms_before = replay(candidates, thresholds_before, refractory_s)
-    alarms_after = replay(candidates, thresholds_after, refractory_s)
-    return Calibration(
-        before,
-        after,
-        thresholds_before,
-        thresholds_after,
-        {word: float(found.max()) if len(found) else None for word, found in scores.items()},
-        _count(alarms_before, words),
-        _count(alarms_after, words),
-        hours,
-        sound_hours,
-        poisson_interval(len(alarms_after), hours)[1],
-    )
-
-
-def _candidates(
-    detector: Detector, recordings: Iterable[Iterable[np.ndarray]]
-) -> tuple[list[Candidate], float]:
-    """Return the candidates in recordings, and their hours."""
-    candidates: list[Candidate] = []
-    detector.observe = candidates.append
-    samples = 0
+    """Calibrate on recordings, each a stream of chunks (n,) at 16 kHz; see `Calibrator`."""
+    calibrator = Calibrator(spotter, false_alarms_per_hour, refractory_s)
     for recording in recordings:
         for chunk in recording:
-            samples += len(chunk)
-            detector(chunk)
-        detector.flush()
-        detector.gap(detector.refractory_s)
-    if not samples:
-        raise InputError("the recordings are empty")
-    return candidates, samples / SAMPLE_RATE / 3600
+            calibrator.push(chunk)
+        calibrator.end_recording()
+    return calibrator.result()
 
 
 def _raised(

@@ -178,7 +178,7 @@ class Segmenter:
         """Return the windows that are complete since the last call, in order."""
         # A point is settled once all of its window is there.
         end = max(len(self._energy) - HALF - self.lag + 1, self._settled)
-        centres, near = _centres(self._energy, HALF_WINDOW), _centres(self._energy, self._near)
+        centres, near = _centres(self._energy, HALF_WINDOW, self._near)
         for point in range(self._settled, end):
             # Before the caller gets the window: an error there does not repeat.
             self._settled = point + 1
@@ -262,12 +262,14 @@ def steps(ms: int) -> int:
     return ms * STEPS_PER_S // 1000
 
 
-def _centres(energy: np.ndarray, half_window: int) -> set[int]:
-    """Find the steps that a sound is centred on, within `half_window` steps on either side."""
-    _, offsets = centring(energy, half_window)
-    return set((np.flatnonzero((offsets[:-1] > 0) & (offsets[1:] <= 0)) + 1).tolist())
+def _centres(energy: np.ndarray, *half_windows: int) -> list[set[int]]:
+    """Find the steps that a sound is centred on, for each number of steps on either side."""
+    _, offsets = centring(energy, np.array(half_windows)[:, None])
+    falls = (offsets[:, :-1] > 0) & (offsets[:, 1:] <= 0)
+    return [set((np.flatnonzero(row) + 1).tolist()) for row in falls]
 
 
 def _level_db(energy: np.ndarray) -> float:
     """Level of steps by their energies (t,), in dB of full scale."""
-    return float(decibels(energy.mean() / HOP))
+    # `mean` takes several times as long for a few numbers.
+    return float(decibels(np.add.reduce(energy) / (len(energy) * HOP)))

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import threadpoolctl
 
 from tapword import registry
 from tapword.backbones.base import Backbone
@@ -35,6 +34,7 @@ from tapword.spotter.encoder import (
 )
 from tapword.spotter.vocabulary import CLIP_S, MAX_S
 from tapword.support.atomic_files import PathLike, atomic_write
+from tapword.support.threads import one_blas_thread, one_openmp_thread
 
 # Clips in one file: an interrupted run loses at most their work.
 SHARD = 128
@@ -239,8 +239,12 @@ def store(
         return len(shards[number])
 
     done = 0
-    # Shards are the parallelism; BLAS threads would compete for the same cores.
-    with threadpoolctl.threadpool_limits(1), ThreadPoolExecutor(max(1, jobs)) as pool:
+    # Shards are the parallelism; threads of the libraries would compete for the same cores. Runs in
+    # other threads of this program may overlap with this one, which `one_blas_thread` allows.
+    with (
+        one_blas_thread,
+        ThreadPoolExecutor(max(1, jobs), initializer=one_openmp_thread) as pool,
+    ):
         try:
             for count in pool.map(work, range(len(shards))):
                 done += count

@@ -52,11 +52,12 @@ class LineRateFilter(logging.Filter):
         return self._count <= self._limit
 
 
-def set_up(clients: str, verbose: bool) -> None:
-    """Log to standard error; `clients` names the logger of messages that clients cause."""
+def set_up(verbose: bool, *clients: str) -> None:
+    """Log to standard error; `clients` name the loggers of messages that clients cause."""
     handler = logging.StreamHandler()
     handler.setFormatter(SingleLineFormatter("%(asctime)s %(levelname)s %(message)s"))
-    handler.addFilter(LineRateFilter(clients))
+    for name in clients:
+        handler.addFilter(LineRateFilter(name))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
     logging.getLogger("tapword").setLevel(logging.DEBUG if verbose else logging.INFO)
 

@@ -16,6 +16,7 @@ from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.spotter import whitening as whitening_module
 from tapword.spotter.cohort import Cohort
+from tapword.spotter.thresholds import LINE, Line
 from tapword.spotter.vocabulary import CLIP_S, MAX_S
 from tapword.spotter.whitening import Whitening, join
 from tapword.support.atomic_files import PathLike
@@ -66,8 +67,8 @@ class Encoded:
     Examples
     --------
     >>> encoded = Encoded.one_second(np.eye(3, dtype=np.float32))
-    >>> len(encoded[1:]), [one.vectors.argmax() for one in encoded]
-    (2, [np.int64(0), np.int64(1), np.int64(2)])
+    >>> len(encoded[1:]), [int(one.vectors.argmax()) for one in encoded]
+    (2, [0, 1, 2])
     """
 
     vectors: np.ndarray
@@ -226,6 +227,11 @@ class Encoder:
         if self.cohort is None:
             return None
         return self.cohort.first(len(self.whitenings[0].mean))
+
+    @property
+    def line(self) -> Line:
+        """Of the thresholds of scores that are normalised by the cohort."""
+        return self.whitenings[0].line if len(self.whitenings) == 1 else LINE
 
     def dim(self) -> int:
         """Numbers per vector."""

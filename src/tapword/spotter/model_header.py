@@ -6,6 +6,7 @@
 | generation, revision | counter and identifier of this version of the file |
 | words, negatives | word -> samples taught as it, and as not it |
 | synthetic | word -> clips of it that a voice spoke |
+| voices | word -> names of these voices |
 | rows | [word, whether negative] of each row of the arrays, if there are negatives |
 | sensitivity, sensitivities | from 0 to 1, of all words; word -> its own |
 | lengths | word -> its `vocabulary.Length`; samples of other words are 1 s |
@@ -106,15 +107,17 @@ def validate(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
     except InputError as error:
         raise ModelFileError(f"{path} is damaged: {error}") from error
     absent: dict[str, Any] = {"negatives": {}, "synthetic": {}, "rows": None, "dim": None}
-    absent |= {"sensitivity": SENSITIVITY, "sensitivities": {}, "lengths": {}}
+    absent |= {"voices": {}, "sensitivity": SENSITIVITY, "sensitivities": {}, "lengths": {}}
     # Earlier versions kept thresholds of scores that no longer exist.
     header = absent | {key: header[key] for key in header if key != "calibrated"}
     words = header["words"]
-    for key in ("negatives", "synthetic", "sensitivities", "lengths"):
+    for key in ("negatives", "synthetic", "voices", "sensitivities", "lengths"):
         of_words = isinstance(header[key], dict) and header[key].keys() <= words.keys()
         require(of_words, f"its {key} are not of its words: {excerpt(header[key])}")
     require(_is_table(header["negatives"]), "its negatives are not counts of its words")
     require(_is_table(header["synthetic"]), "its synthetic clips are not counts of its words")
+    for names in header["voices"].values():
+        require(_are_names(names), f"voices {excerpt(names)}")
     clips = {word: n + header["synthetic"].get(word, 0) for word, n in words.items()}
     require(all(clips.values()), "it has a word without samples")
     header["rows"] = _rows(path, header["rows"])
@@ -139,7 +142,7 @@ def validate(path: PathLike, header: dict[str, Any]) -> dict[str, Any]:
                 f"{path} names parts that cannot be made: {excerpt(parts)} should be 1 to "
                 f"{MAX_PARTS} names with arguments"
             )
-    by_word = {"words", "negatives", "synthetic", "rows", "sensitivities", "lengths"}
+    by_word = {"words", "negatives", "synthetic", "voices", "rows", "sensitivities", "lengths"}
     for key in header.keys() - by_word:
         _check_plain(path, [key, header[key]])
     return header
@@ -263,6 +266,15 @@ def _whole(value: Any, minimum: int = 0, maximum: int = MAX_WHOLE) -> bool:
 def _is_table(value: Any, least: int = 1) -> bool:
     """Whether this is word -> count."""
     return isinstance(value, dict) and all(_whole(count, least) for count in value.values())
+
+
+def _are_names(names: Any) -> bool:
+    """Whether these are names of parts."""
+    return (
+        isinstance(names, list)
+        and 1 <= len(names) <= MAX_PARTS
+        and all(isinstance(n, str) and re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", n) for n in names)
+    )
 
 
 def _is_part(part: Any) -> bool:

@@ -132,14 +132,13 @@ class Scorer:
         directions = self.learner.directions()
         # A learner returns the same directions until it learns something.
         if self._tails is None or self._tails[0] is not directions:
-            offset_slope = self.encoder.whitenings[0].offset_slope
             found = {}
             for row, direction in zip(self.learner.rows, directions, strict=True):
                 if not row.negative:
                     is_phrase = self.vocabulary.length_of(row.word).is_phrase
                     windows = self.cohort.phrases if is_phrase else self.cohort.words
                     scores = windows.scores(direction[None])[:, 0]
-                    found[row.word] = Tail.of(scores, *offset_slope)
+                    found[row.word] = Tail.of(scores, self.encoder.line)
             self._tails = directions, found
         return self._tails[1]
 
@@ -162,7 +161,7 @@ class Scorer:
         """Width of the scale of confidences, in scores; None where thresholds are unavailable."""
         if self.cohort is None:
             return None
-        return CONFIDENCE_SLOPES * self.encoder.whitenings[0].offset_slope[1]
+        return CONFIDENCE_SLOPES * self.encoder.line.slope
 
     # Phrases.
 

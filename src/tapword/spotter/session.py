@@ -27,7 +27,7 @@ from tapword.spotter.vocabulary import CLIP_S, clean_new_word
 from tapword.support.atomic_files import PathLike
 from tapword.support.issues import Issue, Severity
 from tapword.support.text import counted, listed
-from tapword.voices.base import Said, Voice
+from tapword.voices.base import Said, SpokenBy, Voice
 
 # A clip contains more than one word if this much other sound is as loud, in seconds. A pause is
 # long from the second on. Set by hand: none of the demo's clips has either, of 177 read phrases 3
@@ -77,8 +77,8 @@ class Checked(NamedTuple):
         What may be wrong with it, in the order of `CHECKS`.
     digest
         Hash of its samples.
-    synthetic
-        Whether a voice spoke it.
+    spoken_by
+        The voice that spoke it; None for a recording.
     """
 
     word: str
@@ -86,7 +86,7 @@ class Checked(NamedTuple):
     encoded: Encoded
     issues: list[Issue]
     digest: bytes
-    synthetic: bool = False
+    spoken_by: SpokenBy | None = None
 
     @property
     def severity(self) -> str | None:
@@ -389,11 +389,11 @@ class TeachSession:
         """Let a voice say a word and accept the clips; arguments as for `Spotter.learn_text`."""
         self.spotter.learner.require_synthetic()
         known = self.spotter.vocabulary.synthetic.get(word, 0)
-        said, encoded = typed.speak(self.spotter.encoder, request, voice, progress, seed=known)
-        for one, row in zip(said, encoded, strict=True):
+        spoken = typed.speak(self.spotter.encoder, request, voice, progress, seed=known)
+        for one, row in zip(spoken.said, spoken.encoded, strict=True):
             digest = hashlib.sha256(one.audio.tobytes()).digest()
-            self.accept(Checked(word, one.speaker, row, [], digest, synthetic=True))
-        return said
+            self.accept(Checked(word, one.speaker, row, [], digest, spoken.by))
+        return spoken.said
 
     def write(self, say: Callable[[Issue], None]) -> Spotter:
         """Review what was accepted, and teach it to the model file; give the model afterwards."""
@@ -404,7 +404,7 @@ class TeachSession:
             say(issue)
         # The file is locked only for the moment of learning.
         model, words = self.model, dict.fromkeys(clip.word for clip in self.accepted)
-        said = all(clip.synthetic for clip in self.accepted)
+        said = all(clip.spoken_by is not None for clip in self.accepted)
         verb = "say" if said else "learn"
         step = f"{verb} {listed(list(words))}: {counted(self.clips, 'clip')}"
         with Spotter.edit(model.path, model.backbones, step, **model.parts) as spotter:
@@ -420,10 +420,9 @@ class TeachSession:
 
     def teach(self, spotter: Spotter) -> None:
         """Teach a spotter the clips that were accepted."""
-        for synthetic in (False, True):
-            clips = [clip for clip in self.accepted if clip.synthetic == synthetic]
-            if clips:
-                spotter.learn_encoded(_joined(clips), [clip.word for clip in clips], synthetic)
+        for by in dict.fromkeys(clip.spoken_by for clip in self.accepted):
+            clips = [clip for clip in self.accepted if clip.spoken_by == by]
+            spotter.learn_encoded(_joined(clips), [clip.word for clip in clips], by)
 
 
 def read_files(

@@ -33,7 +33,7 @@ from tapword.support.atomic_files import PathLike
 from tapword.support.text import counted
 from tapword.support.threads import one_blas_thread
 from tapword.version import __version__
-from tapword.voices.base import Voice
+from tapword.voices.base import SpokenBy, Voice
 
 
 class Prediction(NamedTuple):
@@ -203,23 +203,23 @@ class Spotter:
 
     @one_blas_thread
     def learn_encoded(
-        self, encoded: Encoded, words: Sequence[str], synthetic: bool = False
+        self, encoded: Encoded, words: Sequence[str], spoken_by: SpokenBy | None = None
     ) -> None:
         """Learn what `encode` returned, one row for each of `words`.
 
-        `synthetic` clips were spoken by a voice: they are kept apart, see `learn_text`.
+        Clips that were `spoken_by` a voice are kept apart: see `learn_text`.
         """
         words = [clean_new_word(word, self.words) for word in words]
-        if synthetic:
+        if spoken_by is not None:
             for word in dict.fromkeys(words):
                 rows = [row for row, own in enumerate(words) if own == word]
-                self.learner.learn_synthetic(encoded.vectors[rows], word)
+                self.learner.learn_synthetic(encoded.vectors[rows], word, spoken_by.native)
         elif len(words) == 1:
             self.learner.learn_one(encoded.vectors[0], words[0])
         else:
             self.learner.learn_many(encoded.vectors, words)
         self.vocabulary = self.vocabulary.added(
-            Vocabulary.of_samples(words, encoded.seconds, synthetic)
+            Vocabulary.of_samples(words, encoded.seconds, spoken_by)
         )
 
     def learn_text(
@@ -235,8 +235,8 @@ class Spotter:
     ) -> None:
         """Learn a word from its text alone: a voice says it in many ways.
 
-        The clips are kept apart from samples. They count as a few of them, and for less and less as
-        samples of the word are taught.
+        The clips are kept apart from samples. They count as one of them, or for nothing where the
+        samples sound too different.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class Spotter:
         request = typed.Request(word if text is None else text, language, n, phonemes)
         done = self.vocabulary.synthetic.get(word, 0)
         said = typed.speak(self.encoder, request, voice, progress, seed=done)
-        self.learn_encoded(said.encoded, [word] * len(said.encoded), synthetic=True)
+        self.learn_encoded(said.encoded, [word] * len(said.encoded), said.by)
 
     @one_blas_thread
     def unlearn_encoded(
@@ -267,18 +267,24 @@ class Spotter:
         words: Sequence[str],
         negative: bool = False,
         scattered: bool = True,
+        spoken_by: SpokenBy | None = None,
     ) -> None:
         """Take out what was learned, as if it had never been.
 
-        As words, or as negatives if `negative`; `scattered` is as for `Learner.unlearn_one`. The
-        last sample of a word removes the word.
+        As words, as negatives if `negative`, or as clips that were `spoken_by` a voice. `scattered`
+        is as for `Learner.unlearn_one`. The last sample of a word removes the word.
         """
         for one, word in zip(encoded, map(clean_word, words), strict=True):
-            self.learner.unlearn_one(one.vectors[0], word, negative, scattered)
+            if spoken_by is not None:
+                self.learner.unlearn_synthetic(one.vectors[0], word, spoken_by.native)
+            else:
+                self.learner.unlearn_one(one.vectors[0], word, negative, scattered)
             if negative:
                 self.vocabulary = self.vocabulary.rejected(word, -1)
             else:
-                self.vocabulary = self.vocabulary.unlearned(word, one.seconds)
+                self.vocabulary = self.vocabulary.unlearned(
+                    word, one.seconds, spoken_by is not None
+                )
         self._forgot = True
 
     def extract_word(self, word: str) -> Self:
@@ -536,6 +542,7 @@ class Spotter:
             {word: float(x) for word, x in header["sensitivities"].items()},
             float(header["sensitivity"]),
             header["synthetic"],
+            header["voices"],
         )
         if [one.sha256 for one in spotter.encoder.whitenings] != (header.get("whitening") or []):
             raise ModelFileError(
@@ -593,6 +600,7 @@ class Spotter:
             "words": learner.words,
             "negatives": learner.negatives,
             "synthetic": learner.synthetic,
+            "voices": vocabulary.voices,
             "rows": learner.rows if learner.negatives else None,
             "sensitivity": vocabulary.sensitivity,
             "sensitivities": vocabulary.sensitivities,

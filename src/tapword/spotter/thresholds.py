@@ -17,17 +17,13 @@ FALSE_ALARMS_PER_HOUR = 0.5
 
 # Quantile band, from the highest score down, that locates the tail of a word's scores.
 TAIL_QUANTILES = (0.005, 0.02)
-# threshold = tail_mean + offset - slope * ln(rate), with rate in false alarms per hour. Fitted by
-# training/cohort.py, size small, to English words in phone calls that the cohort has no window of;
-# docs/results/running_speech.md has results on other speech. A whitening may bring its own.
-OFFSET_SLOPE = (0.191, 0.0282)
 # Bounds the rate that belongs to a low score.
 MAX_LOG_RATE = 20.0
 
 # confidence = 100 / (1 + exp((threshold - score) / width)). The width is this many slopes of the
-# threshold's line. A logistic regression of right words against the nearest others finds 2.7 slopes
-# for size small and 2.2 for medium (training/constants.py).
-CONFIDENCE_SLOPES = 2.5
+# threshold's line. training/constants.py prints what a logistic regression of right words against
+# the nearest others finds.
+CONFIDENCE_SLOPES = 2.0
 # The highest confidence of a word that does not count as said.
 UNSURE = 49
 # Bounds the exponential of a confidence; far beyond what rounds to 0.
@@ -35,6 +31,37 @@ MAX_EXPONENT = 50.0
 
 # Sensitivity 1 allows this many times the false alarms of the middle, sensitivity 0 the inverse.
 MAX_RATE_RATIO = 100.0
+
+
+class Line(NamedTuple):
+    """The threshold of a rate of false alarms, by a word's `Tail`.
+
+    threshold = tail_weight * tail_mean + offset - slope * ln(rate), with rate in false alarms per
+    hour. docs/listening.md says how lines are fitted.
+
+    Examples
+    --------
+    >>> round(Line(0.2, 0.04, tail_weight=0.5).threshold(0.1, rate=1.0), 3)
+    0.25
+    """
+
+    offset: float
+    slope: float
+    tail_weight: float = 1.0
+
+    def threshold(self, tail_mean: float, rate: float) -> float:
+        """Score that a word with this tail reaches at this rate."""
+        return self.tail_weight * tail_mean + self.offset - self.slope * math.log(rate)
+
+    def rate(self, tail_mean: float, threshold: float) -> float:
+        """Rate that a threshold gives: the inverse of `threshold`."""
+        log_rate = (self.threshold(tail_mean, 1.0) - threshold) / self.slope
+        return math.exp(min(log_rate, MAX_LOG_RATE))
+
+
+# Of whitenings that bring no line of their own, and of several backbones. It counts the windows
+# that a detector scores first, so a detector has more false alarms.
+LINE = Line(0.191, 0.0282)
 
 
 class Scores(NamedTuple):
@@ -230,29 +257,24 @@ class Tail(NamedTuple):
     ----------
     tail_mean
         Mean of the scores within `TAIL_QUANTILES`.
-    offset, slope
-        Of the threshold's line. The same for all words: how widely a word's scores scatter does
-        not help (docs/choices.md).
+    line
+        The same for all words: how widely a word's scores scatter does not help (docs/choices.md).
     """
 
     tail_mean: float
-    offset: float = OFFSET_SLOPE[0]
-    slope: float = OFFSET_SLOPE[1]
+    line: Line = LINE
 
     @classmethod
-    def of(
-        cls, scores: np.ndarray, offset: float = OFFSET_SLOPE[0], slope: float = OFFSET_SLOPE[1]
-    ) -> "Tail":
+    def of(cls, scores: np.ndarray, line: Line = LINE) -> "Tail":
         """Tail of the scores (n,) of windows."""
         ranked = np.sort(scores)[::-1]
         first, end = tail_band(len(ranked))
-        return cls(float(ranked[first:end].mean()), offset, slope)
+        return cls(float(ranked[first:end].mean()), line)
 
     def threshold(self, false_alarms_per_hour: float) -> float:
         """Score that gives this rate in running speech."""
-        return self.tail_mean + self.offset - self.slope * math.log(false_alarms_per_hour)
+        return self.line.threshold(self.tail_mean, false_alarms_per_hour)
 
     def false_alarms_per_hour(self, threshold: float) -> float:
         """Rate that a threshold gives: the inverse of `threshold`."""
-        log_rate = -(threshold - self.tail_mean - self.offset) / self.slope
-        return math.exp(min(log_rate, MAX_LOG_RATE))
+        return self.line.rate(self.tail_mean, threshold)

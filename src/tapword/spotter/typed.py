@@ -9,7 +9,7 @@ import numpy as np
 from tapword import registry
 from tapword.errors import InputError
 from tapword.spotter.encoder import Encoded, Encoder
-from tapword.voices.base import Said, Unspeakable, Voice, check_text
+from tapword.voices.base import Said, SpokenBy, Unspeakable, Voice, check_text
 from tapword.voices.choice import choose
 
 # Of three wake phrases, 4, 8, 16, 24 and 40 clips miss 4.8, 4.6, 4.3, 4.2 and 4.1%.
@@ -50,8 +50,9 @@ class Request:
 
 
 class Spoken(NamedTuple):
-    """Clips of a text: as they were spoken, and as they are learned, one row each."""
+    """Clips of a text: by whom, as it spoke them, and as they are learned, one row each."""
 
+    by: SpokenBy
     said: list[Said]
     encoded: Encoded
 
@@ -79,4 +80,5 @@ def speak(
         said.append(one)
         if progress is not None:
             progress(len(said))
-    return Spoken(said, encoder.encode(prepared, learning=True))
+    by = SpokenBy(speaker.name, speaker.is_native(request.language))
+    return Spoken(by, said, encoder.encode(prepared, learning=True))

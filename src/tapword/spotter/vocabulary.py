@@ -10,6 +10,7 @@ import numpy as np
 
 from tapword.audio.align import MARGIN_S
 from tapword.errors import InputError
+from tapword.voices.base import SpokenBy
 
 # Longest new word in UTF-8, which the C core has space for.
 MAX_WORD_BYTES = 64
@@ -162,6 +163,8 @@ class Word:
         Samples taught as the word, and as not the word.
     synthetic
         Clips of the word that a voice spoke, taught from its text.
+    voices
+        Names of the voices that spoke them, sorted.
     length
         How long its samples are.
     sensitivity
@@ -173,6 +176,7 @@ class Word:
     length: Length = ONE_SECOND
     sensitivity: float | None = None
     synthetic: int = 0
+    voices: tuple[str, ...] = ()
 
     @property
     def clips(self) -> int:
@@ -203,16 +207,23 @@ class Vocabulary:
 
     @classmethod
     def of_samples(
-        cls, words: Sequence[str], seconds: np.ndarray, synthetic: bool = False
+        cls, words: Sequence[str], seconds: np.ndarray, spoken_by: SpokenBy | None = None
     ) -> "Vocabulary":
-        """Make the records of samples by their words and lengths (n,) in seconds."""
+        """Make the records of samples by their words and lengths (n,) in seconds.
+
+        Of synthetic clips, if they were `spoken_by` a voice.
+        """
         rows: dict[str, list[int]] = {}
         for row, word in enumerate(words):
             rows.setdefault(word, []).append(row)
-        kind = "synthetic" if synthetic else "count"
-        return cls(
-            {w: Word(length=Length.of(seconds[own]), **{kind: len(own)}) for w, own in rows.items()}
-        )
+
+        def record(own: list[int]) -> Word:
+            length = Length.of(seconds[own])
+            if spoken_by is None:
+                return Word(len(own), length=length)
+            return Word(synthetic=len(own), voices=(spoken_by.voice,), length=length)
+
+        return cls({word: record(own) for word, own in rows.items()})
 
     @classmethod
     def of(
@@ -223,15 +234,17 @@ class Vocabulary:
         sensitivities: Mapping[str, float],
         sensitivity: float,
         synthetic: Mapping[str, int] | None = None,
+        voices: Mapping[str, Sequence[str]] | None = None,
     ) -> "Vocabulary":
         """Make records from tables by word, as in a model file."""
-        clips = synthetic or {}
+        clips, named = synthetic or {}, voices or {}
         words = {
             word: Word(
                 count,
                 negatives.get(word, 0),
                 Length(*map(float, lengths.get(word, ()))),
                 synthetic=clips.get(word, 0),
+                voices=tuple(named.get(word, ())),
             )
             for word, count in counts.items()
         }
@@ -251,6 +264,11 @@ class Vocabulary:
     def synthetic(self) -> dict[str, int]:
         """Word -> synthetic clips, if there are any."""
         return {word: one.synthetic for word, one in self.words.items() if one.synthetic}
+
+    @property
+    def voices(self) -> dict[str, list[str]]:
+        """Word -> names of the voices that spoke its synthetic clips, if there are any."""
+        return {word: list(one.voices) for word, one in self.words.items() if one.voices}
 
     @property
     def lengths(self) -> dict[str, Length]:
@@ -283,6 +301,7 @@ class Vocabulary:
                 negatives=one.negatives + more.negatives,
                 length=one.length.joined(one.clips, more.length, more.clips),
                 synthetic=one.synthetic + more.synthetic,
+                voices=tuple(sorted({*one.voices, *more.voices})),
             )
         return replace(self, words=words)
 
@@ -297,13 +316,20 @@ class Vocabulary:
                 own[word] = wanted
         return self.added(other).with_sensitivities(self.sensitivity, own)
 
-    def unlearned(self, word: str, seconds: np.ndarray) -> "Vocabulary":
-        """Take out one sample of this length (1,); the last one takes the word along."""
+    def unlearned(self, word: str, seconds: np.ndarray, synthetic: bool = False) -> "Vocabulary":
+        """Take out one sample of this length (1,), or one synthetic clip.
+
+        The last of both takes the word along.
+        """
         one = self.words[word]
         if one.clips == 1:
             return self.without(word)
         length = one.length.parted(one.clips, Length.of(seconds), 1)
-        return self._with(word, replace(one, count=one.count - 1, length=length))
+        if not synthetic:
+            return self._with(word, replace(one, count=one.count - 1, length=length))
+        voices = one.voices if one.synthetic > 1 else ()
+        left = replace(one, synthetic=one.synthetic - 1, voices=voices, length=length)
+        return self._with(word, left)
 
     def rejected(self, word: str, more: int = 1) -> "Vocabulary":
         """Count further negatives of a word; -1 takes one out."""

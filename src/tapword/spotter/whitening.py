@@ -20,13 +20,13 @@ from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
 from tapword.spotter.cohort import WEIGHT
-from tapword.spotter.thresholds import OFFSET_SLOPE
+from tapword.spotter.thresholds import LINE, Line
 from tapword.support.atomic_files import PathLike, write
 
 # Names in files, from before these things had today's names.
 KEY = "tapword_prior"
 COHORT_KEY, PROJECTION_KEY, SQRT_KEY = "background", "sight", "roots"
-OFFSET_SLOPE_KEY, WEIGHT_KEY = "reach", "share"
+LINE_KEY, WEIGHT_KEY = "reach", "share"
 # Numbers that are whitened together: a block on the diagonal of the covariance.
 BLOCK = 96
 # Factor of that covariance's diagonal: correlations within some words hold for others only in
@@ -72,9 +72,12 @@ class Whitening:
 
     def __post_init__(self) -> None:
         groups, block = self.about["groups"], self.about["block"]
-        offset, slope = self.offset_slope
-        if not (-100 < offset < 100 and 0 < slope < 100):
-            raise InputError("a whitening's offset and slope must be numbers, slope above 0")
+        offset, slope, tail_weight = self.line
+        if not (-100 < offset < 100 and 0 < slope < 100 and 0 <= tail_weight <= 1):
+            raise InputError(
+                "a whitening's offset and slope must be numbers, slope above 0, and its tail "
+                "weight a number from 0 to 1"
+            )
         if not 0 <= self.cohort_weight <= 1:
             raise InputError("a whitening's cohort weight must be a number from 0 to 1")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
@@ -115,10 +118,9 @@ class Whitening:
         return hashlib.sha256(content).hexdigest()
 
     @property
-    def offset_slope(self) -> tuple[float, float]:
-        """Of the threshold's line for scores normalised by its cohort: see `thresholds.Tail`."""
-        offset, slope = self.about.get(OFFSET_SLOPE_KEY, OFFSET_SLOPE)
-        return offset, slope
+    def line(self) -> Line:
+        """Of the thresholds of scores that are normalised by its cohort alone."""
+        return Line(*self.about.get(LINE_KEY, LINE))
 
     @property
     def cohort_weight(self) -> float:
@@ -232,10 +234,10 @@ class Whitening:
         self.cohort = _packed(self(X))
         self.phrases = None if phrases is None else _packed(self(phrases))
 
-    def project(self, dim: int, offset_slope: tuple[float, float]) -> "Whitening":
+    def project(self, dim: int, line: Line) -> "Whitening":
         """Return the same with less to keep: windows projected to `dim` directions.
 
-        These are the directions in which the windows differ most. `offset_slope` belongs to scores
+        These are the directions in which the windows differ most. `line` belongs to scores
         normalised this way.
         """
         found = [one for one in (self.cohort, self.phrases) if one is not None]
@@ -246,7 +248,7 @@ class Whitening:
         projection = _packed(axes[:dim])
         windows = [_packed(one @ projection.T) for one in units]
         phrases = None if self.phrases is None else windows[-1]
-        about = self.about | {OFFSET_SLOPE_KEY: list(offset_slope)}
+        about = self.about | {LINE_KEY: list(line)}
         return replace(self, about=about, cohort=windows[0], phrases=phrases, projection=projection)
 
     def save(self, path: PathLike) -> None:

@@ -46,16 +46,19 @@ def check_address(url: str) -> None:
 
 
 def opened(
-    url: str, headers: dict[str, str] | None = None, timeout_s: float = TIMEOUT_S
+    url: str,
+    headers: dict[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+    put: bytes | None = None,
 ) -> http.client.HTTPResponse:
-    """Open an address; a redirect is followed only to https.
+    """Open an address; a redirect is followed only to https. With `put`, replace what is there.
 
     Raises `InputError` for what is not an address, and `OSError`.
     """
     check_address(url)
     found: queue.SimpleQueue[http.client.HTTPResponse | Exception] = queue.SimpleQueue()
     # In a thread, because a server that sends a byte now and then never times out.
-    ask = functools.partial(_answer, url, headers or {}, timeout_s, found)
+    ask = functools.partial(_answer, url, headers or {}, timeout_s, put, found)
     threading.Thread(target=ask, daemon=True).start()
     try:
         answer = found.get(timeout=ANSWER_S)
@@ -78,10 +81,15 @@ def _answer(
     url: str,
     headers: dict[str, str],
     timeout_s: float,
+    put: bytes | None,
     found: "queue.SimpleQueue[http.client.HTTPResponse | Exception]",
 ) -> None:
     try:
-        request = urllib.request.Request(url, headers={"User-Agent": "tapword"} | headers)
+        headers = {"User-Agent": "tapword"} | headers
+        if put is not None:
+            headers["Content-Type"] = "application/octet-stream"
+        method = "GET" if put is None else "PUT"
+        request = urllib.request.Request(url, put, headers, method=method)
         found.put(urllib.request.build_opener(_OnlyToHttps).open(request, timeout=timeout_s))
     except Exception as error:
         found.put(error)

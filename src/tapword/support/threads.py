@@ -76,6 +76,13 @@ def _set_threads(library: Any, number: int) -> None:
 one_blas_thread = OneBlasThread()
 
 
+def one_openmp_thread() -> None:
+    """Limit OpenMP to one thread in the calling thread, for as long as that thread lives."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1, user_api="openmp")
+
+
 def one_thread() -> AbstractContextManager[object]:
     """Limit all numerical libraries to one thread, from now on or in a context.
 

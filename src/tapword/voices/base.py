@@ -1,8 +1,10 @@
 """Base class of voices: a text in, clips of several speakers out, nothing learned."""
 
+import os
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -33,6 +35,13 @@ class Said(NamedTuple):
     speaker: str
 
 
+class SpokenBy(NamedTuple):
+    """Who spoke clips: the name of the voice, and whether it speaks its native language."""
+
+    voice: str
+    native: bool = True
+
+
 class Unspeakable(InputError):
     """A text that no voice can say, or a language that a voice does not speak."""
 
@@ -61,6 +70,10 @@ class Voice(Part, ABC):
     def is_native(self, language: str) -> bool:
         """Whether its speakers are native speakers of a language, as far as is known."""
         return True
+
+    def pronunciation(self, text: str, language: str) -> str:
+        """Spell a text in IPA as it would be said; "" where the voice takes no phonemes."""
+        return ""
 
     @abstractmethod
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
@@ -93,6 +106,12 @@ class Voice(Part, ABC):
         if missing is not None:
             raise Unspeakable(missing)
         return self._speak(text, language, n, seed, phonemes)
+
+
+def voices_folder() -> Path:
+    """Folder of the voices' files: `tapword/voices` in the user's data folder."""
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home, "tapword", "voices")
 
 
 def check_text(text: str) -> str:

@@ -1,21 +1,54 @@
 """Choose the voice that speaks a language on this machine."""
 
+from typing import Any
+
 from tapword import registry
+from tapword.voices import espeak
 from tapword.voices.base import Unspeakable, Voice
 
-# From the best on; a voice that needs a file of the user's is only used where it is named.
-ORDER = ("kokoro", "espeak")
+# From the best on.
+ORDER = ("kokoro", "piper", "espeak")
 
 
 def choose(language: str, phonemes: str = "") -> Voice:
-    """Choose the best voice that speaks a language here; refuse with what each of them lacks."""
-    lacking = []
+    """Choose the best voice that speaks a language here; refuse with what each of them lacks.
+
+    A voice with native speakers is better than one without.
+    """
+    speaking, lacking = [], []
     for name in ORDER:
         voice: Voice = registry.build("voices", name)
         if phonemes and not voice.takes_phonemes:
             continue
         missing = voice.why_not(language, phonemes)
         if missing is None:
-            return voice
-        lacking.append(f"{name}: {missing}")
-    raise Unspeakable(f"no voice here speaks {language!r}. {'; '.join(lacking)}")
+            speaking.append(voice)
+        else:
+            lacking.append(f"{name}: {missing}")
+    if not speaking:
+        raise Unspeakable(f"no voice here speaks {language!r}. {'; '.join(lacking)}")
+    return next((voice for voice in speaking if voice.is_native(language)), speaking[0])
+
+
+def offer(language: str) -> dict[str, Any]:
+    """List the voices that speak a language here, ready for JSON.
+
+    Returns
+    -------
+    dict
+        voices: each with name, whether it is native and takes phonemes, and what is missing (None:
+        nothing); best: the one that is used unless another is named, or None; missing: why none
+        speaks, or None; languages: those that a voice may speak.
+    """
+    voices = []
+    for name in registry.classes("voices"):
+        voice: Voice = registry.build("voices", name)
+        about = {"name": name, "native": voice.is_native(language)}
+        about |= {"phonemes": voice.takes_phonemes, "missing": voice.why_not(language)}
+        voices.append(about)
+    try:
+        best, missing = choose(language).name, None
+    except Unspeakable as error:
+        best, missing = None, str(error)
+    found = sorted(espeak.languages()) if espeak.is_installed() else [language]
+    return {"voices": voices, "best": best, "missing": missing, "languages": found}

@@ -40,6 +40,10 @@ class Espeak(Voice):
         """Say what is missing on this machine to speak a language; None: nothing."""
         return why_no_phonemes(language)
 
+    def is_native(self, language: str) -> bool:
+        """Whether its speakers are native speakers: a program has none."""
+        return False
+
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
         rng = np.random.default_rng(seed)
         for k in range(n):
@@ -51,9 +55,14 @@ class Espeak(Voice):
             yield Said(_decoded(content), name)
 
 
+def is_installed() -> bool:
+    """Whether the program is on this machine."""
+    return shutil.which(PROGRAM) is not None
+
+
 def why_no_phonemes(language: str) -> str | None:
     """Say what is missing to turn a text of a language into phonemes; None: nothing."""
-    if shutil.which(PROGRAM) is None:
+    if not is_installed():
         return f"the program {PROGRAM} is not installed; {INSTALL}"
     if not is_named(language):
         return f"no language is named {language!r}; {PROGRAM} --voices lists them"

@@ -86,6 +86,10 @@ class Kokoro(Voice):
         """Whether its speakers are native speakers of a language."""
         return language.partition("-")[0] in NATIVE.values()
 
+    def pronunciation(self, text: str, language: str) -> str:
+        """Spell a text in IPA as it would be said."""
+        return spelling.phonemes(text, language)
+
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
         spelled = phonemes or spelling.phonemes(text, language)
         numbers = [SIGNS[sign] for sign in signs(spelled, language) if sign in SIGNS]

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import os
 import re
 import shutil
 import tarfile
@@ -15,6 +14,7 @@ import numpy as np
 
 from tapword.errors import TapwordError
 from tapword.support.atomic_files import PathLike, atomic_write
+from tapword.voices.base import voices_folder
 
 
 class Download(NamedTuple):
@@ -58,8 +58,7 @@ class Files:
     """
 
     def __init__(self, folder: PathLike = ""):
-        home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-        self.folder = Path(folder) if folder else Path(home, "tapword", "voices", "kokoro")
+        self.folder = Path(folder) if folder else voices_folder() / "kokoro"
 
     @property
     def styles(self) -> Path:

@@ -61,8 +61,13 @@ def amalgamate(about: str, settings: Mapping[str, Any], tables: str) -> str:
 
 
 def macros(settings: Mapping[str, Any]) -> str:
-    """Write settings as macros."""
-    return "".join(f"#define TAPWORD_{key} {_literal(value)}\n" for key, value in settings.items())
+    """Write settings as macros. A program may define another room for words."""
+    return "".join(
+        f"#ifndef TAPWORD_{key}\n#define TAPWORD_{key} {value}\n#endif\n"
+        if key == "MAX_WORDS"
+        else f"#define TAPWORD_{key} {_literal(value)}\n"
+        for key, value in settings.items()
+    )
 
 
 def ram(header: str) -> list[int] | None:

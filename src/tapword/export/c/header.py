@@ -28,7 +28,7 @@ from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.poolings.attentive import VARIANCE_FLOOR, WORD, Attentive
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter import session
+from tapword.spotter import session, takes
 from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.model_header import MAX_LOG_LENGTH
@@ -328,7 +328,7 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     if layout.front_end(spotter.encoder.backbones[0]).in_c:
         tables.add("tapword_noise", spotter.encoder.noise)
     (first, end), (long_first, long_end) = tail_band(len(words)), tail_band(len(phrases))
-    offset, slope = whitening.offset_slope
+    line = whitening.line
     return {
         "COHORT": len(words),
         "LONG_COHORT": len(phrases),
@@ -344,8 +344,9 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "LONG_TAIL_END": long_end,
         "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
         "MAX_RATE_RATIO": MAX_RATE_RATIO,
-        "TAIL_OFFSET": offset,
-        "TAIL_SLOPE": slope,
+        "TAIL_WEIGHT": line.tail_weight,
+        "TAIL_OFFSET": line.offset,
+        "TAIL_SLOPE": line.slope,
         "CONFIDENCE_WIDTH": spotter.scorer.confidence_width,
         "CONFIDENCE_MAX_EXPONENT": MAX_EXPONENT,
         "UNSURE": UNSURE,
@@ -408,4 +409,6 @@ def _teaching() -> dict[str, Any]:
         "LESSON_MIN_TAKES": session.MIN_CLIPS,
         "LESSON_CLOSE": session.CLOSE_FRACTION,
         "LESSON_CONFUSED": session.CONFUSED_FRACTION,
+        "TAKES_SIMILAR": takes.SIMILAR,
+        "TAKES_UNLIKE": takes.UNLIKE,
     }

@@ -11,13 +11,14 @@ from tapword.learners.packed import PackedBlocks
 from tapword.learners.statistics import SketchStatistics
 from tapword.learners.statistics_learner import CovarianceLearner
 from tapword.spotter.spotter import Spotter
+from tapword.spotter.thresholds import Line
 from tapword.spotter.whitening import Whitening, shipped
 from tapword.support.threads import one_blas_thread
 
 FORMS = ("block", "diagonal")
-# In how many directions a device compares sounds with running speech, and how far scores of our own
-# ear then reach (training/directions.py); docs/export.md has what other numbers give.
-DIRECTIONS, OFFSET_SLOPE = 24, (-0.038, 0.0384)
+# In how many directions a device compares sounds with running speech (training/directions.py;
+# docs/export.md has what other numbers give), and the line of thresholds with our own ear then.
+DIRECTIONS, LINE = 24, Line(0.004, 0.0453, tail_weight=0.3)
 
 
 def reduced(learner: Learner, form: str) -> Learner:
@@ -102,4 +103,4 @@ def project(spotter: Spotter) -> Spotter:
 def _few() -> Whitening:
     whitening = shipped("tapword_ear")
     assert whitening is not None
-    return whitening.project(DIRECTIONS, OFFSET_SLOPE)
+    return whitening.project(DIRECTIONS, LINE)

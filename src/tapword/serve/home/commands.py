@@ -13,6 +13,7 @@ import io
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -26,6 +27,8 @@ log = logging.getLogger("tapword.serve.home")
 
 MAX_LINE_BYTES = 4000
 MAX_PAUSE_S = 24 * 3600.0
+# Between two commands: a flood of them must not delay the detection of words.
+PACE_S = 0.05
 
 Number = (int, float)
 
@@ -115,6 +118,7 @@ class Commands:
                     line = stream.readline(MAX_LINE_BYTES)
             elif line.strip():
                 self.attempt(line.strip())
+                time.sleep(PACE_S)
 
 
 def event_of(entry: dict[str, Any]) -> dict[str, Any]:

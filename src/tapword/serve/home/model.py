@@ -5,11 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapword.errors import InputError
-from tapword.serve.studio.history import History
+from tapword.listening.calibration import Calibration
+from tapword.serve.studio.history import History, SensitivityChanged, sensitivities
 from tapword.serve.studio.listener import speech_of
 from tapword.serve.studio.model import Outcome, StudioModel, note_taught
 from tapword.serve.wyoming.served_model import ServedModel
 from tapword.spotter.encoder import Encoded, Encoder
+from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.vocabulary import clean_new_word
 
 
@@ -54,6 +56,18 @@ class HomeModel(StudioModel, ServedModel):
                 take.learn(spotter)
             note_taught(history, take, spotter)
         return Outcome(take.number, [])
+
+    def calibrate(self, found: Calibration, calibrated: Spotter, history: History) -> None:
+        """Set the sensitivities found for `calibrated`, of the words that are still there."""
+        with self._changing:
+            with self.edit() as spotter:
+                require_same_parts(spotter, calibrated)
+                before = sensitivities(spotter)
+                for word, value in found.after.items():
+                    if word in spotter.words:
+                        spotter.set_sensitivity(value, word)
+                after = sensitivities(spotter)
+            history.add(SensitivityChanged(None, before, after, "calibrate"))
 
 
 def _parts(encoder: Encoder) -> dict[str, Any]:

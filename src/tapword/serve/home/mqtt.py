@@ -6,34 +6,49 @@ The topic TAPWORD/NAME/command takes what `tapword home --commands` does.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import logging
 import math
 import re
 import ssl
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import aiomqtt
 
 from tapword.errors import InputError
-from tapword.serve.home.commands import Commands, event_of
+from tapword.serve.home.commands import PACE_S, Commands, event_of
 from tapword.serve.home.pages import Home
 from tapword.version import __version__
 
 log = logging.getLogger("tapword.serve.home")
+client_log = logging.getLogger("tapword.serve.home.mqtt")
+# It would log every message in the verbose log.
+client_log.setLevel(logging.WARNING)
 
 DISCOVERY = "homeassistant"
 PORT, TLS_PORT = 1883, 8883
 # How long to wait before connecting again, and how often to look for changes of the model.
 RETRY_S, CHANGES_S = 5.0, 1.0
+# How long a broker may take to answer.
+TIMEOUT_S = 10.0
 MAX_WAITING = 100
 MAX_PAYLOAD_BYTES = 4000
+MAX_PASSWORD_BYTES = 1000
 
 
 class Broker:
     """The address of a broker, such as mqtt://user:password@homeassistant.local.
+
+    Parameters
+    ----------
+    address
+        With or without the password.
+    password
+        In place of the one in the address.
 
     Examples
     --------
@@ -41,7 +56,7 @@ class Broker:
     Broker mqtts://10.0.0.2:8883
     """
 
-    def __init__(self, address: str):
+    def __init__(self, address: str, password: str | None = None):
         try:
             parts = urlsplit(address)
             port = parts.port
@@ -54,10 +69,30 @@ class Broker:
         self.host = parts.hostname
         self.port = port or (TLS_PORT if self.tls else PORT)
         self.user = unquote(parts.username) if parts.username else None
-        self.password = unquote(parts.password) if parts.password else None
+        inside = unquote(parts.password) if parts.password else None
+        self.password = inside if password is None else password
+        if self.password is not None and self.user is None:
+            raise InputError("a password of the MQTT broker needs a user: mqtt://USER@HOST")
 
     def __repr__(self) -> str:
         return f"Broker {'mqtts' if self.tls else 'mqtt'}://{self.host}:{self.port}"
+
+
+def read_password(path: Path) -> str:
+    """Read a password: the first line of a file."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline(MAX_PASSWORD_BYTES + 1).rstrip(b"\r\n")
+        text = line.decode()
+    except OSError as error:
+        raise InputError(f"cannot read the password in {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"the password in {path} is not text in UTF-8") from error
+    if not text or len(line) > MAX_PASSWORD_BYTES:
+        raise InputError(
+            f"the first line of {path} must be the password, at most {MAX_PASSWORD_BYTES} bytes"
+        )
+    return text
 
 
 class Entities:
@@ -91,7 +126,9 @@ class Entities:
         loop = asyncio.get_running_loop()
 
         def noted(entry: dict[str, Any]) -> None:
-            loop.call_soon_threadsafe(self._note, entry)
+            # The loop may be closing.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._note, entry)
 
         self.home.satellites.noted.append(noted)
         failed = None
@@ -101,9 +138,15 @@ class Entities:
                     log.info("connected to %r", self.broker)
                     failed = None
                     await self._serve(client)
-            except aiomqtt.MqttError as error:
-                if str(error) != failed:
-                    failed = str(error)
+            except Exception as error:
+                # Disconnecting while this is cancelled may fail, and hide that.
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise asyncio.CancelledError from error
+                # Whatever a broker does, the words are still detected.
+                reason = str(error) or repr(error)
+                if reason != failed:
+                    failed = reason
                     log.error("%r: %s; trying again", self.broker, failed)
             await asyncio.sleep(RETRY_S)
 
@@ -116,6 +159,10 @@ class Entities:
             password=broker.password,
             tls_context=ssl.create_default_context() if broker.tls else None,
             will=aiomqtt.Will(f"{self._base}/status", "offline", qos=1, retain=True),
+            # Commands that come faster than they are run are dropped.
+            max_queued_incoming_messages=MAX_WAITING,
+            timeout=TIMEOUT_S,
+            logger=client_log,
         )
 
     def _note(self, entry: dict[str, Any]) -> None:
@@ -250,6 +297,7 @@ class Entities:
             command = self._command(str(message.topic).removeprefix(f"{self._base}/"), payload)
             if command is not None:
                 await asyncio.to_thread(self._commands.attempt, command)
+            await asyncio.sleep(PACE_S)
 
     def _command(self, topic: str, payload: bytes) -> bytes | None:
         """Give the command of a message; None if it was done already."""

@@ -44,7 +44,9 @@ class Home(Extension):
         self.model = model
         self.limits = limits
         self.entries = Entries(model, self.changed)
-        self.satellites = Satellites(clients or Clients(), self.entries, self.changed)
+        self.satellites = Satellites(
+            clients or Clients(), self.entries, self.changed, calibrated=self.model_changed
+        )
         self._pages: dict[Outbox, Listener] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._telling: asyncio.Task[None] | None = None
@@ -57,6 +59,7 @@ class Home(Extension):
             Route("/api/home", self._state),
             Route("/api/home/name", self._name, methods=["POST"]),
             Route("/api/home/correct", self._correct, methods=["POST"]),
+            Route("/api/home/calibrate", self._calibrate, methods=["POST"]),
             Route("/api/home/sound", self._keep_sound, methods=["POST"]),
             Route("/api/home/sound/{number:int}", self._sound),
         ]
@@ -137,6 +140,21 @@ class Home(Extension):
         )
         self.sockets.broadcast()
         return JsonAnswer(self.state() | outcome.state())
+
+    async def _calibrate(self, request: Request) -> Response:
+        number, action = await read_values(request, self.limits, id=WHOLE, action=TEXT)
+        satellites = self.satellites
+        if action == "start":
+            history = self.model.histories.of(page_id(request))
+            satellites.calibrate(number, history)
+        elif action == "finish":
+            calibration = satellites.calibration(number)
+            await to_thread.run_sync(calibration.finish, limiter=self.sockets.changes)
+        elif action == "end":
+            satellites.end_calibration(number)
+        else:
+            raise InputError(f"action must be start, finish or end, got {action!r}")
+        return JsonAnswer(self.state())
 
     async def _keep_sound(self, request: Request) -> Response:
         [self.entries.keeps_sound] = await read_values(request, self.limits, on=FLAG)

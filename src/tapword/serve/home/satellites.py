@@ -18,7 +18,9 @@ import numpy as np
 
 from tapword.audio.files import SAMPLE_RATE
 from tapword.errors import InputError
+from tapword.serve.home.calibration import RunningCalibration, require_none_running
 from tapword.serve.home.entries import Entries
+from tapword.serve.studio.history import History
 from tapword.serve.studio.listener import Listener
 from tapword.serve.studio.sockets import EncodedMessage, Outbox, encode_message
 from tapword.serve.wyoming.audio import ConvertedChunk
@@ -83,6 +85,8 @@ class Satellite:
         The stream that it is now, if there is one.
     microphones
         Pages that use it as their microphone.
+    calibration
+        The last calibration by its sound, until its result is dismissed.
     """
 
     number: int
@@ -95,6 +99,7 @@ class Satellite:
     held_until_s: float = 0.0
     latencies_s: deque[float] = field(default_factory=lambda: deque(maxlen=LATENCIES))
     microphones: dict[Outbox, Microphone] = field(default_factory=dict)
+    calibration: RunningCalibration | None = None
 
     def state(self, now_s: float) -> dict[str, Any]:
         """Give what a page shows of it, ready for JSON."""
@@ -108,15 +113,21 @@ class Satellite:
             "held": self.holds_back(now_s),
             "used": len(self.microphones),
             "latency_ms": latency_ms,
+            "calibration": self.calibration.state() if self.calibration else None,
         }
 
     def streams(self, now_s: float) -> bool:
         """Whether it sends sound now."""
         return self.stream is not None and now_s - self.last_s < SILENT_S
 
+    @property
+    def calibrates(self) -> bool:
+        """Whether it is being calibrated."""
+        return self.calibration is not None and self.calibration.running
+
     def holds_back(self, now_s: float) -> bool:
-        """Whether it is taught now, so that its words wake nobody."""
-        if any(one.listener.recording for one in self.microphones.values()):
+        """Whether it is taught or calibrated now, so that its words wake nobody."""
+        if self.calibrates or any(one.listener.recording for one in self.microphones.values()):
             self.held_until_s = max(self.held_until_s, now_s + HOLD_S)
         return now_s < self.held_until_s
 
@@ -134,6 +145,8 @@ class Satellites:
         Called when something a page shows changed, from any thread.
     clock
         The service's clock.
+    calibrated
+        Called when a calibration changed the model, from any thread.
     """
 
     def __init__(
@@ -142,7 +155,9 @@ class Satellites:
         entries: Entries,
         changed: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
+        calibrated: Callable[[], None] = lambda: None,
     ):
+        self.calibrated = calibrated
         self.clients = clients
         self.entries = entries
         self.clock = clock
@@ -172,7 +187,11 @@ class Satellites:
         return free
 
     def _drop_oldest(self) -> None:
-        gone = [one for one in self.all.values() if one.stream is None and not one.microphones]
+        gone = [
+            one
+            for one in self.all.values()
+            if one.stream is None and not one.microphones and not one.calibrates
+        ]
         if len(self.all) > MAX_SATELLITES and gone:
             del self.all[min(gone, key=lambda one: one.last_s).number]
 
@@ -217,6 +236,25 @@ class Satellites:
             chosen.microphones[outbox] = Microphone(outbox, listener)
         self.changed()
 
+    def calibrate(self, number: int, history: History) -> None:
+        """Calibrate the words by the sound of a satellite, from now on."""
+        one = self.find(number)
+        require_none_running([other.calibration for other in self.all.values()])
+        one.calibration = RunningCalibration(self.entries.model, history, self.calibrated)
+        self.changed()
+
+    def calibration(self, number: int) -> RunningCalibration:
+        """Give the calibration of a satellite."""
+        found = self.find(number).calibration
+        if found is None:
+            raise InputError("this calibration is over", code="calibration_over")
+        return found
+
+    def end_calibration(self, number: int) -> None:
+        """Cancel the calibration of a satellite, or dismiss its result."""
+        self.find(number).calibration = None
+        self.changed()
+
     def leave(self, outbox: Outbox) -> None:
         """Note that a page uses none any more."""
         for one in self.all.values():
@@ -258,6 +296,13 @@ class Stream(Watch):
             one.level_db = 10 * float(np.log10(power + 1e-10))
         for microphone in list(one.microphones.values()):
             microphone.push(sound)
+
+    def search(self, chunks: Sequence[ConvertedChunk]) -> None:
+        """Calibrate by the sound, where that was started."""
+        one = self._satellite
+        calibration = None if one is None else one.calibration
+        if calibration is not None:
+            calibration.push(chunks)
 
     def stopped(self) -> None:
         """Leave the satellite; the next stream from the same place is it again."""

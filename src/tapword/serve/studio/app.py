@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -32,7 +32,8 @@ from tapword.serve.studio.guard import Guard
 from tapword.serve.studio.history import History
 from tapword.serve.studio.ingress import Ingress
 from tapword.serve.studio.limits import LIMITS, ServerLimits
-from tapword.serve.studio.model import Outcome, StudioModel
+from tapword.serve.studio.listener import encode_audio
+from tapword.serve.studio.model import Outcome, StudioModel, issue_states
 from tapword.serve.studio.sockets import (
     NO_EXTENSION,
     Extension,
@@ -40,7 +41,9 @@ from tapword.serve.studio.sockets import (
     error_message,
     page_id,
 )
+from tapword.spotter import typed
 from tapword.spotter.session import Kind
+from tapword.voices.choice import offer
 
 STATIC = Path(__file__).parent / "static"
 # Not from the system's table, which other programs change: browsers run no other types.
@@ -90,6 +93,8 @@ def studio(
             Route("/api/state", requests.state),
             Route("/api/map", requests.map),
             Route("/api/learn", requests.learn, methods=["POST"]),
+            Route("/api/voices", requests.voices),
+            Route("/api/say", requests.say, methods=["POST"]),
             Route("/api/forget", requests.forget, methods=["POST"]),
             Route("/api/rename", requests.rename, methods=["POST"]),
             Route("/api/sensitivity", requests.sensitivity, methods=["POST"]),
@@ -163,6 +168,35 @@ class _Requests:
         if kind == "file":
             return self.model.learn_file(audio, word, history, anyway)
         return self.model.learn(examine(audio), word, history, kind, anyway)
+
+    async def voices(self, request: Request) -> Response:
+        language = request.query_params.get("language", typed.LANGUAGE)
+        return JsonAnswer(await to_thread.run_sync(offer, language))
+
+    async def say(self, request: Request) -> Response:
+        """Let a voice say a word; the page is told of each clip."""
+        word, language, voice, phonemes = await self._values(
+            request, word=TEXT, language=TEXT, voice=TEXT_OR_NULL, phonemes=TEXT
+        )
+        history = self._history(request)
+        wanted = typed.Request(word, language, phonemes=phonemes)
+        about: dict[str, Any] = {"type": "speaking", "word": word, "of": wanted.n}
+
+        def told(done: int) -> None:
+            from_thread.run_sync(self.sockets.send, history, about | {"done": done})
+
+        spoken = await to_thread.run_sync(
+            self.model.say, wanted, voice, history, told, limiter=self.sockets.speaking
+        )
+        self.sockets.broadcast()
+        clips = [
+            {"take": take, "speaker": said.speaker, "audio": encode_audio(said.audio)}
+            for take, said in spoken.clips
+        ]
+        about = {"voice": spoken.voice, "native": spoken.native, "phonemes": spoken.phonemes}
+        return JsonAnswer(
+            self.model.state() | about | {"clips": clips, "issues": issue_states(spoken.issues)}
+        )
 
     async def forget(self, request: Request) -> Response:
         [word] = await self._values(request, word=TEXT)
@@ -347,4 +381,5 @@ async def _refuse(_: Request, error: Exception) -> Response:
         return JsonAnswer({"error": error.detail}, error.status_code)
     status: dict[type, int] = {InputError: 422, ModelFileError: 409}
     assert isinstance(error, TapwordError)
-    return JsonAnswer(error_message(error), status.get(type(error), 400))
+    fitting = (status[kind] for kind in type(error).__mro__ if kind in status)
+    return JsonAnswer(error_message(error), next(fitting, 400))

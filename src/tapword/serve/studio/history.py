@@ -14,6 +14,7 @@ from tapword.errors import InputError
 from tapword.serve.studio.limits import LIMITS, ServerLimits
 from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
+from tapword.voices.base import SpokenBy
 
 # Why a take is not in the model: code -> message.
 GONE = {
@@ -44,6 +45,8 @@ class Take:
         As for `Learner.unlearn_one`.
     gone
         None while it is in the model; otherwise why it is not, a key of `GONE`.
+    spoken_by
+        The voice that spoke it; None where a person did.
     """
 
     number: int
@@ -52,6 +55,13 @@ class Take:
     scored: Encoded | None = None
     scattered: bool = True
     gone: str | None = None
+    spoken_by: SpokenBy | None = None
+
+    @property
+    def row(self) -> tuple[str, str]:
+        """Which part of the model it is in: the word, and what it is to the word."""
+        kind = "negative" if self.negative else "synthetic" if self.spoken_by else "sample"
+        return self.word, kind
 
     @property
     def negative(self) -> bool:
@@ -62,7 +72,7 @@ class Take:
         """Learn it, for the first time or again."""
         self.scattered = not spotter.learner.forgotten
         if self.scored is None:
-            spotter.learn_encoded(self.taught, [self.word])
+            spotter.learn_encoded(self.taught, [self.word], self.spoken_by)
         else:
             self.word = spotter.reject_encoded(self.scored, self.taught)
 
@@ -70,7 +80,8 @@ class Take:
         """Unlearn it."""
         if self.gone is not None:
             raise InputError(GONE[self.gone], code=self.gone)
-        spotter.unlearn_encoded(self.taught, [self.word], self.negative, self.scattered)
+        words, by = [self.word], self.spoken_by
+        spotter.unlearn_encoded(self.taught, words, self.negative, self.scattered, by)
 
 
 class Change:
@@ -134,6 +145,31 @@ class TakeRemoved(Taught):
 
 
 @dataclass(eq=False)
+class Typed(Change):
+    """A voice spoke a word: a take for each clip."""
+
+    takes: list[Take]
+    kind = "type"
+
+    def undo(self, spotter: Spotter) -> None:
+        """Unlearn the clips that are in the model; refuse if others changed them."""
+        if any(take.gone == "take_changed" for take in self.takes):
+            raise InputError(GONE["take_changed"], code="take_changed")
+        for take in self.takes:
+            if take.gone is None:
+                take.unlearn(spotter)
+
+    def mark_undone(self) -> None:
+        """Note that they are not in the model."""
+        for take in self.takes:
+            take.gone = take.gone or "take_removed"
+
+    def state(self) -> dict[str, Any]:
+        """Give what a page shows of it, ready for JSON."""
+        return {"kind": self.kind, "word": self.takes[0].word}
+
+
+@dataclass(eq=False)
 class Forgotten(Change):
     """A word was forgotten: a model of it alone, and its takes."""
 
@@ -185,7 +221,7 @@ class SensitivityChanged(Change):
     word: str | None
     before: tuple[float, dict[str, float]]
     after: tuple[float, dict[str, float]]
-    kind = "sensitivity"
+    kind: str = "sensitivity"
 
     def undo(self, spotter: Spotter) -> None:
         """Restore it, unless somebody else changed it since."""
@@ -237,9 +273,15 @@ class History:
         self.takes: dict[int, Take] = {}
         self._numbers = itertools.count(1)
 
-    def take(self, word: str, taught: Encoded, scored: Encoded | None = None) -> Take:
+    def take(
+        self,
+        word: str,
+        taught: Encoded,
+        scored: Encoded | None = None,
+        spoken_by: SpokenBy | None = None,
+    ) -> Take:
         """Make a take, which is not in the history yet."""
-        return Take(next(self._numbers), word, taught, scored)
+        return Take(next(self._numbers), word, taught, scored, spoken_by=spoken_by)
 
     def add(self, change: Change) -> None:
         """Add a change; drop the oldest at the limit."""
@@ -247,14 +289,15 @@ class History:
         if (
             isinstance(change, SensitivityChanged)
             and isinstance(last, SensitivityChanged)
-            and last.word == change.word
+            and (last.kind, last.word) == (change.kind, change.word)
         ):
             # A slider that moved step by step is restored in one step.
             last.after = change.after
             return
         self.changes.append(change)
-        if isinstance(change, Taught):
-            self.takes[change.take.number] = change.take
+        takes = change.takes if isinstance(change, Typed) else []
+        for take in [change.take] if isinstance(change, Taught) else takes:
+            self.takes[take.number] = take
         del self.changes[: -self.limits.changes]
         while len(self.takes) > self.limits.changes:
             del self.takes[next(iter(self.takes))]

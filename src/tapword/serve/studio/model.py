@@ -5,16 +5,18 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from tapword import registry
 from tapword.audio import endpoint
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError, ModelFileError
-from tapword.learners.base import Learner, Row
+from tapword.learners.base import Learner
 from tapword.learners.statistics_learner import StatisticsLearner
 from tapword.listening.detector import Detector
 from tapword.serve.studio.history import (
@@ -26,6 +28,7 @@ from tapword.serve.studio.history import (
     Take,
     TakeRemoved,
     Taught,
+    Typed,
     sensitivities,
 )
 from tapword.serve.studio.limits import LIMITS, ServerLimits
@@ -35,9 +38,11 @@ from tapword.spotter.encoder import Encoded
 from tapword.spotter.session import LATEST, Kind, TeachSession
 from tapword.spotter.spotter import Spotter, require_same_parts
 from tapword.spotter.takes import Sound, find_takes
+from tapword.spotter.typed import Request
 from tapword.spotter.vocabulary import MAX_WORD_BYTES, clean_new_word, clean_word
 from tapword.spotter.watched import WatchedModel
 from tapword.support.issues import Issue
+from tapword.voices.base import Said, SpokenBy
 
 
 class Outcome(NamedTuple):
@@ -69,6 +74,28 @@ def issue_states(issues: Iterable[Issue]) -> list[dict[str, Any]]:
         {"code": issue.code, "severity": issue.severity, "params": dict(issue.params)}
         for issue in issues
     ]
+
+
+class Spoken(NamedTuple):
+    """What came of a typed word.
+
+    Attributes
+    ----------
+    voice, native
+        Which voice spoke it, and whether its speakers are native speakers of the language.
+    phonemes
+        How it was pronounced, in IPA; "" if the voice does not say.
+    clips
+        Each clip, and the number of its take.
+    issues
+        What may be wrong with the word.
+    """
+
+    voice: str
+    native: bool
+    phonemes: str
+    clips: list[tuple[int, Said]]
+    issues: list[Issue]
 
 
 class StudioModel(WatchedModel):
@@ -157,6 +184,43 @@ class StudioModel(WatchedModel):
         takes = sum(one.is_take for one in sounds)
         return Outcome(None, [Issue("several_takes", "note", {"takes": takes})], outcomes)
 
+    def say(
+        self,
+        request: Request,
+        voice: str | None = None,
+        history: History | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Spoken:
+        """Let a voice say a word, and learn the clips; each can be removed like a take.
+
+        Without a `voice`, the best one that speaks here is used. A page may only name a voice, not
+        give it arguments, which can be paths.
+        """
+        encoder = self.spotter
+        word = clean_new_word(request.text, encoder.words)
+        request = replace(request, text=word)
+        if voice is not None and voice not in registry.classes("voices"):
+            raise InputError(f"no voice is named {voice!r}")
+        speaker = request.voice(voice)
+        phonemes = request.phonemes or speaker.pronunciation(word, request.language)
+        session = TeachSession(encoder)
+        said = session.speak(word, request, speaker, progress)
+        issues = session.review()
+        taught = [clip.encoded for clip in session.accepted]
+        by = SpokenBy(speaker.name, speaker.is_native(request.language))
+        history = history or History()
+        with self._changing:
+            with self.edit() as spotter:
+                if not _same_parts(spotter, encoder):
+                    again = [spotter.encode([one.audio], learning=True) for one in said]
+                    taught = again
+                takes = [history.take(word, row, spoken_by=by) for row in taught]
+                for take in takes:
+                    take.learn(spotter)
+            history.add(Typed(takes))
+        clips = [(take.number, one) for take, one in zip(takes, said, strict=True)]
+        return Spoken(by.voice, by.native, phonemes, clips, issues)
+
     def _session_of(self, spotter: Spotter, word: str) -> TeachSession:
         """Session of the latest clips of a word; a new one if the word or the model is another."""
         session = self._session
@@ -192,11 +256,10 @@ class StudioModel(WatchedModel):
         take = history.find(number)
         with self._changing:
             with self.edit() as spotter:
-                last = not take.negative and (
-                    spotter.words.get(take.word) == 1
-                    and take.word not in spotter.vocabulary.synthetic
-                )
-                word_model = spotter.extract_word(take.word) if last else None
+                known = spotter.vocabulary.words.get(take.word)
+                last = not take.negative and known is not None and known.clips == 1
+                can_undo = last and spotter.learner.mergeable
+                word_model = spotter.extract_word(take.word) if can_undo else None
                 take.unlearn(spotter)
             take.gone = "take_removed"
             history.add(TakeRemoved(take, word_model))
@@ -288,7 +351,7 @@ class StudioModel(WatchedModel):
             lost = self._snapshot.lost(now)
             self._snapshot = now
         for take in self.histories.in_model():
-            if Row(take.word, take.negative) in lost:
+            if take.row in lost:
                 take.gone = "take_changed"
 
     def open(self) -> BinaryIO:
@@ -390,18 +453,28 @@ class StudioModel(WatchedModel):
 
 
 class _Snapshot:
-    """Counts and means of a model's rows, to notice if others removed samples."""
+    """Counts and means of what a model knows, to notice if others removed samples.
+
+    By the `Take.row` of the takes that are in it.
+    """
 
     def __init__(self, spotter: Spotter):
         self.spotter = spotter
         learner = spotter.learner
-        self.counts = {Row(word): n for word, n in learner.words.items()}
-        self.counts |= {Row(word, True): n for word, n in learner.negatives.items()}
-        self.means: dict[Row, np.ndarray] = {}
-        if isinstance(learner, StatisticsLearner) and learner.dim is not None:
-            self.means = dict(zip(learner.rows, learner.statistics.means, strict=True))
+        self.counts = {(word, "sample"): n for word, n in learner.words.items()}
+        self.counts |= {(word, "negative"): n for word, n in learner.negatives.items()}
+        self.counts |= {(word, "synthetic"): n for word, n in learner.synthetic.items()}
+        self.means: dict[tuple[str, str], np.ndarray] = {}
+        if not isinstance(learner, StatisticsLearner) or learner.dim is None:
+            return
+        for row, mean in zip(learner.rows, learner.statistics.means, strict=True):
+            self.means[row.word, "negative" if row.negative else "sample"] = mean
+        if learner.spoken_statistics is not None:
+            for row, mean in zip(learner.rows, learner.spoken_statistics.means, strict=True):
+                if not row.negative:
+                    self.means[row.word, "synthetic"] = mean
 
-    def lost(self, now: "_Snapshot") -> set[Row]:
+    def lost(self, now: "_Snapshot") -> set[tuple[str, str]]:
         """Rows that are gone, have fewer samples, or other samples."""
         if not _same_parts(self.spotter, now.spotter):
             return set(self.counts)

@@ -163,12 +163,20 @@ class Sockets:
         self.phone = phone
         self.open: dict[Outbox, History] = {}
         self.changes = anyio.CapacityLimiter(MAX_CHANGES)
+        # A voice takes seconds and all cores.
+        self.speaking = anyio.CapacityLimiter(1)
 
     def broadcast(self) -> None:
         """Send every page the state of the model, and what the page can undo."""
         state = self._model_message()
         for outbox, history in self.open.items():
             outbox.put(encode_message(state | {"history": history.state()}))
+
+    def send(self, history: History, message: Message) -> None:
+        """Send a message to the page of a history, if it is open."""
+        for outbox, own in self.open.items():
+            if own is history:
+                outbox.put(encode_message(message))
 
     def _model_message(self) -> Message:
         return {"type": "model", "phone": self.phone} | self.model.state()

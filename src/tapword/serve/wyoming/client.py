@@ -280,13 +280,17 @@ class Client:
                     turn_s += self._cost(turn[-1])
                 self._queued_s -= turn_s
                 self._watch.audio(turn)
-                await self._report(await self._service.work(self.ahead_s, self._stream.push, turn))
+                await self._report(await self._service.work(self.ahead_s, self._search, turn))
         except OSError as error:
             log.debug("%s: connection lost: %r", self.name, error)
             self._abort()
         except Exception:
             log.exception("%s: disconnected by an unexpected error", self.name)
             self._abort()
+
+    def _search(self, turn: list[ConvertedChunk]) -> list[Match]:
+        self._watch.search(turn)
+        return self._stream.push(turn)
 
     async def _report(self, matches: list[Match]) -> None:
         for one in matches:

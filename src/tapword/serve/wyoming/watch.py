@@ -23,6 +23,9 @@ class Watch:
     def audio(self, chunks: Sequence[ConvertedChunk]) -> None:
         """Take chunks that are searched next."""
 
+    def search(self, chunks: Sequence[ConvertedChunk]) -> None:
+        """Take the same chunks on a thread, where there is time to search them, too."""
+
     def stopped(self) -> None:
         """Note that the stream ended."""
 

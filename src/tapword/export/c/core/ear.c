@@ -1,7 +1,7 @@
 /* The network: samples -> frames, hop by hop.
 
    Between two layers there is a step: bands of channels, the channels of a band side by side. A
-   filter over time keeps earlier steps in ear->state. Weights are in the order of the layers, and
+   filter over time keeps earlier steps in the state. Weights are in the order of the layers, and
    these functions walk through them. */
 #include "internal.h"
 
@@ -48,7 +48,7 @@ TAPWORD_PRIVATE void tapword_mix(tapword_ear *ear, tapword_walk *at, const float
 /* Append a step of `size` bytes to `count` earlier ones and drop the first of them. */
 TAPWORD_PRIVATE void tapword_shift_state(void *before, size_t count, const void *x, size_t size)
 {
-    unsigned char *steps = before;
+    unsigned char *steps = (unsigned char *)before;
     memmove(steps, steps + size, (count - 1) * size);
     memcpy(steps + (count - 1) * size, x, size);
 }

@@ -14,6 +14,24 @@
 #ifdef TAPWORD_DOT
 /* The program's own: int32_t TAPWORD_DOT(const int8_t *x, const int8_t *weights, size_t n), the
    sum of n products. n and the address of the weights are multiples of 8; x may be anywhere. */
+#elif defined TAPWORD_SIMD && defined __ARM_FEATURE_MVE
+#include <arm_mve.h>
+/* Sixteen products at once, by Helium. */
+#define TAPWORD_DOT tapword_dot
+static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
+{
+    int32_t sum = 0;
+    size_t i;
+    for (i = 0; i + 16 <= n; i += 16) {
+        sum = vmladavaq_s8(sum, vldrbq_s8(x + i), vldrbq_s8(weights + i));
+    }
+    if (i < n) {
+        mve_pred16_t first = vctp8q((uint32_t)(n - i));
+        sum =
+            vmladavaq_p_s8(sum, vldrbq_z_s8(x + i, first), vldrbq_z_s8(weights + i, first), first);
+    }
+    return sum;
+}
 #elif defined TAPWORD_SIMD && defined __ARM_FEATURE_SIMD32
 #include <arm_acle.h>
 /* Four products by two instructions, on small ARM cores. */
@@ -80,6 +98,19 @@ static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
     }
     _mm_storeu_si128((__m128i *)(void *)four, sums);
     return four[0] + four[1] + four[2] + four[3];
+}
+#elif defined TAPWORD_SIMD
+/* Others: the loop takes half of the time, and compilers leave it as it is. */
+#define TAPWORD_DOT tapword_dot
+static int32_t tapword_dot(const int8_t *x, const int8_t *w, size_t n)
+{
+    const int8_t *end = x + n;
+    int32_t sum = 0;
+    for (; x < end; x += 8, w += 8) {
+        sum += x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3];
+        sum += x[4] * w[4] + x[5] * w[5] + x[6] * w[6] + x[7] * w[7];
+    }
+    return sum;
 }
 #else
 #define TAPWORD_DOT tapword_dot

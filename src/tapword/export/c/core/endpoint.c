@@ -18,7 +18,7 @@ const char *tapword_issue_name(int code)
 /* Fourier transform of e->wave, in place. */
 static void tapword_endpoint_transform(tapword_endpointer *e)
 {
-    double *re = e->wave[0], *im = e->wave[1];
+    tapword_level *re = e->wave[0], *im = e->wave[1];
     size_t i, mirrored = 0, bit, size, start, k;
     for (i = 1; i < TAPWORD_ENDPOINT_FFT; i++) {
         for (bit = TAPWORD_ENDPOINT_FFT / 2; mirrored & bit; bit /= 2) {
@@ -26,7 +26,7 @@ static void tapword_endpoint_transform(tapword_endpointer *e)
         }
         mirrored |= bit;
         if (i < mirrored) {
-            double x = re[i], y = im[i];
+            tapword_level x = re[i], y = im[i];
             re[i] = re[mirrored];
             im[i] = im[mirrored];
             re[mirrored] = x;
@@ -38,8 +38,8 @@ static void tapword_endpoint_transform(tapword_endpointer *e)
         for (start = 0; start < TAPWORD_ENDPOINT_FFT; start += size) {
             for (k = 0; k < half; k++) {
                 size_t a = start + k, b = a + half;
-                double c = e->turn[0][k * stride], s = e->turn[1][k * stride];
-                double x = re[b] * c + im[b] * s, y = im[b] * c - re[b] * s;
+                tapword_level c = e->turn[0][k * stride], s = e->turn[1][k * stride];
+                tapword_level x = re[b] * c + im[b] * s, y = im[b] * c - re[b] * s;
                 re[b] = re[a] - x;
                 im[b] = im[a] - y;
                 re[a] += x;
@@ -51,19 +51,19 @@ static void tapword_endpoint_transform(tapword_endpointer *e)
 
 /* Replace a windowed frame in e->wave by its power at each frequency from one to another, in Hz.
    Returns the sum over positive frequencies. */
-static double tapword_spectrum(tapword_endpointer *e, double low, double high)
+static tapword_level tapword_spectrum(tapword_endpointer *e, double low, double high)
 {
-    double *re = e->wave[0], *im = e->wave[1], sum = 0.0;
-    size_t k;
+    tapword_level *re = e->wave[0], *im = e->wave[1], sum = 0;
+    size_t first = (size_t)ceil(low * TAPWORD_ENDPOINT_FFT / TAPWORD_SAMPLE_RATE), k;
+    size_t last = (size_t)floor(high * TAPWORD_ENDPOINT_FFT / TAPWORD_SAMPLE_RATE);
     memset(re + TAPWORD_ENDPOINT_FRAME, 0, TAPWORD_ENDPOINT_FRAME * sizeof *re);
     memset(im, 0, TAPWORD_ENDPOINT_FFT * sizeof *im);
     tapword_endpoint_transform(e);
     for (k = 0; k < TAPWORD_ENDPOINT_FFT; k++) {
         size_t bin = k <= TAPWORD_ENDPOINT_FRAME ? k : TAPWORD_ENDPOINT_FFT - k;
-        double hz = (double)bin * TAPWORD_SAMPLE_RATE / TAPWORD_ENDPOINT_FFT;
-        re[k] = hz >= low && hz <= high ? re[k] * re[k] + im[k] * im[k] : 0.0;
-        im[k] = 0.0;
-        sum += k <= TAPWORD_ENDPOINT_FRAME ? re[k] : 0.0;
+        re[k] = bin >= first && bin <= last ? re[k] * re[k] + im[k] * im[k] : 0;
+        im[k] = 0;
+        sum += k <= TAPWORD_ENDPOINT_FRAME ? re[k] : 0;
     }
     return sum;
 }
@@ -75,22 +75,24 @@ static double tapword_to_power(double db) { return pow(10.0, db / 10.0); }
 /* Measure the frame in e->samples: its level, and how much it repeats itself as a voice does. */
 static void tapword_measure_frame(tapword_endpointer *e)
 {
-    double sum, energy, best = -HUGE_VAL;
+    tapword_level sum, energy, best = -1;
     size_t i;
     for (i = 0; i < TAPWORD_ENDPOINT_FRAME; i++) {
-        e->wave[0][i] = e->window[i] * (double)e->samples[i];
+        e->wave[0][i] = e->window[i] * (tapword_level)e->samples[i];
     }
     sum = tapword_spectrum(e, TAPWORD_ENDPOINT_BAND_HZ_LOW, TAPWORD_ENDPOINT_BAND_HZ_HIGH);
-    e->levels[e->frames] = tapword_to_db(sum / (TAPWORD_ENDPOINT_FRAME * e->window_power));
+    e->levels[e->frames] =
+        (tapword_level)tapword_to_db((double)(sum / (TAPWORD_ENDPOINT_FRAME * e->window_power)));
     /* Autocorrelation, less what the window alone takes from it at each lag. */
     tapword_endpoint_transform(e);
     energy = e->wave[0][0] / TAPWORD_ENDPOINT_FFT;
-    energy = energy > 1e-12 ? energy : 1e-12;
+    energy = energy > (tapword_level)1e-12 ? energy : (tapword_level)1e-12;
     for (i = TAPWORD_FIRST_LAG; i < TAPWORD_END_LAG; i++) {
-        double share = e->wave[0][i] / TAPWORD_ENDPOINT_FFT / energy * e->taper[0] / e->taper[i];
+        tapword_level share =
+            e->wave[0][i] / TAPWORD_ENDPOINT_FFT / energy * e->taper[0] / e->taper[i];
         best = share > best ? share : best;
     }
-    e->voiced[e->frames] = best > TAPWORD_ENDPOINT_VOICING;
+    e->voiced[e->frames] = (double)best > TAPWORD_ENDPOINT_VOICING;
     e->frames++;
 }
 
@@ -100,12 +102,12 @@ void tapword_endpointer_start(tapword_endpointer *e)
     memset(e, 0, sizeof *e);
     for (i = 0; i < TAPWORD_ENDPOINT_FFT / 2; i++) {
         double angle = 2.0 * TAPWORD_ENDPOINT_PI * (double)i / TAPWORD_ENDPOINT_FFT;
-        e->turn[0][i] = cos(angle);
-        e->turn[1][i] = sin(angle);
+        e->turn[0][i] = (tapword_level)cos(angle);
+        e->turn[1][i] = (tapword_level)sin(angle);
     }
     for (i = 0; i < TAPWORD_ENDPOINT_FRAME; i++) {
         double angle = 2.0 * TAPWORD_ENDPOINT_PI * (double)i / (TAPWORD_ENDPOINT_FRAME - 1);
-        e->wave[0][i] = e->window[i] = 0.5 - 0.5 * cos(angle);
+        e->wave[0][i] = e->window[i] = (tapword_level)(0.5 - 0.5 * cos(angle));
         e->window_power += e->window[i] * e->window[i];
     }
     tapword_spectrum(e, 0.0, TAPWORD_SAMPLE_RATE);
@@ -114,27 +116,31 @@ void tapword_endpointer_start(tapword_endpointer *e)
 }
 
 /* Quantile of n numbers in e->sorted, which become sorted; as numpy interpolates it. */
-static double tapword_quantile(tapword_endpointer *e, size_t n, double share)
+TAPWORD_PRIVATE double tapword_quantile(tapword_endpointer *e, size_t n, double share)
 {
-    double *x = e->sorted, at = share * (double)(n - 1);
+    tapword_level *x = e->sorted;
+    double at = share * (double)(n - 1);
     size_t gap, i, j, low = (size_t)at;
     for (gap = n / 2; gap > 0; gap /= 2) {
         for (i = gap; i < n; i++) {
-            double value = x[i];
+            tapword_level value = x[i];
             for (j = i; j >= gap && x[j - gap] > value; j -= gap) {
                 x[j] = x[j - gap];
             }
             x[j] = value;
         }
     }
-    return low + 1 < n ? x[low] + (at - (double)low) * (x[low + 1] - x[low]) : x[low];
+    if (low + 1 == n) {
+        return (double)x[low];
+    }
+    return (double)x[low] + (at - (double)low) * (double)(x[low + 1] - x[low]);
 }
 
 static double tapword_max_level(const tapword_endpointer *e, size_t start, size_t end)
 {
     double most = -HUGE_VAL;
     for (; start < end; start++) {
-        most = e->levels[start] > most ? e->levels[start] : most;
+        most = (double)e->levels[start] > most ? (double)e->levels[start] : most;
     }
     return most;
 }
@@ -151,8 +157,9 @@ static void tapword_add_span(tapword_endpointer *e, size_t start, size_t end, do
     e->spans[e->n_spans++][1] = (uint32_t)end;
 }
 
-/* Find segments of speech: clicks are dropped, gaps in a word are bridged. */
-static void tapword_find_speech(tapword_endpointer *e)
+/* Find segments of speech: clicks are dropped, gaps in a word and pauses up to `pause_ms` are
+   bridged. */
+TAPWORD_PRIVATE void tapword_find_speech(tapword_endpointer *e, double pause_ms)
 {
     double background, threshold, loudest;
     size_t n = e->frames, start, end, i, count;
@@ -166,7 +173,7 @@ static void tapword_find_speech(tapword_endpointer *e)
     threshold = background + TAPWORD_ENDPOINT_OFFSET_DB;
     threshold = threshold > loudest ? threshold : loudest;
     for (start = 0; start < n; start = end + 1) {
-        for (end = start; end < n && e->levels[end] > threshold; end++) {
+        for (end = start; end < n && (double)e->levels[end] > threshold; end++) {
         }
         if ((end - start) * TAPWORD_ENDPOINT_HOP_MS >= TAPWORD_ENDPOINT_CLICK_MS &&
             tapword_max_level(e, start, end) >= background + TAPWORD_ENDPOINT_ONSET_DB) {
@@ -183,7 +190,7 @@ static void tapword_find_speech(tapword_endpointer *e)
             voiced += e->voiced[n];
         }
         if (voiced * TAPWORD_ENDPOINT_HOP_MS >= TAPWORD_ENDPOINT_VOICED_MS) {
-            tapword_add_span(e, start, end, TAPWORD_ENDPOINT_PAUSE_MS);
+            tapword_add_span(e, start, end, pause_ms);
         }
     }
 }
@@ -193,7 +200,7 @@ static void tapword_measure(tapword_endpointer *e, const float *audio, size_t n)
 {
     const size_t kept = TAPWORD_ENDPOINT_FRAME - TAPWORD_ENDPOINT_HOP;
     size_t i;
-    for (i = 0; i < n && e->frames < TAPWORD_ENDPOINT_FRAMES; i++) {
+    for (i = 0; i < n && e->frames < TAPWORD_RECORDING_FRAMES; i++) {
         e->samples[e->filled++] = audio[i];
         if (e->filled == TAPWORD_ENDPOINT_FRAME) {
             tapword_measure_frame(e);
@@ -223,7 +230,7 @@ int tapword_endpointer_push(tapword_endpointer *e, const float *audio, size_t n)
         return TAPWORD_BAD_AUDIO;
     }
     tapword_measure(e, audio, n);
-    tapword_find_speech(e);
+    tapword_find_speech(e, TAPWORD_ENDPOINT_PAUSE_MS);
     now = tapword_frames_s(e->frames);
     if (e->n_spans == 0) {
         return now >= TAPWORD_ENDPOINT_WAIT_S ? TAPWORD_ENDPOINT_NOBODY : TAPWORD_ENDPOINT_WAITING;
@@ -242,20 +249,18 @@ static double tapword_energy(const tapword_endpointer *e, const uint32_t span[2]
     double sum = 0.0;
     size_t i;
     for (i = span[0]; i < span[1]; i++) {
-        sum += tapword_to_power(e->levels[i]);
+        sum += tapword_to_power((double)e->levels[i]);
     }
     return sum;
 }
 
-/* Code of what is wrong with a take, of which there may be more speech. */
-static int tapword_take_issue(const tapword_take *take, const float *audio, size_t n, int several)
+/* Code of what is wrong with a take in n samples, of which some are clipped. */
+TAPWORD_PRIVATE int tapword_take_issue(const tapword_take *take, size_t clipped, size_t n,
+                                       int several)
 {
-    size_t edge = n - take->last < take->first ? n - take->last : take->first, clipped = 0, i;
+    size_t edge = n - take->last < take->first ? n - take->last : take->first;
     size_t length = take->last - take->first;
     double seconds = (double)length / TAPWORD_SAMPLE_RATE;
-    for (i = take->first; i < take->last; i++) {
-        clipped += fabsf(audio[i]) >= (float)TAPWORD_ENDPOINT_CLIPPED;
-    }
     if (seconds > TAPWORD_ENDPOINT_LONG_S) {
         return TAPWORD_ISSUE_TOO_LONG;
     }
@@ -277,18 +282,32 @@ static int tapword_take_issue(const tapword_take *take, const float *audio, size
     return seconds < TAPWORD_ENDPOINT_SHORT_S ? TAPWORD_ISSUE_TOO_SHORT : 0;
 }
 
-int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword_take *take)
+/* Measure a whole recording: 0 or TAPWORD_BAD_AUDIO. */
+TAPWORD_PRIVATE int tapword_measure_recording(tapword_endpointer *e, const float *audio, size_t n)
 {
-    const size_t margin = (size_t)(TAPWORD_ENDPOINT_MARGIN_MS * (TAPWORD_SAMPLE_RATE / 1000));
-    double most = 0.0, second = 0.0;
-    size_t start, end, around, i, best = 0;
     if (n > TAPWORD_ENDPOINT_SAMPLES || !tapword_is_finite(audio, n)) {
         return TAPWORD_BAD_AUDIO;
     }
-    memset(take, 0, sizeof *take);
     tapword_endpointer_start(e);
     tapword_measure(e, audio, n);
-    tapword_find_speech(e);
+    return 0;
+}
+
+/* Samples of a span of frames: the window tapers a frame off, so that what it measures is in its
+   middle half. */
+TAPWORD_PRIVATE void tapword_span_samples(const uint32_t span[2], size_t *first, size_t *last)
+{
+    *first = span[0] * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME / 4;
+    *last = (span[1] - 1) * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME * 3 / 4;
+}
+
+/* Find the word in the n samples that were measured. Returns whether there are several. */
+TAPWORD_PRIVATE int tapword_find_take(tapword_endpointer *e, size_t n, tapword_take *take)
+{
+    double most = 0.0, second = 0.0;
+    size_t start, end, around, i, best = 0;
+    memset(take, 0, sizeof *take);
+    tapword_find_speech(e, TAPWORD_ENDPOINT_PAUSE_MS);
     if (e->n_spans == 0) {
         take->issue = TAPWORD_ISSUE_NO_SPEECH;
         take->level_db = tapword_to_db(0.0);
@@ -309,13 +328,27 @@ int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword
     around = start + e->frames - end;
     memcpy(e->sorted + start, e->levels + end, (e->frames - end) * sizeof *e->sorted);
     take->snr_db = around > 0 ? take->level_db - tapword_quantile(e, around, 0.5) : 0.0;
-    /* The window tapers a frame off: what it measures is in its middle half. */
-    take->first = start * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME / 4;
-    take->last = (end - 1) * TAPWORD_ENDPOINT_HOP + TAPWORD_ENDPOINT_FRAME * 3 / 4;
-    take->start = take->first > margin ? take->first - margin : 0;
-    take->end = take->last + margin < n ? take->last + margin : n;
-    i = second > most * tapword_to_power(-TAPWORD_ENDPOINT_SECOND_DB);
-    take->issue = tapword_take_issue(take, audio, n, (int)i);
+    tapword_span_samples(e->spans[best], &take->first, &take->last);
+    take->start = take->first > TAPWORD_TAKE_MARGIN ? take->first - TAPWORD_TAKE_MARGIN : 0;
+    take->end = take->last + TAPWORD_TAKE_MARGIN < n ? take->last + TAPWORD_TAKE_MARGIN : n;
+    return second > most * tapword_to_power(-TAPWORD_ENDPOINT_SECOND_DB);
+}
+
+int tapword_examine(tapword_endpointer *e, const float *audio, size_t n, tapword_take *take)
+{
+    size_t clipped = 0, i;
+    int several, error = tapword_measure_recording(e, audio, n);
+    if (error != 0) {
+        return error;
+    }
+    several = tapword_find_take(e, n, take);
+    if (take->issue != 0) {
+        return 0;
+    }
+    for (i = take->first; i < take->last; i++) {
+        clipped += fabsf(audio[i]) >= (float)TAPWORD_ENDPOINT_CLIPPED;
+    }
+    take->issue = tapword_take_issue(take, clipped, n, several);
     return 0;
 }
 #endif

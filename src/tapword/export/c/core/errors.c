@@ -32,6 +32,10 @@ const char *tapword_error(int code)
         return "TAPWORD_NO_WEIGHTS: call tapword_set_weights first.";
     case TAPWORD_BAD_WEIGHTS:
         return "TAPWORD_BAD_WEIGHTS: not the weights of this header, damaged, or misaligned.";
+    case TAPWORD_NOT_STORED:
+        return "TAPWORD_NOT_STORED: the store could not be read or written.";
+    case TAPWORD_BUSY:
+        return "TAPWORD_BUSY: the board is teaching or transferring its words; try again later.";
     default:
         return code < 0 ? "TAPWORD_?: unknown error." : "TAPWORD_OK: no error.";
     }

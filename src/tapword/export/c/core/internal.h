@@ -51,6 +51,47 @@ static inline float tapword_half(uint16_t half)
 }
 #endif
 
+#if TAPWORD_HAS_EAR
+/* A number as a listener keeps it, and back. */
+static inline tapword_kept_number tapword_keep(float value)
+{
+#if TAPWORD_EIGHT_BITS
+    uint32_t bits;
+    value = value > 65504.0f ? 65504.0f : (value < -65504.0f ? -65504.0f : value);
+    value *= 1.925929944387236e-34f; /* 2 to the power of -112 */
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits >> 16 & 32768u) | ((bits & 0x7fffffffu) + 4096u) >> 13);
+#else
+    return value;
+#endif
+}
+
+static inline float tapword_kept_value(tapword_kept_number number)
+{
+#if TAPWORD_EIGHT_BITS
+    return tapword_half(number);
+#else
+    return number;
+#endif
+}
+
+static inline void tapword_keep_row(const float *row, size_t n, tapword_kept_number *kept)
+{
+    size_t i;
+    for (i = 0; i < n; i++) {
+        kept[i] = tapword_keep(row[i]);
+    }
+}
+
+static inline void tapword_kept_row(const tapword_kept_number *kept, size_t n, float *row)
+{
+    size_t i;
+    for (i = 0; i < n; i++) {
+        row[i] = tapword_kept_value(kept[i]);
+    }
+}
+#endif
+
 /* align.c */
 TAPWORD_PRIVATE float tapword_sample(const float *audio, size_t n, tapword_clip clip,
                                      ptrdiff_t place);
@@ -84,6 +125,13 @@ TAPWORD_PRIVATE void tapword_join(tapword_ear *ear, tapword_walk *at, size_t inp
                                   float *y);
 TAPWORD_PRIVATE int tapword_run_block(tapword_ear *ear, tapword_walk *at, const tapword_block *b,
                                       size_t step, tapword_ear_number **state);
+
+#if TAPWORD_HAS_LISTENER && TAPWORD_PHRASE_HOPS && !TAPWORD_STREAMS
+/* ear_stream.c */
+TAPWORD_PRIVATE void tapword_keep_mels(tapword_ear *ear, tapword_kept_mel (*mels)[TAPWORD_BANDS]);
+TAPWORD_PRIVATE void tapword_push_mels(tapword_ear *ear, tapword_kept_mel (*mels)[TAPWORD_BANDS],
+                                       int first, float frame[TAPWORD_FRAME]);
+#endif
 #endif
 
 /* pool.c, attention.c, whiten.c */
@@ -169,7 +217,17 @@ TAPWORD_PRIVATE int tapword_not_rejected(const tapword *t, const float *scores, 
 
 /* state.c */
 TAPWORD_PRIVATE uint32_t tapword_crc(const uint8_t *bytes, size_t n);
+TAPWORD_PRIVATE uint8_t *tapword_put(uint8_t *bytes, uint32_t value);
 TAPWORD_PRIVATE uint32_t tapword_get(const uint8_t *bytes);
+
+#ifdef TAPWORD_TEACHING
+/* endpoint.c */
+#define TAPWORD_TAKE_MARGIN ((size_t)(TAPWORD_ENDPOINT_MARGIN_MS * (TAPWORD_SAMPLE_RATE / 1000)))
+TAPWORD_PRIVATE double tapword_quantile(tapword_endpointer *e, size_t n, double share);
+TAPWORD_PRIVATE int tapword_measure_recording(tapword_endpointer *e, const float *audio, size_t n);
+TAPWORD_PRIVATE void tapword_find_speech(tapword_endpointer *e, double pause_ms);
+TAPWORD_PRIVATE void tapword_span_samples(const uint32_t span[2], size_t *first, size_t *last);
+#endif
 
 #if TAPWORD_SCATTER
 /* solve.c */
@@ -182,6 +240,13 @@ TAPWORD_PRIVATE void tapword_variances(tapword *t);
 /* cosine.c, slda.c or ridge.c */
 TAPWORD_PRIVATE int tapword_rule(tapword *t);
 TAPWORD_PRIVATE double tapword_between_words(const tapword *t, size_t k);
+#endif
+
+#ifdef TAPWORD_TEACHING
+/* endpoint.c */
+TAPWORD_PRIVATE int tapword_find_take(tapword_endpointer *e, size_t n, tapword_take *take);
+TAPWORD_PRIVATE int tapword_take_issue(const tapword_take *take, size_t clipped, size_t n,
+                                       int several);
 #endif
 
 #if TAPWORD_HAS_LISTENER
@@ -227,6 +292,14 @@ TAPWORD_PRIVATE int tapword_decide_word(tapword_listener *l, const tapword_candi
 TAPWORD_PRIVATE void tapword_suppress(tapword_listener *l);
 TAPWORD_PRIVATE int tapword_finalize(tapword_listener *l);
 TAPWORD_PRIVATE void tapword_pop_ready(tapword_listener *l, double now, double longest);
+
+#ifdef TAPWORD_BOARD
+/* teacher.c */
+TAPWORD_PRIVATE void tapword_to_floats(const int16_t *samples, size_t n, float *audio);
+
+/* link.c */
+TAPWORD_PRIVATE void tapword_link_wait(tapword_board *board, size_t samples);
+#endif
 
 /* phrases.c */
 #if TAPWORD_PHRASE_HOPS

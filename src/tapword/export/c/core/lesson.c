@@ -13,20 +13,20 @@ static size_t tapword_add_issue(tapword_issue *issues, size_t count, int code, i
 }
 
 /* Compare the clip with the words of a model. Returns the number of issues or an error. */
-static int tapword_check_vector(tapword_lesson *lesson, tapword *t, int take, size_t count,
+static int tapword_check_vector(tapword_checked *checked, tapword *t, int take, size_t count,
                                 tapword_issue *issues)
 {
-    int error, best, known = tapword_find(t, lesson->checked_word);
+    int error, best, known = tapword_find(t, checked->word);
     if (tapword_is_noise(t->taught)) {
         return (int)tapword_add_issue(issues, count, TAPWORD_ISSUE_NOISE, TAPWORD_UNKNOWN);
     }
-    error = tapword_scores(t, t->taught, lesson->length, t->scores);
+    error = tapword_scores(t, t->taught, checked->length, t->scores);
     if (error != 0) {
         return error;
     }
     best = tapword_decide(t, t->scores, 1);
     if (best >= 0 && best != known) {
-        lesson->other_word = 1;
+        checked->other_word = 1;
         return (int)tapword_add_issue(issues, count, TAPWORD_ISSUE_OTHER_WORD, best);
     }
     if (take && known >= 0 && t->thresholds[known] - t->scores[known] > TAPWORD_UNLIKE_SCORE) {
@@ -35,8 +35,8 @@ static int tapword_check_vector(tapword_lesson *lesson, tapword *t, int take, si
     return (int)count;
 }
 
-int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio, size_t n,
-                         const char *word, int take, tapword_issue issues[TAPWORD_MAX_ISSUES])
+int tapword_check(tapword_checked *checked, tapword *t, const float *audio, size_t n,
+                  const char *word, int take, tapword_issue issues[TAPWORD_MAX_ISSUES])
 {
     tapword_clip clip;
     size_t count = 0;
@@ -62,11 +62,22 @@ int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio,
 #endif
     tapword_pool_copy(t, audio, n, clip, 0, t->taught);
     tapword_add_copies(t, audio, n, clip);
-    strcpy(lesson->checked_word, word);
-    memcpy(lesson->vector, t->taught, sizeof lesson->vector);
-    lesson->length = clip.length;
-    lesson->other_word = 0;
-    return tapword_check_vector(lesson, t, take, count, issues);
+    strcpy(checked->word, word);
+    memcpy(checked->vector, t->taught, sizeof checked->vector);
+    checked->length = clip.length;
+    checked->other_word = 0;
+    return tapword_check_vector(checked, t, take, count, issues);
+}
+
+int tapword_learn_checked(tapword *t, const tapword_checked *checked)
+{
+    return tapword_learn_vector(t, checked->vector, checked->length, checked->word);
+}
+
+int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio, size_t n,
+                         const char *word, int take, tapword_issue issues[TAPWORD_MAX_ISSUES])
+{
+    return tapword_check(&lesson->checked, t, audio, n, word, take, issues);
 }
 
 /* Whether the model before the lesson has a word that was forgotten since. */
@@ -84,11 +95,11 @@ static int tapword_is_outdated(const tapword_lesson *lesson, const tapword *t)
 static void tapword_append_take(tapword_lesson *lesson, const tapword *t)
 {
     size_t last;
-    if (lesson->takes == 0 || strcmp(lesson->word, lesson->checked_word) != 0 ||
+    if (lesson->takes == 0 || strcmp(lesson->word, lesson->checked.word) != 0 ||
         tapword_is_outdated(lesson, t)) {
         lesson->takes = 0;
         lesson->before = *t;
-        strcpy(lesson->word, lesson->checked_word);
+        strcpy(lesson->word, lesson->checked.word);
     }
     if (lesson->takes == TAPWORD_LESSON_TAKES) {
         lesson->takes--;
@@ -97,9 +108,9 @@ static void tapword_append_take(tapword_lesson *lesson, const tapword *t)
         memmove(lesson->others, lesson->others + 1, lesson->takes * sizeof *lesson->others);
     }
     last = lesson->takes++;
-    memcpy(lesson->vectors[last], lesson->vector, sizeof lesson->vector);
-    lesson->lengths[last] = lesson->length;
-    lesson->others[last] = lesson->other_word;
+    memcpy(lesson->vectors[last], lesson->checked.vector, sizeof lesson->checked.vector);
+    lesson->lengths[last] = lesson->checked.length;
+    lesson->others[last] = lesson->checked.other_word;
 }
 
 /* Score a take: 0 or an error. */

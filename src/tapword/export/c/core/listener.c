@@ -37,6 +37,11 @@ static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre,
             return 0;
         }
     }
+#ifdef TAPWORD_BOARD
+    if (word < 0 && (word = tapword_best_said(t, l, TAPWORD_CLOSE_SCORE)) >= 0) {
+        tapword_name(t, word, 0, 0, &l->near_miss);
+    }
+#endif
     if (offset == 0 && tapword_best_said(t, l, TAPWORD_CLOSE_SCORE) >= 0) {
         l->unclear[l->n_unclear++] = centre;
     }

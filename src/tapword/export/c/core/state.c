@@ -6,18 +6,23 @@
 
 TAPWORD_PRIVATE uint32_t tapword_crc(const uint8_t *bytes, size_t n)
 {
+    /* CRC-32 of each half byte. */
+    static const uint32_t halves[16] = {
+        0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
+        0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
+        0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu,
+    };
     uint32_t crc = 0xffffffffu;
-    size_t i, bit;
+    size_t i;
     for (i = 0; i < n; i++) {
         crc ^= bytes[i];
-        for (bit = 0; bit < 8; bit++) {
-            crc = crc >> 1 ^ (crc & 1u ? 0xedb88320u : 0u);
-        }
+        crc = crc >> 4 ^ halves[crc & 15u];
+        crc = crc >> 4 ^ halves[crc & 15u];
     }
     return ~crc;
 }
 
-static uint8_t *tapword_put(uint8_t *bytes, uint32_t value)
+TAPWORD_PRIVATE uint8_t *tapword_put(uint8_t *bytes, uint32_t value)
 {
     size_t i;
     for (i = 0; i < 4; i++) {

@@ -30,6 +30,7 @@ TAPWORD_PRIVATE void tapword_stream_begin(tapword_listener *l)
 /* Take a sample. Returns whether a hop is complete, which then passed the network. */
 TAPWORD_PRIVATE int tapword_stream_sample(tapword_listener *l, float sample)
 {
+    float frame[TAPWORD_FRAME];
     l->hop[l->missing++] = sample;
     if (l->missing < TAPWORD_EAR_HOP) {
         return 0;
@@ -42,7 +43,8 @@ TAPWORD_PRIVATE int tapword_stream_sample(tapword_listener *l, float sample)
         l->from += TAPWORD_SPARE_FRAMES;
         l->final -= TAPWORD_SPARE_FRAMES;
     }
-    tapword_ear_push(&l->ear, l->hop, l->frames[l->final]);
+    tapword_ear_push(&l->ear, l->hop, frame);
+    tapword_keep_row(frame, TAPWORD_FRAME, l->frames[l->final]);
     if (l->skip > 0) {
         l->skip--; /* it precedes the stream */
     } else {
@@ -66,9 +68,9 @@ static void tapword_pool_known(tapword *t, const tapword_listener *l, int64_t st
         int64_t row = first + (int64_t)hop;
         row = row < last ? row : last - 1;
         if (l->final > 0) {
-            memcpy(frame, l->frames[row > 0 ? row : 0], sizeof *l->frames);
+            tapword_kept_row(l->frames[row > 0 ? row : 0], TAPWORD_FRAME, frame);
         } else {
-            memset(frame, 0, sizeof *l->frames);
+            memset(frame, 0, TAPWORD_FRAME * sizeof *frame);
         }
     }
     tapword_vector(frames, &hops, t->vector);
@@ -136,18 +138,42 @@ TAPWORD_PRIVATE int tapword_score_second(tapword *t, tapword_listener *l, int64_
 }
 
 #if TAPWORD_PHRASE_HOPS
-/* Score a segment. Returns as above. */
+/* Score a segment as a clip. Returns as above. */
 TAPWORD_PRIVATE int tapword_score_hops(tapword *t, tapword_listener *l, int64_t start, size_t hops)
 {
-    return tapword_score_kept(t, l, (size_t)(l->hops - start) * TAPWORD_EAR_HOP, hops);
+    float *frame = t->work.encoding.frames, *samples = t->work.encoding.samples;
+    tapword_ear *ear = &t->work.encoding.ear;
+    const float *frames[1];
+    size_t first = (size_t)(start - l->from), hop;
+    size_t ago = ((size_t)(l->hops - start) - hops) * TAPWORD_EAR_HOP;
+    frames[0] = frame;
+    tapword_ear_start(ear);
+    for (hop = 0; hop < hops + TAPWORD_EAR_LATENCY; hop++) {
+        if (hop < hops) {
+            tapword_push_mels(ear, l->mels[first + hop], hop == 0, frame);
+        } else {
+            if (hop == hops) {
+                /* Windows of the silence that follows begin in the segment. */
+                tapword_kept(l, ago + TAPWORD_EAR_OVERLAP, TAPWORD_EAR_OVERLAP,
+                             ear->memory.sound + TAPWORD_EAR_HOP);
+                memset(samples, 0, TAPWORD_EAR_HOP * sizeof *samples);
+            }
+            tapword_ear_push(ear, samples, frame);
+        }
+        frame += hop < TAPWORD_EAR_LATENCY ? 0 : TAPWORD_FRAME;
+    }
+    tapword_vector(frames, &hops, t->vector);
+    return tapword_score_vector(t, hops);
 }
 
 /* Pool a segment into t->vector, by the frames of the stream. */
 TAPWORD_PRIVATE void tapword_pool_hops(tapword *t, const tapword_listener *l, int64_t start,
                                        size_t hops)
 {
+    const tapword_kept_number *kept = l->frames[start - l->from];
     const float *frames[1];
-    frames[0] = l->frames[start - l->from];
+    frames[0] = t->work.encoding.frames;
+    tapword_kept_row(kept, hops * TAPWORD_FRAME, t->work.encoding.frames);
     tapword_vector(frames, &hops, t->vector);
 }
 
@@ -159,10 +185,12 @@ TAPWORD_PRIVATE int64_t tapword_last_end(const tapword_listener *l) { return l->
 TAPWORD_PRIVATE void tapword_make_frames(tapword *t, tapword_listener *l)
 {
     int64_t lead = TAPWORD_SEGMENT_STEP + TAPWORD_SEGMENT_LEAD;
-    float *samples = t->work.encoding.samples;
+    float *samples = t->work.encoding.samples, *frame = t->work.encoding.frames;
+    tapword_ear *ear = &t->work.encoding.ear;
     size_t old, i;
+    memcpy(&ear->memory, &l->ear, sizeof l->ear);
     if (!l->ear_started || l->until < l->hops - TAPWORD_SEGMENT_STEP) {
-        tapword_ear_start(&l->ear);
+        tapword_ear_start(ear);
         l->ear_started = 1;
         l->skip = TAPWORD_EAR_LATENCY;
         l->final = 0;
@@ -173,11 +201,14 @@ TAPWORD_PRIVATE void tapword_make_frames(tapword *t, tapword_listener *l)
         l->from += (int64_t)old;
         l->final -= (uint32_t)old;
         memmove(l->frames, l->frames + old, l->final * sizeof *l->frames);
+        memmove(l->mels, l->mels + old, (size_t)(l->until - l->from) * sizeof *l->mels);
     }
     for (; l->until < l->hops; l->until++) {
         size_t ago = (size_t)(l->hops - l->until) * TAPWORD_EAR_HOP;
         tapword_kept(l, ago, TAPWORD_EAR_HOP, samples);
-        tapword_ear_push(&l->ear, samples, l->frames[l->final]);
+        tapword_ear_push(ear, samples, frame);
+        tapword_keep_row(frame, TAPWORD_FRAME, l->frames[l->final]);
+        tapword_keep_mels(ear, l->mels[l->until - l->from]);
         if (l->skip > 0) {
             l->skip--; /* it precedes the segment */
         } else {
@@ -185,10 +216,11 @@ TAPWORD_PRIVATE void tapword_make_frames(tapword *t, tapword_listener *l)
         }
     }
     /* The last frames are provisional: as if silence followed. */
-    memcpy(&t->work.encoding.ear, &l->ear, sizeof l->ear);
+    memcpy(&l->ear, &ear->memory, sizeof l->ear);
     memset(samples, 0, TAPWORD_EAR_HOP * sizeof *samples);
     for (i = 0; i < TAPWORD_EAR_LATENCY; i++) {
-        tapword_ear_push(&t->work.encoding.ear, samples, l->frames[l->final + i]);
+        tapword_ear_push(ear, samples, frame);
+        tapword_keep_row(frame, TAPWORD_FRAME, l->frames[l->final + i]);
     }
 }
 #endif

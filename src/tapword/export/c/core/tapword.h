@@ -39,6 +39,8 @@ extern "C" {
 #define TAPWORD_NO_ROOM (-12)     /* fewer bytes than tapword_saved_bytes returns */
 #define TAPWORD_NO_WEIGHTS (-13)  /* tapword_set_weights was not called yet */
 #define TAPWORD_BAD_WEIGHTS (-14) /* not the weights of this model, damaged, or misaligned */
+#define TAPWORD_NOT_STORED (-15)  /* the store could not be read or written */
+#define TAPWORD_BUSY (-16)        /* the board is teaching or transferring its words */
 
 /* The longest recording, in steps of TAPWORD_HOP samples: 5 s, a long phrase with a second around
    it. Define it before the first include, the same in every file, for another. */
@@ -46,6 +48,10 @@ extern "C" {
 #define TAPWORD_MAX_STEPS 500
 #endif
 #define TAPWORD_MAX_SAMPLES (TAPWORD_MAX_STEPS * TAPWORD_HOP)
+
+#if TAPWORD_MAX_WORDS < TAPWORD_WORDS
+#error "TAPWORD_MAX_WORDS is less than the words of the model"
+#endif
 
 /* Room for a name: a word, what marks it as negatives, and a 0. */
 #define TAPWORD_NAME_BYTES (TAPWORD_WORD_BYTES + sizeof TAPWORD_NEGATIVE)
@@ -58,24 +64,36 @@ typedef struct {
 } tapword_clip;
 
 #if TAPWORD_HAS_EAR
+/* Numbers of the network; and how a listener keeps its frames, as floats of 16 bits, and its input,
+   scaled to whole numbers. */
 #if TAPWORD_EIGHT_BITS
 typedef int8_t tapword_ear_number;
+typedef uint16_t tapword_kept_number;
+typedef int16_t tapword_kept_mel;
 #else
 typedef float tapword_ear_number;
+typedef float tapword_kept_number;
+typedef float tapword_kept_mel;
 #endif
 
-/* The network on one stream, with all its memory. */
+/* What the network remembers of a stream. */
 typedef struct {
-    float wave[2][TAPWORD_FFT];
     float sound[TAPWORD_EAR_OVERLAP + TAPWORD_EAR_HOP];
     float mel[TAPWORD_EAR_MELS][TAPWORD_BANDS];
+    float waiting[TAPWORD_EAR_WAITING];
+    tapword_ear_number state[TAPWORD_EAR_STATE]; /* earlier steps, layer by layer */
+} tapword_ear_memory;
+
+/* The network on one stream. */
+typedef struct {
+    tapword_ear_memory memory;
+    float wave[2][TAPWORD_FFT];
     float x[TAPWORD_EAR_STEP], y[TAPWORD_EAR_STEP]; /* this step, before and after a block */
-    float waiting[TAPWORD_EAR_WAITING], row[TAPWORD_EAR_ROW];
+    float row[TAPWORD_EAR_ROW];
 #if TAPWORD_EIGHT_BITS
     int32_t sums[TAPWORD_EAR_SUMS];
     int8_t bytes[TAPWORD_EAR_STEP];
 #endif
-    tapword_ear_number state[TAPWORD_EAR_STATE]; /* earlier steps, layer by layer */
     tapword_ear_number wide[TAPWORD_EAR_WIDE], filtered[TAPWORD_EAR_FILTERED];
 } tapword_ear;
 #endif
@@ -250,9 +268,9 @@ int tapword_confidence(const tapword *t, const float scores[TAPWORD_MAX_WORDS], 
 #error "TAPWORD_PHRASE_HOPS must be 0, or at least TAPWORD_SEGMENT_LEAD"
 #endif
 /* What is kept of a stream: steps of TAPWORD_HOP samples, since windows are scored late and beside
-   where they were found; frames of the network; and samples, of which both are made. With
-   TAPWORD_STREAMS, the frames of the stream are all that candidates are scored by: then no samples
-   are kept. */
+   where they were found; the network's input and frames of the longest segment; and samples, of
+   which windows and later frames are made. With TAPWORD_STREAMS, the frames of the stream are all
+   that candidates are scored by: then no samples are kept. */
 #define TAPWORD_KEPT_STEPS                                                                         \
     (2 * TAPWORD_SEARCH_HALF + TAPWORD_SEARCH_APART + 2 * TAPWORD_SEARCH_MAX_OFFSET +              \
      TAPWORD_SEARCH_LAG)
@@ -264,11 +282,17 @@ int tapword_confidence(const tapword *t, const float scores[TAPWORD_MAX_WORDS], 
 #define TAPWORD_KEPT_FRAMES                                                                        \
     (TAPWORD_KEPT_STEPS * TAPWORD_HOP / TAPWORD_EAR_HOP + TAPWORD_SPARE_FRAMES)
 #endif
-#if TAPWORD_PHRASE_HOPS && TAPWORD_KEPT_FRAMES * TAPWORD_EAR_HOP > TAPWORD_KEPT_STEPS * TAPWORD_HOP
-#define TAPWORD_KEPT_SAMPLES (TAPWORD_KEPT_FRAMES * TAPWORD_EAR_HOP)
+/* Hops that the network runs over when it starts again. */
+#define TAPWORD_LEAD_HOPS (TAPWORD_SEGMENT_STEP + TAPWORD_SEGMENT_LEAD)
+#if TAPWORD_PHRASE_HOPS && TAPWORD_LEAD_HOPS * TAPWORD_EAR_HOP > TAPWORD_KEPT_STEPS * TAPWORD_HOP
+#define TAPWORD_KEPT_SAMPLES (TAPWORD_LEAD_HOPS * TAPWORD_EAR_HOP)
 #else
 #define TAPWORD_KEPT_SAMPLES (TAPWORD_KEPT_STEPS * TAPWORD_HOP)
 #endif
+/* Log-mel frames of a hop; and those more that a stream has if it begins there, since their windows
+   begin before it. */
+#define TAPWORD_HOP_MELS (TAPWORD_EAR_HOP / TAPWORD_STEP)
+#define TAPWORD_FIRST_MELS ((TAPWORD_EAR_OVERLAP + TAPWORD_STEP - 1) / TAPWORD_STEP)
 
 /* A word in a stream: its number, its score, how sure that makes us, from 50 to 100, and its start
    and end in seconds since the stream's start. */
@@ -300,18 +324,26 @@ typedef struct {
 #if TAPWORD_PHRASE_HOPS || TAPWORD_STREAMS
     int64_t anchor, hops; /* samples before the first hop, hops since */
     int64_t from, until;  /* first hop whose frame is kept, and hops that were pushed */
-    tapword_ear ear;
-    float frames[TAPWORD_KEPT_FRAMES][TAPWORD_FRAME];
+    tapword_kept_number frames[TAPWORD_KEPT_FRAMES][TAPWORD_FRAME];
     uint32_t ear_started, final, skip, missing;
+#endif
+#if TAPWORD_PHRASE_HOPS && !TAPWORD_STREAMS
+    tapword_ear_memory ear;
+    tapword_kept_mel mels[TAPWORD_KEPT_FRAMES][TAPWORD_HOP_MELS + TAPWORD_FIRST_MELS]
+                         [TAPWORD_BANDS];
 #endif
     uint32_t phrases, filled, place, step_place, n_unclear, n_waiting, n_ready;
 #if TAPWORD_STREAMS
+    tapword_ear ear;
     int64_t begun; /* hop from which phrases are searched */
     float hop[TAPWORD_EAR_HOP];
 #else
     int16_t sound[TAPWORD_KEPT_SAMPLES];
 #endif
     uint8_t wanted[TAPWORD_MAX_WORDS];
+#ifdef TAPWORD_BOARD
+    tapword_candidate near_miss; /* the last word that was nearly said */
+#endif
 } tapword_listener;
 
 /* Start a stream. */
@@ -331,6 +363,13 @@ int tapword_listener_flush(tapword *t, tapword_listener *l, tapword_event *event
 
 /* Report that samples were lost. */
 void tapword_listener_gap(tapword_listener *l, uint32_t samples);
+#endif
+
+/* Define TAPWORD_BOARD before the first include, the same in every file, for what a board needs
+   around a model: teaching by a button, a store in flash, and a serial line. It includes
+   TAPWORD_TEACHING. */
+#if defined TAPWORD_BOARD && !defined TAPWORD_TEACHING
+#define TAPWORD_TEACHING
 #endif
 
 /* Define TAPWORD_TEACHING before the first include, the same in every file, for teaching by voice:
@@ -356,17 +395,27 @@ const char *tapword_issue_name(int code);
 #define TAPWORD_ENDPOINT_OVER 2     /* silence followed, or it is longer than a word */
 #define TAPWORD_ENDPOINT_NOBODY 3   /* nobody spoke for TAPWORD_ENDPOINT_WAIT_S */
 
-/* The longest recording. */
-#define TAPWORD_ENDPOINT_SAMPLES (TAPWORD_ENDPOINT_FRAMES * TAPWORD_ENDPOINT_HOP)
+/* The longest recording: a take. Define more frames for files with several takes. */
+#ifndef TAPWORD_RECORDING_FRAMES
+#define TAPWORD_RECORDING_FRAMES TAPWORD_ENDPOINT_FRAMES
+#endif
+#define TAPWORD_ENDPOINT_SAMPLES (TAPWORD_RECORDING_FRAMES * TAPWORD_ENDPOINT_HOP)
+
+/* Numbers of the end-pointer. Most boards compute with doubles in software. */
+#ifdef TAPWORD_BOARD
+typedef float tapword_level;
+#else
+typedef double tapword_level;
+#endif
 
 /* A recording of one word, as it is made; the samples are not kept. */
 typedef struct {
-    double turn[2][TAPWORD_ENDPOINT_FFT / 2], window[TAPWORD_ENDPOINT_FRAME], window_power;
-    double taper[TAPWORD_ENDPOINT_FRAME], wave[2][TAPWORD_ENDPOINT_FFT];
-    double levels[TAPWORD_ENDPOINT_FRAMES], sorted[TAPWORD_ENDPOINT_FRAMES];
-    uint32_t filled, frames, n_spans, spans[TAPWORD_ENDPOINT_FRAMES][2]; /* speech, in frames */
+    tapword_level turn[2][TAPWORD_ENDPOINT_FFT / 2], window[TAPWORD_ENDPOINT_FRAME], window_power;
+    tapword_level taper[TAPWORD_ENDPOINT_FRAME], wave[2][TAPWORD_ENDPOINT_FFT];
+    tapword_level levels[TAPWORD_RECORDING_FRAMES], sorted[TAPWORD_RECORDING_FRAMES];
+    uint32_t filled, frames, n_spans, spans[TAPWORD_RECORDING_FRAMES][2]; /* speech, in frames */
     float samples[TAPWORD_ENDPOINT_FRAME];
-    uint8_t voiced[TAPWORD_ENDPOINT_FRAMES];
+    uint8_t voiced[TAPWORD_RECORDING_FRAMES];
 } tapword_endpointer;
 
 /* What was found in a recording of one word. */
@@ -395,22 +444,35 @@ typedef struct {
 /* Issues of one clip. */
 #define TAPWORD_MAX_ISSUES 3
 
+/* A clip that was checked, and what learning needs of it. */
+typedef struct {
+    char word[TAPWORD_NAME_BYTES];
+    size_t length;
+    float vector[TAPWORD_DIM];
+    uint8_t other_word; /* whether it sounded like another word */
+} tapword_checked;
+
+/* Check a clip as tapword_check does, and remember it. Returns the number of issues. */
+int tapword_check(tapword_checked *checked, tapword *t, const float *audio, size_t n,
+                  const char *word, int take, tapword_issue issues[TAPWORD_MAX_ISSUES]);
+
+/* Learn the clip that was checked, as tapword_teach does, noise too. Returns the word's number. */
+int tapword_learn_checked(tapword *t, const tapword_checked *checked);
+
 /* Takes of one word that are taught one after the other, and the model before the first. */
 typedef struct {
     tapword before, trial;
-    char word[TAPWORD_NAME_BYTES], checked_word[TAPWORD_NAME_BYTES];
-    size_t length, lengths[TAPWORD_LESSON_TAKES]; /* of the clip that was checked, and of takes */
-    float vector[TAPWORD_DIM], vectors[TAPWORD_LESSON_TAKES][TAPWORD_DIM];
+    tapword_checked checked;
+    char word[TAPWORD_NAME_BYTES];
+    size_t lengths[TAPWORD_LESSON_TAKES];
+    float vectors[TAPWORD_LESSON_TAKES][TAPWORD_DIM];
     uint32_t takes;
-    uint8_t other_word, others[TAPWORD_LESSON_TAKES]; /* whether it sounded like another word */
+    uint8_t others[TAPWORD_LESSON_TAKES]; /* whether a take sounded like another word */
 } tapword_lesson;
 
 void tapword_lesson_start(tapword_lesson *lesson);
 
-/* Check a clip of a word before it is taught: whether it contains only noise, sounds like another
-   word, or unlike the word's other takes. If it is not a take but a file, whether it contains more
-   than one word or a long pause, instead of the last.
-   Returns the number of issues. */
+/* Check a clip as tapword_check does, and remember it. Returns the number of issues. */
 int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio, size_t n,
                          const char *word, int take, tapword_issue issues[TAPWORD_MAX_ISSUES]);
 
@@ -420,7 +482,36 @@ int tapword_lesson_check(tapword_lesson *lesson, tapword *t, const float *audio,
    Returns the number of issues. */
 int tapword_lesson_add(tapword_lesson *lesson, const tapword *t,
                        tapword_issue issues[TAPWORD_LESSON_TAKES]);
+
+/* A sound in a recording of one word: its samples with a margin on each side, the first sample of
+   the sound itself, and whether it is a take: 0 if it is unlike the other sounds. */
+typedef struct {
+    size_t first, end, start;
+    int is_take;
+} tapword_sound;
+
+/* Most sounds of a recording: each is longer than a click, and a gap separates two. */
+#define TAPWORD_MAX_SOUNDS                                                                         \
+    (TAPWORD_RECORDING_FRAMES * TAPWORD_ENDPOINT_HOP_MS /                                          \
+         (TAPWORD_ENDPOINT_CLICK_MS + TAPWORD_ENDPOINT_GAP_MS) +                                   \
+     1)
+
+/* The sounds of a recording, and their vectors. */
+typedef struct {
+    tapword_sound sounds[TAPWORD_MAX_SOUNDS];
+    float vectors[TAPWORD_MAX_SOUNDS][TAPWORD_DIM];
+} tapword_takes;
+
+/* Find several takes of one word in a recording.
+   Returns the number of sounds: at least two takes, and sounds that are unlike them; 0 if there are
+   no takes; or an error. */
+int tapword_find_takes(tapword_takes *takes, tapword_endpointer *e, tapword *t, const float *audio,
+                       size_t n);
 #endif
+#endif
+
+#ifdef TAPWORD_BOARD
+#include "tapword_board.h"
 #endif
 
 #ifdef __cplusplus

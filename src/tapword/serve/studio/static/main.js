@@ -11,6 +11,7 @@ import * as satellites from './satellites.js';
 import * as takes from './takes.js';
 import * as teach from './teach.js';
 import {errorText, fillIn, texts} from './texts.js';
+import * as typing from './typing.js';
 import * as undo from './undo.js';
 import * as words from './words.js';
 
@@ -18,6 +19,7 @@ fillIn();
 const socket = new StudioSocket();
 takes.setUp();
 teach.setUp(socket);
+typing.setUp(socket);
 files.setUp();
 words.setUp();
 listen.setUp(socket);
@@ -31,7 +33,7 @@ let problem = null;
 
 socket.addEventListener('model', (/** @type {CustomEvent} */ {detail: model}) => {
   $('model').textContent = texts.model(model.file, model.words.length, bytes(model.state_bytes));
-  for (const part of [takes, teach, listen, words, map, more, undo, satellites]) part.show(model);
+  for (const part of [takes, teach, typing, listen, words, map, more, undo, satellites]) part.show(model);
   problem = model.problem;
   showProblem();
 });

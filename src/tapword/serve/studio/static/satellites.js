@@ -1,6 +1,7 @@
 // The satellites of a home: their levels, one of them as the microphone, and what they heard.
 
 import {decodeAudio, get, postJson} from './api.js';
+import * as calibration from './calibration.js';
 import {addSource} from './microphone.js';
 import * as microphones from './microphones.js';
 import {$, announce, ask, attempt, element, icon, redraw, showStatus, tool} from './page.js';
@@ -34,6 +35,7 @@ export function setUp(theSocket) {
   socket.addEventListener('closed', lose);
   addEventListener('microphone-chosen', show);
   addSource(PREFIX, open);
+  calibration.setUp(showState);
   $('keep-sound').onchange = () => change('api/home/sound', {on: $('keep-sound').checked});
   $('entries-more').onclick = () => { shown += 4 * SHOWN; showEntries(); };
 }
@@ -130,7 +132,7 @@ function row(one) {
     'aria-valuemin': '-60', 'aria-valuemax': '0', 'aria-valuenow': '-60'}, element('div'));
   const notes = [
     one.streaming ? '' : texts.satelliteQuiet,
-    one.held ? texts.satelliteHeld : '',
+    one.held && !one.calibration ? texts.satelliteHeld : '',
     one.latency_ms === null ? '' : texts.latency(one.latency_ms),
     one.used ? texts.soundUsed : one.streaming ? texts.soundUnused : '',
   ].filter(Boolean).join(' ');
@@ -140,8 +142,8 @@ function row(one) {
   choose.dataset.key = `use/${one.id}`;
   return element('li', {}, element('span', {className: 'name'}, name),
     element('span', {className: 'tools'},
-      tool('pen', texts.ofWord(texts.rename, name), `name/${one.id}`, () => rename(one)), choose),
-    meter, element('span', {className: 'note soft small'}, notes));
+      tool('pen', texts.ofWord(texts.rename, name), `name/${one.id}`, () => rename(one)), ...calibration.start(one, name), choose),
+    meter, element('span', {className: 'note soft small'}, notes), ...calibration.progress(one));
 }
 
 function showLevels(levels) {

@@ -91,7 +91,10 @@ export function checkWord(word) {
 
 const takesOf = word => state?.words.find(entry => entry.word === word)?.count ?? 0;
 
-export const isKnown = word => takesOf(word) > 0;
+// Clips that a voice spoke; the page without a server has none.
+const isTyped = word => Boolean(state?.words.find(entry => entry.word === word)?.synthetic);
+
+export const isKnown = word => takesOf(word) > 0 || isTyped(word);
 
 // Takes to ask for at once: until there are plenty, then one at a time.
 const missing = word => Math.max(1, PLENTY - takesOf(word));
@@ -102,7 +105,7 @@ function showCount() {
     className: (i < n ? 'full' : '') + (i >= ENOUGH ? ' extra' : ''),
   }));
   $('dots').replaceChildren(...dots);
-  $('takes').textContent = !n ? texts.toBegin(ENOUGH) : n < ENOUGH ? texts.ofEnough(n, ENOUGH) : texts.ready(n);
+  $('takes').textContent = !n ? isTyped(word) ? texts.typedTakes : texts.toBegin(ENOUGH) : n < ENOUGH ? texts.ofEnough(n, ENOUGH) : texts.ready(n);
   if (phase === 'idle') $('stage-text').textContent = texts.press(missing(word));
 }
 

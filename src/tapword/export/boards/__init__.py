@@ -1,0 +1,1 @@
+"""Models as packages for boards, and the transfer of what boards learn."""

@@ -1,0 +1,1 @@
+/* Stand-in for what menuconfig writes; tests give its values by -D. */

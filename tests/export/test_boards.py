@@ -1,0 +1,57 @@
+"""The C core computes the same on the instruction sets of boards, which QEMU emulates.
+
+Each learns five words, finds them in a stream and saves them; after a new start it loads them and
+forgets one. `make boards` tries all cores, with the copies of a clip that a device learns from too.
+"""
+
+import numpy as np
+import pytest
+
+from tapword import Detector, Spotter
+from tapword.export.c import header
+from tapword.export.c.reduced import for_device
+from tests.export import session
+from tests.export.device import Listening
+from tests.export.emulators import CORES, Emulated
+from tests.export.test_listen import in_python
+
+# Each kernel, and a core without floating point; `make boards` tries the others too.
+TRIED = ("Cortex-M33", "Cortex-M55", "Cortex-A53", "RV32IMC")
+
+
+def empty() -> Spotter:
+    """Give a model without words; without copies, which cost three quarters of the time."""
+    return for_device(Spotter(backbone="tapword_ear", augment=False))
+
+
+@pytest.fixture(scope="module")
+def made() -> header.Header:
+    return header.build(empty(), 10, eight_bits=True)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory) -> session.Answers:
+    """Give the answers of this machine, without kernels."""
+    device = Listening(empty(), tmp_path_factory.mktemp("plain"), max_words=10, eight_bits=True)
+    return session.answers(device)
+
+
+def test_the_bytes_of_a_device_are_near_to_python(plain):
+    spotter = session.learned(empty())
+    scores = spotter.score_encoded(spotter.encode(session.asked_clips()))
+    wanted = [list(each.words.values()) for each in scores]
+    np.testing.assert_allclose(plain.scores, wanted, atol=0.06)
+    events = in_python(Detector(spotter), session.stream())
+    assert (
+        [event[0] for event in plain.events] == [event[0] for event in events] == ["lamp", "door"]
+    )
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_an_instruction_set_computes_the_same(name, made, plain, tmp_path, rng):
+    core = CORES[name]
+    if missing := core.missing():
+        pytest.skip(missing)
+    device = Emulated(core, made, tmp_path, "-O2", "-DTAPWORD_SIMD")
+    session.check_products(device, rng)
+    assert session.differences(session.answers(device), plain) < 1e-5

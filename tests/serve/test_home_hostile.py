@@ -1,0 +1,190 @@
+"""A home under attack from all sides: its port for satellites, its page, and its commands."""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
+pytest.importorskip("wyoming", reason="needs the extra wyoming: pip install 'tapword[wyoming]'")
+
+import tapword
+from tapword.serve.studio.ingress import HEADER
+from tests.serve import rough_guests
+from tests.serve.ingress_proxy import PATH, PROXY
+from tests.serve.rough_guests import (
+    FLOODS,
+    HOSTILE,
+    WORDS,
+    Place,
+    clip,
+    come_again,
+    connect,
+    flood,
+    heard_after,
+    request,
+)
+from tests.serve.test_wyoming import teach
+
+# What an honest answer may take longer than alone, in the best of the rounds.
+DELAY_S = 0.25
+MEMORY_MB = 150.0
+LOG_BYTES = 150_000
+IDLE = 64
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="reads memory from /proc"
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "home.tap"
+    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in WORDS})
+    return path
+
+
+@contextlib.contextmanager
+def served(path, log):
+    """Run the command as the app does; give its process, the port of its service and its page."""
+    command = [sys.executable, "-u", "-m", "tapword", "home", str(path), "--port", "0"]
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [*command, "--uri", "tcp://127.0.0.1:0", "--ingress", PROXY, "--commands"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=os.environ | {"MALLOC_ARENA_MAX": "2"},
+        ) as process,
+    ):
+        try:
+            text = ""
+            while not (page := re.search(r":(\d+)/\?token=(\S+)", text)):
+                text += process.stdout.readline()
+            port = int(re.search(r"port (\d+)", text)[1])
+            yield process, port, Place(int(page[1]), page[2])
+            assert process.poll() is None
+        finally:
+            process.terminate()
+            # Nobody reads further commands, so what is left of them cannot be flushed.
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+
+
+def memory_mb(process) -> float:
+    pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def forged(place, dice):
+    """Claim from elsewhere to be Home Assistant's proxy: to read, to teach, and to listen in."""
+    method, target = dice.choice(
+        (("GET", "/"), ("GET", "/api/home"), ("POST", "/api/home/correct"), ("GET", "/api/live"))
+    )
+    head = (
+        f"{method} {target} HTTP/1.1\r\nHost: homeassistant.local\r\n{HEADER}: {PATH}\r\n"
+        "X-Remote-User-Id: 1\r\nX-Forwarded-For: 172.30.32.2\r\n"
+        "Origin: http://homeassistant.local\r\nContent-Length: 30\r\n\r\n"
+    )
+    with connect(place.port) as line:
+        line.sendall(head.encode() + b'{"id": 1, "word": "stolen"}   ')
+        answer = line.recv(1 << 16)
+        assert b" 403 " in answer.partition(b"\r\n")[0] or not answer, answer
+        taught.append(answer)
+
+
+taught: list[bytes] = []
+
+COMMANDS = [
+    "nonsense",
+    "{" * 3000,
+    "x" * 9000,
+    json.dumps({"command": "reject"}),
+    json.dumps({"command": "reject", "entry": 10**9}),
+    json.dumps({"command": "teach", "entry": 1, "word": "stolen"}),
+    json.dumps({"command": "sensitivity", "word": "none", "value": 0.5}),
+    json.dumps({"command": "pause", "seconds": 0}),
+    "\x1b]0;title\x07",
+]
+
+
+def command_flood(process, end):
+    """Write commands as fast as they are read."""
+    with contextlib.suppress(OSError, ValueError):
+        while not end.is_set():
+            process.stdin.write("\n".join(COMMANDS) + "\n")
+            process.stdin.flush()
+
+
+def page_waits(place) -> float:
+    begun = time.monotonic()
+    assert request(place, "GET", "/api/home")[0] == 200
+    return time.monotonic() - begun
+
+
+def under_attack(path, log, rounds: int, each: int):
+    """Give honest delays alone and beside all attacks, memory taken, and the log."""
+    with served(path, log) as (process, port, place), contextlib.ExitStack() as stack:
+        alone = [heard_after(port) for _ in range(3)]
+        page_alone = [page_waits(place) for _ in range(3)]
+        before = memory_mb(process)
+        for _ in range(IDLE):
+            stack.enter_context(connect(port))
+        end = threading.Event()
+        stack.callback(end.set)
+        threading.Thread(target=command_flood, args=(process, end), daemon=True).start()
+        seconds = 2.0 * rounds
+        attacks = [
+            threading.Thread(target=flood, args=(port, content, seconds), daemon=True)
+            for content in FLOODS.values()
+            for _ in range(each)
+        ]
+        attacks += [
+            threading.Thread(target=come_again, args=(guest, place, number, end), daemon=True)
+            for number, guest in enumerate([*HOSTILE, forged, forged])
+        ]
+        for one in attacks:
+            one.start()
+        beside, page_beside, most = [], [], before
+        for _ in range(rounds):
+            beside.append(heard_after(port))
+            page_beside.append(page_waits(place))
+            most = max(most, memory_mb(process))
+        end.set()
+        # Their traces are over as soon as they are.
+        for one in attacks:
+            one.join(60)
+        assert rough_guests.described(port)
+        delays = np.array(beside) - min(alone), np.array(page_beside) - min(page_alone)
+        return *delays, most - before, log.read_text()
+
+
+def check(path, log, words_s, page_s, memory, statistic):
+    print(f"words {words_s} s, page {page_s} s later; {memory:.0f} MB; {len(log)} bytes of log")
+    assert statistic(words_s) < DELAY_S and statistic(page_s) < DELAY_S
+    assert memory < MEMORY_MB
+    assert len(log) < LOG_BYTES and log.isascii() and "\x1b" not in log and "Traceback" not in log
+    assert taught, "no forged request was answered"
+    assert set(tapword.load(path).words) == set(WORDS)
+
+
+def test_no_attack_on_a_home_delays_anybody(path, tmp_path):
+    found = under_attack(path, tmp_path / "log", rounds=3, each=1)
+    # The best of three: this machine has other things to do, too.
+    words_s, page_s, memory, log = found
+    check(path, log, words_s, page_s, memory, np.min)
+
+
+@pytest.mark.soak
+def test_a_home_withstands_it_for_a_minute(path, tmp_path):
+    words_s, page_s, memory, log = under_attack(path, tmp_path / "log", rounds=30, each=2)
+    check(path, log, words_s, page_s, memory, np.median)
