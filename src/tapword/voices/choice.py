@@ -3,7 +3,7 @@
 from typing import Any
 
 from tapword import registry
-from tapword.voices import espeak
+from tapword.voices import espeak, speller
 from tapword.voices.base import Unspeakable, Voice
 
 # From the best on.
@@ -50,5 +50,5 @@ def offer(language: str) -> dict[str, Any]:
         best, missing = choose(language).name, None
     except Unspeakable as error:
         best, missing = None, str(error)
-    found = sorted(espeak.languages()) if espeak.is_installed() else [language]
-    return {"voices": voices, "best": best, "missing": missing, "languages": found}
+    found = espeak.languages() if espeak.is_installed() else {language, *speller.languages()}
+    return {"voices": voices, "best": best, "missing": missing, "languages": sorted(found)}
