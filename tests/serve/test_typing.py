@@ -230,6 +230,17 @@ def test_it_is_offered_what_speaks_here(client):
     assert found["best"] is None and "no 'fr' here" in found["missing"]
 
 
+def test_a_home_types_words_too(path):
+    home = pytest.importorskip("tests.serve.home")
+    with home.running_home(path) as served:
+        assert served.get("api/voices?language=en-us")["best"] == "kokoro"
+        answer = served.post("api/say", **said())
+        assert answer.status_code == 200 and len(answer.json()["clips"]) == typed.CLIPS
+        number = answer.json()["clips"][0]["take"]
+        assert served.post("api/remove", take=number).status_code == 200
+    assert tapword.load(path).vocabulary.synthetic == {"lamp": typed.CLIPS - 1}
+
+
 # In a browser.
 
 
