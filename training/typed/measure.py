@@ -9,6 +9,7 @@ clean and in noise, as there. Words that both spell alike are spoken once.
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from wake_words import noise_under
 
 from tapword.audio import files
 from tapword.audio.files import SAMPLE_RATE
+from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.typed import CLIPS
 from tapword.voices import espeak, speller
@@ -32,35 +34,51 @@ def main() -> None:
     parser.add_argument("phrases", type=Path)
     parser.add_argument("english", type=Path)
     parser.add_argument("--words", type=int, default=10, help="of English")
+    parser.add_argument("--different", action="store_true", help="only words spelled differently")
     options = parser.parse_args()
-    options.arabic = Path()
-    noises = [
-        np.concatenate(list(files.blocks(options.english / f"_background_noise_/{name}.wav")))
-        for name in benchmark.NOISES
-    ]
-    noise = noise_under(60 * SAMPLE_RATE, noises, np.random.default_rng(0))
     spotter, voice = Spotter(), Kokoro(threads=1)
     found: dict[str, list[np.ndarray]] = {"phrases": [], "english": []}
-    for word in benchmark.words_of(options):
-        if word.set not in found:
-            continue
-        clips, rng = benchmark.recordings(word), np.random.default_rng(1)
-        noisy = [benchmark.in_noise(clip, noise, rng) for clip in clips]
-        asked = [spotter.encode(some) for some in (clips, noisy)]
+    for word, *asked in tested(spotter, options.phrases, options.english, options.words):
         shares: dict[str, np.ndarray] = {}
         spelled = [make.phonemes(word.text, word.language) for make in (espeak, speller)]
+        if options.different and spelled[0] == spelled[1]:
+            continue
         for phonemes in spelled:
             written = signs(phonemes, word.language)
             if written not in shares:
                 said = voice.speak(word.text, word.language, CLIPS, phonemes=phonemes)
                 spoken = spotter.encode([one.audio for one in said], learning=True)
-                heard = benchmark.Heard(word, spoken, asked[0][:0], *asked)
-                shares[written] = benchmark.missed(spotter, heard, np.array([], dtype=int), True)
+                shares[written] = missed(spotter, word, spoken, asked)
         row = np.array([shares[signs(phonemes, word.language)] for phonemes in spelled])
         found[word.set].append(row)
         show(word.name, row, *spelled)
-    for name, rows in found.items():
+    for name, rows in found.items() if not options.different else ():
         show(name, np.mean(rows, axis=0))
+
+
+def tested(
+    spotter: Spotter, phrases: Path, english: Path, n_words: int
+) -> Iterator[tuple[benchmark.Word, Encoded, Encoded]]:
+    """Yield the phrases and English words, with their recordings clean and in noise."""
+    options = argparse.Namespace(phrases=phrases, english=english, arabic=Path(), words=n_words)
+    noises = [
+        np.concatenate(list(files.blocks(english / f"_background_noise_/{name}.wav")))
+        for name in benchmark.NOISES
+    ]
+    noise = noise_under(60 * SAMPLE_RATE, noises, np.random.default_rng(0))
+    for word in benchmark.words_of(options):
+        if word.set != "arabic":
+            clips, rng = benchmark.recordings(word), np.random.default_rng(1)
+            noisy = [benchmark.in_noise(clip, noise, rng) for clip in clips]
+            yield word, spotter.encode(clips), spotter.encode(noisy)
+
+
+def missed(
+    spotter: Spotter, word: benchmark.Word, spoken: Encoded, asked: Sequence[Encoded]
+) -> np.ndarray:
+    """Percent missed (2,), clean and in noise, if the word is taught by synthetic vectors alone."""
+    heard = benchmark.Heard(word, spoken, asked[0][:0], *asked)
+    return benchmark.missed(spotter, heard, np.array([], dtype=int), True)
 
 
 def show(name: str, row: np.ndarray, *spelled: str) -> None:

@@ -1,9 +1,9 @@
-"""Encode the words that people of speechocean762 say: to learn from, and to choose by.
+"""Keep what the ear makes of the words that people of speechocean762 say.
 
     python training/typed/real.py SPEECHOCEAN WORDS.json FOLDER
 
-Written are `real.npz`: `vectors` (n, 672) float16, as a model learns them, `seconds`, `rows` and
-`speakers`; and for held-out words `asked.npz`: `vectors`, as a model hears them, and `rows`.
+FOLDER/real.npz has what say.py keeps, of all words; vectors are those that a model learns. For the
+words that are held out, `asked` has the vectors that a model hears, and `asked_rows` their rows.
 """
 
 import json
@@ -14,47 +14,44 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from speechocean import tokens
+from speechocean import BESIDE_S, tokens
 
+from tapword.audio.files import SAMPLE_RATE
 from tapword.spotter.spotter import Spotter
 
-TOGETHER = 50
+TOGETHER = 64
 
 
 def main(corpus: str, words: str, folder: str) -> None:
-    """Encode both."""
+    """Encode all words of the list."""
     listed = json.loads(Path(words).read_text("utf-8"))
     rows = {row[0]: k for k, row in enumerate(listed) if row[1] == "en-us"}
+    said = [(rows[one.word], one.alone) for one in tokens(Path(corpus)) if one.word in rows]
     encoder = Spotter().encoder
-    learned, asked, waiting = [], [], []
-
-    def encode() -> None:
-        clips = [encoder.prepare(one.alone) for one, _ in waiting]
-        chosen = np.array([row for _, row in waiting])
-        learned.append((encoder.encode(clips, learning=True), chosen))
-        held = [k for k, row in enumerate(chosen) if listed[row][3]]
-        if held:
-            asked.append((encoder.encode([clips[k] for k in held]), chosen[held]))
-        waiting.clear()
-
-    speakers = []
-    for one in tokens(Path(corpus)):
-        if one.word in rows:
-            waiting.append((one, rows[one.word]))
-            speakers.append(one.speaker)
-            if len(waiting) == TOGETHER:
-                encode()
-    if waiting:
-        encode()
-    for name, found in (("real", learned), ("asked", asked)):
-        np.savez(
-            Path(folder, f"{name}.npz"),
-            vectors=np.concatenate([one.vectors for one, _ in found]).astype(np.float16),
-            seconds=np.concatenate([one.seconds for one, _ in found]),
-            rows=np.concatenate([chosen for _, chosen in found]),
-            **({"speakers": np.array(speakers)} if name == "real" else {}),
-        )
-        print(name, sum(len(chosen) for _, chosen in found))
+    frames: list[np.ndarray] = []
+    vectors, asked = [], []
+    for start in range(0, len(said), TOGETHER):
+        clips = [encoder.prepare(clip) for _, clip in said[start : start + TOGETHER]]
+        frames += [block.astype(np.float16) for (block,) in encoder.backbones[0].frames_many(clips)]
+        vectors.append(encoder.encode(clips, learning=True).vectors.astype(np.float16))
+        asked.append(encoder.encode(clips).vectors.astype(np.float16))
+    spans = []
+    for _, clip in said:
+        # A word that was cut out lies in silence, with a margin.
+        sound = np.flatnonzero(clip)[[0, -1]] / SAMPLE_RATE
+        spans.append((sound[0] + BESIDE_S, sound[1] - BESIDE_S))
+    chosen = np.array([row for row, _ in said])
+    held = np.array([bool(listed[row][3]) for row in chosen])
+    np.savez(
+        Path(folder, "real.npz"),
+        frames=np.stack(frames),
+        vectors=np.concatenate(vectors),
+        spans=np.array(spans),
+        rows=chosen,
+        asked=np.concatenate(asked)[held],
+        asked_rows=chosen[held],
+    )
+    print(len(said), "words")
 
 
 if __name__ == "__main__":
