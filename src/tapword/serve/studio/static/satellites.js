@@ -136,9 +136,9 @@ function row(one) {
     one.latency_ms === null ? '' : texts.latency(one.latency_ms),
     one.used ? texts.soundUsed : one.streaming ? texts.soundUnused : '',
   ].filter(Boolean).join(' ');
+  const shown = used ? texts.usedSatellite : texts.useSatellite;
   const choose = element('button', {type: 'button', className: 'small', 'aria-pressed': String(used),
-    'aria-label': texts.ofWord(texts.useSatellite, name), onclick: () => microphones.choose(used ? '' : id)},
-  used ? texts.usedSatellite : texts.useSatellite);
+    'aria-label': texts.ofWord(shown, name), onclick: () => microphones.choose(used ? '' : id)}, shown);
   choose.dataset.key = `use/${one.id}`;
   return element('li', {}, element('span', {className: 'name'}, name),
     element('span', {className: 'tools'},
