@@ -7,7 +7,6 @@ Two satellites stream the demo's clips. Needs Chromium and the extras `web`, `wy
 
 import shutil
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ def overview(page: Page, kitchen: PlayingSatellite, name: str) -> None:
     page.locator("#word").fill(WORDS[0])
     kitchen.say(said([clip(WORDS[0], 15)]), wait=False)
     time.sleep(1.0)
+    # On a phone, the page is longer than the picture.
     page.evaluate("innerWidth < 500 && document.getElementById('home').scrollIntoView()")
     page.screenshot(path=HERE / f"{name}.png")
     page.locator("#satellites li", has_text="Kitchen").get_by_role("button", name="Chosen").click()
@@ -94,16 +94,10 @@ def main() -> None:
                 for word in WORDS:
                     kitchen.say(said([clip(word, 11)]))
                 both = [clip(WORDS[0], 13), clip("door", 3)]
-                speaking = threading.Thread(target=living_room.say, args=(said(both),))
-                speaking.start()
-                speaking.join()
+                living_room.say(said(both))
                 time.sleep(3)
-                for name, size, scheme in (
-                    ("home", WIDE, "light"),
-                    ("home-phone", PHONE, "light"),
-                    ("home-dark", WIDE, "dark"),
-                ):
-                    page = browser.new_page(viewport=size, color_scheme=scheme)
+                for name, size in (("home", WIDE), ("home-phone", PHONE)):
+                    page = browser.new_page(viewport=size)
                     page.goto(address)
                     overview(page, kitchen, name)
                     if name == "home":

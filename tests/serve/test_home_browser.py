@@ -203,4 +203,8 @@ def test_the_list_in_other_languages_fits_a_phone(path, open_page, browser, lang
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= 360
         assert "undefined" not in page.locator("#home").inner_text()
+        # A name stays on its line, beside which there is no room for the buttons.
+        name = page.locator("#satellites .name > span")
+        name.evaluate("one => { one.textContent = 'Wohnzimmer' }")
+        assert name.bounding_box()["height"] < 40
         context.close()
