@@ -3,6 +3,7 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import tapword
@@ -65,7 +66,8 @@ def keep_saying(home, satellite, clips, end):
             # A take that waits for a decision is over.
             while not any(one.listener.recording for one in microphones(home)) and not end.is_set():
                 time.sleep(0.05)
-            satellite.say(said([one], gap_s=1.0))
+            # Soon: one that is said when the last take has just ended is still held back.
+            satellite.say(np.concatenate([said([one], gap_s=0.3), np.zeros(16_000, np.int16)]))
             if end.is_set():
                 return
 
