@@ -104,13 +104,13 @@ def forged(place, dice):
 
 taught: list[bytes] = []
 
+# None of them changes anything.
 COMMANDS = [
     "nonsense",
     "{" * 3000,
     "x" * 9000,
-    json.dumps({"command": "reject"}),
     json.dumps({"command": "reject", "entry": 10**9}),
-    json.dumps({"command": "teach", "entry": 1, "word": "stolen"}),
+    json.dumps({"command": "teach", "entry": 10**9, "word": "stolen"}),
     json.dumps({"command": "sensitivity", "word": "none", "value": 0.5}),
     json.dumps({"command": "pause", "seconds": 0}),
     "\x1b]0;title\x07",

@@ -136,13 +136,13 @@ function row(one) {
     one.latency_ms === null ? '' : texts.latency(one.latency_ms),
     one.used ? texts.soundUsed : one.streaming ? texts.soundUnused : '',
   ].filter(Boolean).join(' ');
+  const label = used ? texts.usedSatellite : texts.useSatellite;
   const choose = element('button', {type: 'button', className: 'small', 'aria-pressed': String(used),
-    'aria-label': texts.ofWord(texts.useSatellite, name), onclick: () => microphones.choose(used ? '' : id)},
-  used ? texts.usedSatellite : texts.useSatellite);
+    'aria-label': texts.ofWord(label, name), onclick: () => microphones.choose(used ? '' : id)}, label);
   choose.dataset.key = `use/${one.id}`;
-  return element('li', {}, element('span', {className: 'name'}, name),
-    element('span', {className: 'tools'},
-      tool('pen', texts.ofWord(texts.rename, name), `name/${one.id}`, () => rename(one)), ...calibration.start(one, name), choose),
+  const pen = tool('pen', texts.ofWord(texts.rename, name), `name/${one.id}`, () => rename(one));
+  return element('li', {}, element('span', {className: 'name'}, element('span', {}, name), pen),
+    element('span', {className: 'tools'}, ...calibration.start(one, name), choose),
     meter, element('span', {className: 'note soft small'}, notes), ...calibration.progress(one));
 }
 
