@@ -6,7 +6,7 @@ import {addSource} from './microphone.js';
 import * as microphones from './microphones.js';
 import {$, announce, ask, attempt, element, icon, redraw, showStatus, tool} from './page.js';
 import * as takes from './takes.js';
-import {errorText, language, number, texts, withIssues} from './texts.js';
+import {errorText, locale, number, texts, withIssues} from './texts.js';
 
 // Identifiers of satellites begin with this among the microphones.
 const PREFIX = 'satellite:';
@@ -183,7 +183,7 @@ function entryRow(entry) {
   const at = new Date(1000 * entry.at_s);
   /** @type {Intl.DateTimeFormatOptions} */
   const day = Date.now() - at.getTime() > RECENT_MS ? {weekday: 'short'} : {};
-  const time = at.toLocaleString(language, {...day, hour: '2-digit', minute: '2-digit', second: '2-digit'});
+  const time = at.toLocaleString(locale, {...day, hour: '2-digit', minute: '2-digit', second: '2-digit'});
   const from = home.satellites.find(({id}) => id === entry.satellite);
   const what = [time, from ? nameOf(from) : '', entry.said ? texts.entrySaid : texts.entryNear].filter(Boolean).join(', ');
   const text = entry.confidence === null
