@@ -19,13 +19,14 @@ words.
 
 With negatives, false alarms in them are counted instead. They are searched once: the detector of a
 model of all words, taught by their texts, finds the windows. Each model of one word scores all of
-them, and its events at its own threshold are alarms. A model whose word is a phrase searches the
-negatives itself.
+them, and its events at its own threshold are alarms. Draws are left out whose takes are so long
+that the word counts as a phrase, which is searched in longer windows.
 """
 
 import argparse
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,6 @@ from wake_words import (
     Alarms,
     CachedEncoder,
     level_over,
-    listen,
     listen_to,
     noise_under,
     read_negatives,
@@ -313,8 +313,11 @@ def search(spotter: Spotter, sound: np.ndarray) -> dict[str, Any]:
             rows.append(noted.last)
 
     listen_to(Detector(listening, observe=observe), [sound])
-    found = Encoded.concatenate(rows)
-    return {"places": np.array(places), "vectors": found.vectors, "seconds": found.seconds}
+    # Silence has no windows.
+    none = Encoded(np.empty((0, encoder.dim()), np.float32), np.empty(0, np.float32))
+    found = Encoded.concatenate([none, *rows])
+    shaped = np.reshape(places, (len(rows), 3))
+    return {"places": shaped, "vectors": found.vectors, "seconds": found.seconds}
 
 
 def count_alarms(
@@ -330,23 +333,19 @@ def count_alarms(
         teach(spotter, one, np.array([], dtype=int), text=True)
     windows, rows = Windows(spotter, negatives, options.kept), []
     print(f"{len(windows.candidates)} windows of {windows.hours:.2f} hours", flush=True)
-    cached = CachedEncoder(empty.encoder)
 
     def rate(one: Heard, n: int, draw: int, text: bool) -> float:
         alone, name = empty.copy(), one.word.name
         teach(alone, one, drawn(one, n, draw), text)
-        if name not in alone.scorer.phrases:
-            return windows.alarms(alone, name) / windows.hours
-        alone.encoder = cached  # type: ignore[assignment]
-        threshold = alone.thresholds()[name]
-        found = Alarms(name, listen(alone, negatives), windows.hours)
-        return found.count(threshold) / windows.hours
+        if name in alone.scorer.phrases:
+            return math.nan
+        return windows.alarms(alone, name) / windows.hours
 
     kinds = [("text", 0), *((kind, n) for n in TAKES for kind in ("takes", "both"))]
     for kind, n in kinds:
         times = range(draws if n else 1)
         rates = {
-            one.word.name: float(np.mean([rate(one, n, k, kind != "takes") for k in times]))
+            one.word.name: float(np.nanmean([rate(one, n, k, kind != "takes") for k in times]))
             for one in heard
         }
         for name in dict.fromkeys(one.word.set for one in heard):
