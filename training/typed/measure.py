@@ -9,7 +9,7 @@ clean and in noise, as there. Words that both spell alike are spoken once.
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,11 @@ from tapword.spotter.encoder import Encoded
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.typed import CLIPS
 from tapword.voices import espeak, speller
+from tapword.voices.base import SpokenBy
 from tapword.voices.kokoro import Kokoro, signs
+
+# Taught as clips of native speakers.
+SPOKEN = SpokenBy("kokoro", native=True)
 
 
 def main() -> None:
@@ -48,7 +52,7 @@ def main() -> None:
             if written not in shares:
                 said = voice.speak(word.text, word.language, CLIPS, phonemes=phonemes)
                 spoken = spotter.encode([one.audio for one in said], learning=True)
-                shares[written] = missed(spotter, word, spoken, asked)
+                shares[written] = np.array([missed(spotter, spoken, one) for one in asked])
         row = np.array([shares[signs(phonemes, word.language)] for phonemes in spelled])
         found[word.set].append(row)
         show(word.name, row, *spelled)
@@ -69,16 +73,16 @@ def tested(
     for word in benchmark.words_of(options):
         if word.set != "arabic":
             clips, rng = benchmark.recordings(word), np.random.default_rng(1)
-            noisy = [benchmark.in_noise(clip, noise, rng) for clip in clips]
+            noisy = [benchmark.in_noise(clip, noise, rng)[0] for clip in clips]
             yield word, spotter.encode(clips), spotter.encode(noisy)
 
 
-def missed(
-    spotter: Spotter, word: benchmark.Word, spoken: Encoded, asked: Sequence[Encoded]
-) -> np.ndarray:
-    """Percent missed (2,), clean and in noise, if the word is taught by synthetic vectors alone."""
-    heard = benchmark.Heard(word, spoken, asked[0][:0], *asked)
-    return benchmark.missed(spotter, heard, np.array([], dtype=int), True)
+def missed(empty: Spotter, taught: Encoded, asked: Encoded, synthetic: bool = True) -> float:
+    """Percent of clips below the threshold of a word that is taught alone."""
+    spotter = empty.copy()
+    spotter.learn_encoded(taught, ["word"] * len(taught), SPOKEN if synthetic else None)
+    scores = [one.words["word"] for one in spotter.score_encoded(asked)]
+    return 100 * float(np.mean(np.array(scores) < spotter.thresholds()["word"]))
 
 
 def show(name: str, row: np.ndarray, *spelled: str) -> None:

@@ -69,7 +69,7 @@ def learn(
         option("N", f"With --say: how many clips. [default: {typed.CLIPS}]", min=1, max=MAX_CLIPS),
     ] = None,
     phonemes: Annotated[
-        str | None, option("IPA", "With --say: the pronunciation. [default: by espeak-ng]")
+        str | None, option("IPA", "With --say: the pronunciation. [default: as it is spelled]")
     ] = None,
     *,
     parts: Parts,

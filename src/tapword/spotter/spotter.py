@@ -249,7 +249,7 @@ class Spotter:
         n
             Number of clips.
         phonemes
-            How the text is pronounced, in IPA; "": as espeak-ng spells it.
+            How the text is pronounced, in IPA; "": as it is spelled.
         progress
             Called with the number of clips that were spoken.
         """

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tapword import registry
-from tapword.voices import espeak
+from tapword.voices import espeak, speller
 from tapword.voices.base import Unspeakable, Voice
 
 # From the best on.
@@ -52,5 +52,5 @@ def offer(language: str) -> dict[str, Any]:
     except Unspeakable:
         # One thing to do, not one for each voice.
         missing = registry.build("voices", ORDER[0]).why_not(language)
-    found = sorted(espeak.languages()) if espeak.is_installed() else [language]
-    return {"voices": voices, "best": best, "missing": missing, "languages": found}
+    found = espeak.languages() if espeak.is_installed() else {language, *speller.languages()}
+    return {"voices": voices, "best": best, "missing": missing, "languages": sorted(found)}
