@@ -29,8 +29,18 @@ from tests.serve.rough_guests import (
     come_again,
     connect,
     flood,
+    frame,
     heard_after,
+    live,
     request,
+    wake_garbage,
+    wake_half_open,
+    wake_slow,
+    wake_unread,
+    web_broken_frames,
+    web_half_open,
+    web_slow,
+    web_too_large,
 )
 from tests.serve.test_wyoming import teach
 
@@ -104,6 +114,23 @@ def forged(place, dice):
 
 taught: list[bytes] = []
 
+
+def deaf(place, dice):
+    """Use satellites as microphones, one after the other, and read nothing of their sound."""
+    with live(place) as line:
+        line.settimeout(2)
+        for number in (1, 2, 10**9, 3, None):
+            command = json.dumps({"type": "satellite", "id": number})
+            line.sendall(frame(command.encode(), 0x81))
+            time.sleep(dice.random())
+
+
+ON_THE_PAGE = [
+    *(*HOSTILE, forged, forged, deaf, deaf),
+    *(web_too_large, web_slow, web_half_open, web_broken_frames),
+]
+ON_THE_SERVICE = [wake_garbage, wake_half_open, wake_unread, wake_slow]
+
 # None of them changes anything.
 COMMANDS = [
     "nonsense",
@@ -149,8 +176,9 @@ def under_attack(path, log, rounds: int, each: int):
             for _ in range(each)
         ]
         attacks += [
-            threading.Thread(target=come_again, args=(guest, place, number, end), daemon=True)
-            for number, guest in enumerate([*HOSTILE, forged, forged])
+            threading.Thread(target=come_again, args=(guest, where, number, end), daemon=True)
+            for guests, where in ((ON_THE_PAGE, place), (ON_THE_SERVICE, port))
+            for number, guest in enumerate(guests)
         ]
         for one in attacks:
             one.start()
