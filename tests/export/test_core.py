@@ -9,7 +9,8 @@ import pytest
 from tapword.export.c import header
 from tapword.export.c.amalgamation import SOURCES, macros
 from tapword.export.c.reduced import for_device
-from tests.export.test_export import WARNINGS, clips_of, taught
+from tests.export.device import WARNINGS
+from tests.export.test_export import clips_of, taught
 
 MAIN = """
 #include "tapword.h"
