@@ -6,6 +6,7 @@ forgets one. `make boards` tries all cores, with the copies of a clip that a dev
 
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from tapword import Detector, Spotter
 from tapword.export.c import header
 from tapword.export.c.reduced import for_device
+from tests.conftest import ROOT
 from tests.export import session
 from tests.export.device import WARNINGS, Listening
 from tests.export.emulators import CORES, Emulated
@@ -79,3 +81,15 @@ def test_it_compiles_without_warnings_as_c_and_as_cpp(name, made, tmp_path):
         for kernel in ([], ["-DTAPWORD_SIMD"]):
             flags = [standard, *WARNINGS[1:], *kernel, "-fsyntax-only", source]
             subprocess.run([compiler, *core.machine, *flags], check=True)
+
+
+def test_the_documentation_has_the_boards_of_the_program(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    boards = __import__("boards")
+    sys.modules.pop("boards")
+    page = (ROOT / "docs" / "boards_speed.md").read_text("utf-8")
+    for name, board in boards.BOARDS.items():
+        clock = f"{board.mhz} MHz | {board.cycles:.2f}: {board.source}"
+        assert f"\n| {name} | {board.core} | {clock} |" in page
+    for name, count in boards.COREMARK.items():
+        assert f"{count:,}" in page and name in page
