@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORE := src/tapword/export/c/core
-C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c tests/export/*.c \
+C_FILES := $(filter-out %/tapword_model.h,$(wildcard $(CORE)/*.[ch] web/core/*.c tests/export/*.c benchmarks/*.c \
     examples/c/*.c examples/android/*.c examples/esp-idf/main/*.[ch] tests/export/stand_ins/esp/*.[ch] \
     tests/export/stand_ins/esp/*/*.h src/tapword/export/boards/*/*.[ch] src/tapword/export/boards/esp-idf/*/*.[ch]))
 C_WARNINGS := -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -DTAPWORD_BOARD
 
-.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite makers board_packages soak browsers release fuzz fuzz_input fuzz_c bench mutants clean
+.PHONY: demo test lint lint-pages lint-c model_header unit wheel wasm try docs results floors extras packages axe satellite home_assistant home makers board_packages soak browsers release fuzz fuzz_input fuzz_c bench boards mutants clean
 
 demo: $(VENV)/.core
 	$(BIN)/tapword demo
@@ -67,9 +67,29 @@ soak: $(VENV)/.dev
 browsers: $(VENV)/.dev
 	$(BIN)/pytest -q -m "browsers or not browsers" --durations=0 tests/web/test_browsers.py
 
+# tapword with the real Home Assistant, wyoming-satellite and an MQTT broker, in about five minutes.
+# Home Assistant needs a new Python, and the tests need jq, mosquitto and Chromium.
+HOMEASSISTANT ?= 2026.11.0
+HOMEASSISTANT_BASE ?= python3.14
+home: $(VENV)/.dev satellite home_assistant
+	$(BIN)/pytest -q --durations=0 tests/serve/test_home_end_to_end.py tests/serve/test_home_assistant.py tests/serve/test_mqtt.py tests/serve/test_blueprint.py
+
+# With what the manifests of its integrations ask for, which it would install when it starts.
+home_assistant:
+	$(HOMEASSISTANT_BASE) -m venv build/homeassistant
+	build/homeassistant/bin/pip install --quiet homeassistant==$(HOMEASSISTANT)
+	build/homeassistant/bin/python tests/serve/home_assistant_requirements.py > build/homeassistant/requirements.txt
+	cd build/homeassistant && bin/pip install --quiet --requirement requirements.txt \
+	    --constraint lib/python3.*/site-packages/homeassistant/package_constraints.txt
+
 # Run everything in benchmarks/ and write docs/speed.md; peers are installed in build/peers once.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
+
+# Run the C core for the instruction sets of boards under QEMU, for about half an hour, and print the
+# tables of docs/boards_speed.md. benchmarks/boards.py names the packages it needs.
+boards: $(VENV)/.dev
+	$(BIN)/python benchmarks/boards.py
 
 # Measure what is missing in docs/results: make results ENGLISH=DIR ARABIC=DIR PHRASES=DIR NEGATIVES='FILE ...'
 results: $(VENV)/.dev

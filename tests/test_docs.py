@@ -297,3 +297,29 @@ def test_every_promise_names_the_test_that_keeps_it():
         for file, test in named:
             content = (ROOT / "tests" / file).read_text() if file else content
             assert f"def {test}" in content, f"{test} is not in the tests"
+
+
+# Names in bold that are Home Assistant's own.
+HOME_ASSISTANT = {
+    *("Add", "Install", "Start", "Show in sidebar", "Discovered", "Info", "Documentation"),
+    *("Submit", "Preview", "Import blueprint", "Create automation", "Save", "Local apps"),
+    *("Streaming wake word engine", "tapword", "Home Assistant OS.", "Any other machine."),
+    *("systemd.", "Docker"),
+}
+
+
+@pytest.mark.parametrize("page", ["docs/home_assistant.md", "contrib/home_assistant_addon/DOCS.md"])
+def test_the_buttons_of_the_home_are_named_as_the_page_names_them(page):
+    named = {
+        " ".join(name.split())
+        for name in re.findall(r"\*\*(.+?)\*\*", (ROOT / page).read_text(), re.S)
+    }
+    texts = (ROOT / "src/tapword/serve/studio/static/en.js").read_text()
+    options = (ROOT / "contrib/home_assistant_addon/translations/en.yaml").read_text()
+    studio = {
+        name
+        for name in named - HOME_ASSISTANT
+        if "→" not in name and f"name: {name}\n" not in options
+    }
+    missing = {name for name in studio if f"'{name}'" not in texts}
+    assert not missing and {"Use as microphone", "Calibrate"} <= studio

@@ -2,15 +2,16 @@
 
     python docs/pictures/studio.py
 
-Screenshots, and studio.webp, which moves: the studio while it listens. Needs Chromium, ffmpeg and
-the extras `web` and `dev`.
+Screenshots, and studio.webp, which moves: the studio while it listens. For that the page gets sound
+and time frame by frame, so that a busy machine makes the same film. Needs Chromium, ffmpeg and the
+extras `web` and `dev`.
 """
 
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,28 @@ WORDS = ["lamp", "music", "coffee", "window", "heater", "stop"]
 VOICE = "espeak-en-us"
 SAID = ["lamp", "lamp", "coffee", "lamp", "music"]
 PORT = 8643
-# The film: its length, the time between frames, and the pixels of a picture in the README.
-FILM_S, FRAME_S, FILM_WIDTH = 9.0, 0.2, 960
+# Samples of one message of the microphone. The film has a frame for every second one, and the width
+# of a picture in the README.
+CHUNK, CHUNK_MS, FILM_WIDTH = 1_280, 80, 960
+# The film's microphone gives what `speak` says; that ends when the studio has scored it.
+MICROPHONE = """
+let give, scored;
+window.AudioWorkletNode = class extends AudioWorkletNode {
+  get port() { return {set onmessage(onChunk) { give = onChunk; }}; }
+};
+window.WebSocket = class extends WebSocket {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener('message', ({data}) => {
+      if (typeof data === 'string' && JSON.parse(data).type === 'scores') scored?.();
+    });
+  }
+};
+window.speak = samples => new Promise(done => {
+  scored = done;
+  give({data: Int16Array.from(samples)});
+});
+"""
 
 
 def main() -> None:
@@ -47,8 +68,10 @@ def main() -> None:
         quiet = np.zeros(24_000, dtype=np.float32)
         said = [files.read(CLIPS / word / f"{VOICE}_0.ogg") for word in SAID]
         pieces = [piece for clip in said for piece in (quiet, clip)]
+        pieces.append(np.zeros(-sum(map(len, pieces)) % (2 * CHUNK), dtype=np.float32))
         hiss = np.random.default_rng(0).standard_normal(sum(map(len, pieces))) * 1e-3
-        soundfile.write(sound, np.concatenate(pieces) + hiss, 16_000)
+        samples = np.concatenate(pieces) + hiss
+        soundfile.write(sound, samples, 16_000)
         command = [sys.executable, "-m", "tapword", "studio", str(model), "--port", str(PORT)]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
@@ -64,9 +87,7 @@ def main() -> None:
                         f"--use-file-for-fake-audio-capture={sound}",
                     ],
                 )
-                listening = open_page(browser, address.strip(), 1280, 900)
-                film(listening, Path(folder), HERE / "studio.webp")
-                listening.context.close()
+                film(browser, address.strip(), samples, Path(folder), HERE / "studio.webp")
                 desktop = open_studio(browser, address.strip(), 1280, 1600)
                 desktop.screenshot(path=HERE / "studio.png")
                 phone = open_studio(browser, address.strip(), 390, 844, color_scheme="dark")
@@ -106,24 +127,37 @@ def open_studio(browser: Browser, address: str, width: int, height: int, **optio
     return page
 
 
-def film(page: Page, folder: Path, target: Path) -> None:
-    """Take screenshots for some seconds, and make one picture of them that repeats."""
-    frames, begin = [], time.monotonic()
-    while (now_s := time.monotonic() - begin) < FILM_S:
-        frames.append((folder / f"{len(frames):03}.png", now_s))
-        page.screenshot(path=frames[-1][0])
-        page.wait_for_timeout(max(0, 1000 * (now_s + FRAME_S - (time.monotonic() - begin))))
-    # A screenshot takes as long as it takes: each frame is shown until the next was taken.
-    ends = [*(at_s for _, at_s in frames[1:]), FILM_S]
-    parts = "".join(
-        f"file '{path}'\nduration {end_s - at_s:.3f}\n"
-        for (path, at_s), end_s in zip(frames, ends, strict=True)
+def film(browser: Browser, address: str, samples: np.ndarray, folder: Path, target: Path) -> None:
+    """Make one picture that repeats: what the page shows while it hears samples (n,) again."""
+    context = browser.new_context(
+        permissions=["microphone"],
+        viewport={"width": 1280, "height": 900},
+        reduced_motion="reduce",
     )
-    (folder / "frames.txt").write_text(parts)
-    options = f"-vf scale={FILM_WIDTH}:-2:flags=lanczos -fps_mode vfr -c:v libwebp_anim -loop 0"
-    command = f"ffmpeg -loglevel error -y -f concat -safe 0 -i frames.txt {options} -quality 70"
+    page = context.new_page()
+    page.set_default_timeout(150_000)
+    page.add_init_script(MICROPHONE)
+    begin = datetime(2026, 11, 19, 18, 30)
+    page.clock.install(time=begin)
+    page.goto(address)
+    page.locator("#word-list li").first.wait_for()
+    page.locator("#word").fill("lamp")
+    page.locator("#listen-button").click()
+    page.locator("#listen-button.live").wait_for()
+    page.clock.pause_at(begin.replace(minute=35))
+    chunks = np.round(samples * 32_767).astype(int).reshape(-1, CHUNK).tolist()
+    # The first time fills what the page shows of the last seconds.
+    for number, chunk in enumerate([*chunks, *chunks]):
+        page.evaluate("samples => speak(samples)", chunk)
+        page.clock.run_for(CHUNK_MS)
+        place = number - len(chunks)
+        if place >= 0 and place % 2 == 1:
+            page.screenshot(path=folder / f"{place // 2:03}.png", animations="disabled")
+    context.close()
+    options = f"-vf scale={FILM_WIDTH}:-2:flags=lanczos -c:v libwebp_anim -loop 0 -quality 70"
+    command = f"ffmpeg -loglevel error -y -framerate 1000/{2 * CHUNK_MS} -i %03d.png {options}"
     subprocess.run([*command.split(), target], cwd=folder, check=True)
-    print(f"{target.name}: {len(frames)} frames, {target.stat().st_size:,} bytes")
+    print(f"{target.name}: {len(chunks) // 2} frames, {target.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,12 @@ class Core(NamedTuple):
     emulator: tuple[str, ...]
     needs: str
 
+    @property
+    def machine(self) -> list[str]:
+        """Flags that choose the instruction set and the library's headers."""
+        flags = map(str, self.compiler[1:])
+        return [flag for flag in flags if flag.startswith(("-m", "--specs=picolibc"))]
+
     def missing(self) -> str | None:
         """Say which program is not installed, if any."""
         compiler, emulator = str(self.compiler[0]), self.emulator[0]

@@ -4,14 +4,19 @@ Each learns five words, finds them in a stream and saves them; after a new start
 forgets one. `make boards` tries all cores, with the copies of a clip that a device learns from too.
 """
 
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from tapword import Detector, Spotter
 from tapword.export.c import header
 from tapword.export.c.reduced import for_device
+from tests.conftest import ROOT
 from tests.export import session
-from tests.export.device import Listening
+from tests.export.device import WARNINGS, Listening
 from tests.export.emulators import CORES, Emulated
 from tests.export.test_listen import in_python
 
@@ -55,3 +60,36 @@ def test_an_instruction_set_computes_the_same(name, made, plain, tmp_path, rng):
     device = Emulated(core, made, tmp_path, "-O2", "-DTAPWORD_SIMD")
     session.check_products(device, rng)
     assert session.differences(session.answers(device), plain) < 1e-5
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_it_compiles_without_warnings_as_c_and_as_cpp(name, made, tmp_path):
+    core = CORES[name]
+    if missing := core.missing():
+        pytest.skip(missing)
+    (tmp_path / "model.h").write_text(made.text)
+    for suffix, standard in (("c", "-std=c99"), ("cpp", "-std=c++17")):
+        compiler = str(core.compiler[0])
+        if suffix == "cpp":
+            compiler = f"{compiler[:-2]}++"
+            if shutil.which(compiler) is None:
+                pytest.skip(f"needs {compiler}")
+        source = tmp_path / f"core.{suffix}"
+        source.write_text(
+            '#define TAPWORD_TEACHING\n#define TAPWORD_IMPLEMENTATION\n#include "model.h"\n'
+        )
+        for kernel in ([], ["-DTAPWORD_SIMD"]):
+            flags = [standard, *WARNINGS[1:], *kernel, "-fsyntax-only", source]
+            subprocess.run([compiler, *core.machine, *flags], check=True)
+
+
+def test_the_documentation_has_the_boards_of_the_program(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    boards = __import__("boards")
+    sys.modules.pop("boards")
+    page = (ROOT / "docs" / "boards_speed.md").read_text("utf-8")
+    for name, board in boards.BOARDS.items():
+        clock = f"{board.mhz} MHz | {board.cycles:.2f}: {board.source}"
+        assert f"\n| {name} | {board.core} | {clock} |" in page
+    for name, count in boards.COREMARK.items():
+        assert f"{count:,}" in page and name in page

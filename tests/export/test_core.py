@@ -9,7 +9,8 @@ import pytest
 from tapword.export.c import header
 from tapword.export.c.amalgamation import SOURCES, macros
 from tapword.export.c.reduced import for_device
-from tests.export.test_export import WARNINGS, clips_of, taught
+from tests.export.device import WARNINGS
+from tests.export.test_export import clips_of, taught
 
 MAIN = """
 #include "tapword.h"
@@ -47,6 +48,14 @@ def test_every_source_compiles_as_it_is(compiler):
         compiled("-fsyntax-only", source, compiler=compiler)
         compiled("-fsyntax-only", "-DTAPWORD_TEACHING", source, compiler=compiler)
         compiled("-fsyntax-only", "-DTAPWORD_PHRASE_HOPS=0", source, compiler=compiler)
+
+
+def test_every_source_is_cpp_too():
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    flags = ("-std=c++17", *WARNINGS[1:], "-DTAPWORD_TEACHING", "-fsyntax-only", "-xc++")
+    for source in Path(str(SOURCES)).glob("*.c"):
+        subprocess.run(["g++", *flags, source], check=True)
 
 
 def test_the_public_header_is_one_of_cpp_too(tmp_path):

@@ -433,10 +433,9 @@ WYOMING = [
 ]
 
 
-def come_again(guest, place, seed: int, end: threading.Event | None = None) -> None:
-    """Let a guest come again and again, until the event `end`."""
+def come_again(guest, place, seed: int) -> None:
     dice = random.Random(seed)
-    while end is None or not end.is_set():
+    while True:
         with contextlib.suppress(OSError):
             guest(place, dice)
         # A server that hangs up at once is not asked more than a thousand times a second.

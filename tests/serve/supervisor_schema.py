@@ -1,9 +1,9 @@
 """What the Supervisor accepts in an app's files, written down from its documentation.
 
-https://developers.home-assistant.io/docs/apps/configuration and /docs/apps/repository, as of 2026,
-with the words that the Supervisor's own validation takes, as of August 2026. Keys that are not here
-are unknown to it, and left out without a word. `legacy` and `advanced` are left out on purpose: both
-are for apps from before.
+https://developers.home-assistant.io/docs/apps/configuration and /docs/apps/repository, with the
+words that the Supervisor's own validation takes, both as of August 2026. It leaves out keys that it
+does not know without a word. `legacy` and `advanced` are not here on purpose: they are for old
+apps.
 """
 
 import re

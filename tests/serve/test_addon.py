@@ -168,6 +168,13 @@ def script_environment(tmp_path, data, share):
     }
 
 
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="needs shellcheck")
+def test_shellcheck_finds_nothing_in_the_script():
+    command = ["shellcheck", "--shell=bash", FOLDER / "run.sh"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
+
+
 @needs_jq
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_script_starts_both_on_the_model_that_is_there(config, tmp_path, shared):

@@ -297,3 +297,38 @@ class Seconds:
 
     def __call__(self):
         return self.now_s
+
+
+def test_latency_counts_from_the_arrival_of_the_words_end(path):
+    """Chunks arrive at known times; the end of the word is in one of them."""
+    from tapword.serve.wyoming.settings import DetectorSettings
+    from tapword.serve.wyoming.stream import Stream
+
+    sound = said([clip("lamp", 11)]).astype(np.float32) / 32768
+    stream = Stream(HomeModel(path), DetectorSettings(), clips=True)
+    chunks = [
+        ConvertedChunk(part, len(part) / 16_000, None, None if number else 0.0, 100.0 + number)
+        for number, part in enumerate(np.array_split(sound, len(sound) // 1280))
+    ]
+    [match] = [one for chunk in chunks for one in stream.push([chunk]) if one.said]
+    ends_s = np.cumsum([chunk.seconds for chunk in chunks])
+    assert match.arrived_s == 100.0 + np.searchsorted(ends_s, match.ended_ms / 1000 - 1e-3)
+
+
+def test_each_satellite_shows_the_median_of_its_latencies(entries):
+    clock = Seconds()
+    satellites = Satellites(Clients(), entries, Told(), clock)
+    told = []
+    satellites.noted.append(told.append)
+    word = Match("lamp", "lamp", 0, 0.6, 0.5, None, True, clip=clip("lamp", 11))
+    near = word._replace(said=False)
+    for address, latencies in (("10.0.0.7", (0.2, 0.9, 0.4)), ("10.0.0.8", (0.7,))):
+        stream = satellites.watch(address)
+        stream.audio([ConvertedChunk(np.zeros(160, dtype=np.float32), 0.01)])
+        for latency in latencies:
+            stream.note(word, latency)
+        # A near miss is no answer, and a recording has no latency.
+        stream.note(near, 5.0)
+        stream.note(word, None)
+    assert [one["latency_ms"] for one in satellites.state()] == [400, 700]
+    assert [one.get("latency_ms") for one in told] == [200, 900, 400, None, None, 700, None, None]

@@ -2,10 +2,7 @@
 
 Both pin an older wyoming than tapword wants, so each lives in a Python of its own: below build/,
 where `make extras` puts the satellite, or what HOMEASSISTANT_PYTHON and WYOMING_SATELLITE_PYTHON
-name.
-Home Assistant needs a new Python and takes minutes to install, with what its manifests ask for:
-pip install homeassistant wyoming pymicro-vad pyspeex-noise hassil home-assistant-intents mutagen
-ha-ffmpeg, each in the version that the manifests name.
+name. `make home` installs Home Assistant, which needs a new Python, and runs these tests.
 """
 
 import asyncio

@@ -3,16 +3,19 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import tapword
-from tests.browser import launched
+from tests.browser import PHONE, launched
 
 pytest.importorskip("starlette", reason="needs the extra web: pip install 'tapword[web]'")
 pytest.importorskip("wyoming", reason="needs the extra wyoming: pip install 'tapword[wyoming]'")
 pytest.importorskip("httpx2", reason="needs httpx2")
 
+from tapword.listening import calibration
 from tests.serve.home import PlayingSatellite, running_home
+from tests.serve.ingress_proxy import PROXY, proxied
 from tests.serve.test_wyoming import clip, said, teach
 
 
@@ -63,7 +66,8 @@ def keep_saying(home, satellite, clips, end):
             # A take that waits for a decision is over.
             while not any(one.listener.recording for one in microphones(home)) and not end.is_set():
                 time.sleep(0.05)
-            satellite.say(said([one], gap_s=1.0))
+            # Soon: one that is said when the last take has just ended is still held back.
+            satellite.say(np.concatenate([said([one], gap_s=0.3), np.zeros(16_000, np.int16)]))
             if end.is_set():
                 return
 
@@ -125,6 +129,69 @@ def test_teach_through_a_satellite_and_correct_what_it_heard(path, open_page):
         page.get_by_text("No satellite sends sound").wait_for()
 
 
+def test_listen_and_calibrate_through_a_satellite(path, open_page, monkeypatch):
+    monkeypatch.setattr(calibration, "MIN_SOUND_S", 3)
+    with running_home(path) as home, PlayingSatellite(home.port, "127.0.0.7") as satellite:
+        page = open_page(home)
+        row = page.locator("#satellites li", has_text="127.0.0.7")
+        # The page listens through it, and tests its meter.
+        row.get_by_role("button", name="Use as microphone").click()
+        row.locator("[aria-pressed=true]").wait_for()
+        page.locator("#listen-button").click()
+        page.locator("#listen-button[aria-pressed=true]").wait_for()
+        satellite.say(said([clip("music", 11)]))
+        page.locator("#events li", has_text="music").first.wait_for()
+        page.locator("#listen-button").click()
+        row.get_by_role("button", name="Chosen").click()
+        # Calibration needs no open microphone.
+        row.get_by_role("button", name="Calibrate").click()
+        page.locator("#dialog").get_by_role("button", name="Start").click()
+        row.get_by_text("Do not say the words now").wait_for()
+        assert row.get_by_role("button", name="Finish").is_disabled()
+        satellite.say(said([clip("door", n) for n in (0, 2, 4, 6)], gap_s=0.4))
+        row.locator("button:enabled", has_text="Finish").click()
+        row.get_by_text("Calibrated by").wait_for()
+        assert "“lamp”: sensitivity 0.5" in row.inner_text()
+        assert tapword.load(path).vocabulary.sensitivities
+        assert page.locator("#undo").get_attribute("aria-label") == "Undo: calibration"
+        page.locator("#undo").click()
+        page.locator("#undo[aria-disabled=true]").wait_for()
+        assert not tapword.load(path).vocabulary.sensitivities
+        row.get_by_role("button", name="OK").click()
+        row.get_by_role("button", name="Calibrate").wait_for()
+
+
+def test_the_page_in_a_frame_of_the_phone_app(path, browser):
+    """Home Assistant shows it in a frame; the app's webview gives pages no microphone."""
+    with (
+        running_home(path, ingress=PROXY) as home,
+        PlayingSatellite(home.port, "127.0.0.7"),
+        proxied(int(home.url.rpartition(":")[2])) as address,
+    ):
+        context = browser.new_context(viewport=PHONE, locale="en-GB")
+        context.add_init_script("delete Navigator.prototype.mediaDevices")
+        page = context.new_page()
+        problems = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        # A page of the same origin, as Home Assistant's is.
+        origin = address.partition("/api/")[0]
+        frame = f'<iframe src="{address}" style="width:100%;height:95vh"></iframe>'
+        page.route(
+            f"{origin}/app", lambda route: route.fulfill(content_type="text/html", body=frame)
+        )
+        page.goto(f"{origin}/app")
+        frame = page.frame_locator("iframe")
+        row = frame.locator("#satellites li")
+        row.get_by_role("button", name="Use as microphone").click()
+        row.locator("[aria-pressed=true]").wait_for()
+        frame.locator("#word").fill("door")
+        frame.locator("#record").click()
+        frame.locator("#record.recording").wait_for()
+        frame.locator("#record").click()
+        assert not problems
+        context.close()
+
+
 @pytest.mark.parametrize("language", ["de-DE", "fr-FR"])
 def test_the_list_in_other_languages_fits_a_phone(path, open_page, browser, language):
     with running_home(path) as home, PlayingSatellite(home.port, "127.0.0.7") as satellite:
@@ -138,4 +205,8 @@ def test_the_list_in_other_languages_fits_a_phone(path, open_page, browser, lang
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= 360
         assert "undefined" not in page.locator("#home").inner_text()
+        # A name stays on its line, beside which there is no room for the buttons.
+        name = page.locator("#satellites .name > span")
+        name.evaluate("one => { one.textContent = 'Wohnzimmer' }")
+        assert name.bounding_box()["height"] < 40
         context.close()

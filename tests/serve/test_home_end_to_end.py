@@ -213,7 +213,9 @@ def test_a_word_is_taught_through_home_assistant(programs, tmp_path):
         # Home Assistant offers the word; it is chosen, said, and wakes the assistant.
         hass.stdin.write("door\n")
         hass.stdin.flush()
-        assert json.loads(told.wait(lambda line: line.startswith('{"offered"')))["offered"] == ["door"]
+        assert json.loads(told.wait(lambda line: line.startswith('{"offered"')))["offered"] == [
+            "door"
+        ]
         assert not any("tapword_detected" in line for line in told.seen)
         row.get_by_text("Is being taught").wait_for(state="detached")
         # A change of the assistant aborts its runs. wyoming-satellite 1.0 does not start one again

@@ -322,6 +322,53 @@ def test_what_is_no_broker_delays_nobody_and_is_tried_again(home, broker, monkey
     assert "trying again" in caplog.text and PASSWORD not in caplog.text
 
 
+def test_a_broker_that_hangs_does_not_keep_the_program_from_ending(home, monkeypatch):
+    monkeypatch.setattr(mqtt, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(mqtt, "RETRY_S", 0.05)
+    leave = aiomqtt.Client.__aexit__
+
+    async def late(client, *error):
+        await leave(client, *error)
+        raise aiomqtt.MqttError("the broker did not confirm in time")
+
+    monkeypatch.setattr(aiomqtt.Client, "__aexit__", late)
+    connected = threading.Event()
+
+    def serve():
+        line, _ = listening.accept()
+        with line:
+            line.recv(1000)
+            # It accepts the client, and says nothing more.
+            line.sendall(b"\x20\x02\x00\x00")
+            connected.set()
+            while line.recv(1000):
+                pass
+            ended.wait(PATIENCE_S)
+
+    async def run():
+        broker = Broker(f"mqtt://127.0.0.1:{listening.getsockname()[1]}")
+        entities = asyncio.create_task(Entities(home, "My words", broker).run())
+        assert await asyncio.to_thread(connected.wait, PATIENCE_S)
+        await asyncio.sleep(0.1)
+        entities.cancel()
+        done, _ = await asyncio.wait([entities], timeout=5)
+        ended_by_itself = entities.cancelled()
+        while not entities.done():
+            entities.cancel()
+            await asyncio.sleep(0)
+        assert done and ended_by_itself
+
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            asyncio.run(run())
+        finally:
+            ended.set()
+            thread.join()
+
+
 @needs_broker
 def test_a_flood_of_commands_is_dropped(home, broker, monkeypatch):
     monkeypatch.setattr(mqtt, "PACE_S", 0.001)

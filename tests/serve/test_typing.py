@@ -230,6 +230,17 @@ def test_it_is_offered_what_speaks_here(client):
     assert found["best"] is None and "no 'fr' here" in found["missing"]
 
 
+def test_a_home_types_words_too(path):
+    home = pytest.importorskip("tests.serve.home")
+    with home.running_home(path) as served:
+        assert served.get("api/voices?language=en-us")["best"] == "kokoro"
+        answer = served.post("api/say", **said())
+        assert answer.status_code == 200 and len(answer.json()["clips"]) == typed.CLIPS
+        number = answer.json()["clips"][0]["take"]
+        assert served.post("api/remove", take=number).status_code == 200
+    assert tapword.load(path).vocabulary.synthetic == {"lamp": typed.CLIPS - 1}
+
+
 # In a browser.
 
 
@@ -287,6 +298,7 @@ def test_type_hear_drop_and_undo_in_the_browser(browser, path, real, tmp_path):
         page.locator("#type-say").click()
         rows = page.locator("#type-clips li")
         page.locator("#type-status", has_text="kokoro taught “lamp” by 16 clips").wait_for()
+        rows.nth(15).wait_for()
         assert rows.count() == typed.CLIPS
         assert page.locator("#takes").inner_text() == "Typed: takes are optional"
         assert page.locator("#type-phonemes").get_attribute("placeholder") == "ˈlamp"  # noqa: RUF001
@@ -312,6 +324,7 @@ def test_type_hear_drop_and_undo_in_the_browser(browser, path, real, tmp_path):
         page.locator("#word").fill("other")
         assert rows.count() == 0
         page.locator("#word").fill("lamp")
+        rows.nth(15).wait_for()
         assert rows.count() == typed.CLIPS
         page.context.close()
 
@@ -323,7 +336,8 @@ def test_without_a_voice_the_page_says_what_to_do(browser, path, real, monkeypat
         page.locator("#type-it").click()
         status = page.locator("#type-status", has_text="Keine Stimme spricht hier diese Sprache")
         status.wait_for()
-        assert "tapword voices get" in status.inner_text()
+        assert status.inner_text().endswith("with: tapword voices get")
+        assert "piper" not in status.inner_text()
         assert not page.locator("#type-say").is_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         page.context.close()

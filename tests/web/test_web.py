@@ -508,6 +508,8 @@ def test_teach_from_files_listen_reload(microphone, open_page):
     event = page.locator("#events li").last
     event.wait_for()
     assert event.locator(".heard").inner_text() == "kitchen"
+    # The time of day as the browser's country has it, here without AM and PM.
+    assert re.search(r"\d\d:\d\d:\d\d, ", event.inner_text())
     # It can be heard again, and put right.
     event.get_by_role("button", name="Not one of my words").click()
     event.locator(".verdict.good", has_text="not one of your words").wait_for()

@@ -37,8 +37,8 @@ def offer(language: str) -> dict[str, Any]:
     -------
     dict
         voices: each with name, whether it is native and takes phonemes, and what is missing (None:
-        nothing); best: the one that is used unless another is named, or None; missing: why none
-        speaks, or None; languages: those that a voice may speak.
+        nothing); best: the one that is used unless another is named, or None; missing: what the
+        first of `ORDER` needs if none speaks, or None; languages: those that a voice may speak.
     """
     voices = []
     for name in registry.classes("voices"):
@@ -46,9 +46,11 @@ def offer(language: str) -> dict[str, Any]:
         about = {"name": name, "native": voice.is_native(language)}
         about |= {"phonemes": voice.takes_phonemes, "missing": voice.why_not(language)}
         voices.append(about)
+    best, missing = None, None
     try:
-        best, missing = choose(language).name, None
-    except Unspeakable as error:
-        best, missing = None, str(error)
+        best = choose(language).name
+    except Unspeakable:
+        # One thing to do, not one for each voice.
+        missing = registry.build("voices", ORDER[0]).why_not(language)
     found = espeak.languages() if espeak.is_installed() else {language, *speller.languages()}
     return {"voices": voices, "best": best, "missing": missing, "languages": sorted(found)}

@@ -5,6 +5,7 @@ import {ask, attempt, element} from './page.js';
 import {errorText, number, texts} from './texts.js';
 
 // What shows the state that an answer brings.
+/** @type {(state: any) => void} */
 let showState = () => {};
 
 export function setUp(show) { showState = show; }

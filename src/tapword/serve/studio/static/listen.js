@@ -6,7 +6,7 @@ import {use} from './microphone.js';
 import * as missed from './missed.js';
 import {$, announce, ask, attempt, element, icon, showStatus, tool} from './page.js';
 import * as takes from './takes.js';
-import {errorText, language, number, texts, withIssues} from './texts.js';
+import {errorText, locale, number, texts, withIssues} from './texts.js';
 
 const MAX_EVENTS = 8, MAX_EXPECTED = 30;
 // A score is about half a second old: the detector waits for the end of a word.
@@ -145,7 +145,7 @@ function draw() {
 }
 
 function addEvent({id, word, score, confidence}) {
-  const time = new Date().toLocaleTimeString(language, {hour: '2-digit', minute: '2-digit', second: '2-digit'});
+  const time = new Date().toLocaleTimeString(locale, {hour: '2-digit', minute: '2-digit', second: '2-digit'});
   const outcome = element('p', {className: 'verdict', role: 'status'});
   const said = element('select', {'aria-label': texts.saidOther(word)});
   fill(said);

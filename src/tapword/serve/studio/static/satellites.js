@@ -6,7 +6,7 @@ import {addSource} from './microphone.js';
 import * as microphones from './microphones.js';
 import {$, announce, ask, attempt, element, icon, redraw, showStatus, tool} from './page.js';
 import * as takes from './takes.js';
-import {errorText, language, number, texts, withIssues} from './texts.js';
+import {errorText, locale, number, texts, withIssues} from './texts.js';
 
 // Identifiers of satellites begin with this among the microphones.
 const PREFIX = 'satellite:';
@@ -136,13 +136,13 @@ function row(one) {
     one.latency_ms === null ? '' : texts.latency(one.latency_ms),
     one.used ? texts.soundUsed : one.streaming ? texts.soundUnused : '',
   ].filter(Boolean).join(' ');
+  const label = used ? texts.usedSatellite : texts.useSatellite;
   const choose = element('button', {type: 'button', className: 'small', 'aria-pressed': String(used),
-    'aria-label': texts.ofWord(texts.useSatellite, name), onclick: () => microphones.choose(used ? '' : id)},
-  used ? texts.usedSatellite : texts.useSatellite);
+    'aria-label': texts.ofWord(label, name), onclick: () => microphones.choose(used ? '' : id)}, label);
   choose.dataset.key = `use/${one.id}`;
-  return element('li', {}, element('span', {className: 'name'}, name),
-    element('span', {className: 'tools'},
-      tool('pen', texts.ofWord(texts.rename, name), `name/${one.id}`, () => rename(one)), ...calibration.start(one, name), choose),
+  const pen = tool('pen', texts.ofWord(texts.rename, name), `name/${one.id}`, () => rename(one));
+  return element('li', {}, element('span', {className: 'name'}, element('span', {}, name), pen),
+    element('span', {className: 'tools'}, ...calibration.start(one, name), choose),
     meter, element('span', {className: 'note soft small'}, notes), ...calibration.progress(one));
 }
 
@@ -183,7 +183,7 @@ function entryRow(entry) {
   const at = new Date(1000 * entry.at_s);
   /** @type {Intl.DateTimeFormatOptions} */
   const day = Date.now() - at.getTime() > RECENT_MS ? {weekday: 'short'} : {};
-  const time = at.toLocaleString(language, {...day, hour: '2-digit', minute: '2-digit', second: '2-digit'});
+  const time = at.toLocaleString(locale, {...day, hour: '2-digit', minute: '2-digit', second: '2-digit'});
   const from = home.satellites.find(({id}) => id === entry.satellite);
   const what = [time, from ? nameOf(from) : '', entry.said ? texts.entrySaid : texts.entryNear].filter(Boolean).join(', ');
   const text = entry.confidence === null

@@ -2,8 +2,12 @@
 
 const LANGUAGES = ['en', 'de', 'fr'];
 
-export const language = (navigator.languages ?? [navigator.language])
-  .map(tag => tag.toLowerCase().split('-')[0]).find(tag => LANGUAGES.includes(tag)) ?? 'en';
+const languageOf = tag => tag.toLowerCase().split('-')[0];
+
+// As the browser has it, such as en-GB, for times; and the language of the texts.
+export const locale = (navigator.languages ?? [navigator.language])
+  .find(tag => LANGUAGES.includes(languageOf(tag))) ?? 'en';
+export const language = languageOf(locale);
 export const {default: texts} = await import(`./${language}.js`);
 
 export const number = (value, digits) => value.toFixed(digits).replace('.', texts.decimal);
