@@ -110,7 +110,7 @@ def main(words: str, folder: str, source: str, seed: str, clips: str) -> None:
             said = pool.map(speak, itertools.islice(order, min(IN_FILE, int(clips))))
             found = [one for one in said if one is not None]
         save(Path(folder, f"{source}_{seed}_{number:03d}.npz"), encoder, found)
-        print(source, (number + 1) * IN_FILE, flush=True)
+        print(f"{source}: file {number}, {len(found)} clips", flush=True)
 
 
 if __name__ == "__main__":
