@@ -108,7 +108,7 @@ def test_what_is_not_a_recording_is_refused(sound):
 
 
 def listen(sound, chunk, **options):
-    """State after each chunk, until it is final, and the seconds heard by then."""
+    """State after each chunk, until it is final, and the seconds pushed by then."""
     endpointer, states = Endpointer(**options), []
     for start in range(0, len(sound), chunk):
         states.append(endpointer.push(sound[start : start + chunk]))
@@ -120,9 +120,9 @@ def listen(sound, chunk, **options):
 @pytest.mark.parametrize("chunk", [160, 1000, 1280, 7000])
 def test_a_word_is_over_after_silence(chunk):
     sound = recording((1.0, hum(0.5)), seconds=5)
-    states, heard_s, endpointer = listen(sound, chunk)
+    states, pushed_s, endpointer = listen(sound, chunk)
     assert states[0] == "waiting" and states[-1] == "over"
-    assert heard_s == pytest.approx(1.5 + 0.6, abs=0.1 + chunk / RATE)
+    assert pushed_s == pytest.approx(1.5 + 0.6, abs=0.1 + chunk / RATE)
     if chunk < 7000:
         assert "speaking" in states
     np.testing.assert_array_equal(endpointer.audio, sound[: len(endpointer.audio)])
@@ -131,28 +131,28 @@ def test_a_word_is_over_after_silence(chunk):
 
 def test_chunks_do_not_change_what_is_measured():
     sound = recording((0.5, hum(0.5)), seconds=2)
-    pieces, heard = Endpointer(), 0
+    pieces, pushed = Endpointer(), 0
     for piece in np.array_split(sound, 37):
         pieces.push(piece)
-        heard += len(piece)
+        pushed += len(piece)
         whole = Endpointer()
-        assert whole.push(sound[:heard]) == pieces.state
+        assert whole.push(sound[:pushed]) == pieces.state
         assert whole.level_db == pytest.approx(pieces.level_db)
 
 
 def test_nobody_speaks_and_somebody_does_not_stop():
-    states, heard_s, _ = listen(recording(seconds=5), 1280, wait_s=2.0)
+    states, pushed_s, _ = listen(recording(seconds=5), 1280, wait_s=2.0)
     assert set(states[:-1]) == {"waiting"} and states[-1] == "nobody"
-    assert heard_s == pytest.approx(2.0, abs=0.15)
-    states, heard_s, endpointer = listen(recording((1.0, hum(20)), seconds=20), 1280)
-    assert states[-1] == "over" and heard_s < 5
+    assert pushed_s == pytest.approx(2.0, abs=0.15)
+    states, pushed_s, endpointer = listen(recording((1.0, hum(20)), seconds=20), 1280)
+    assert states[-1] == "over" and pushed_s < 5
     assert endpointer.take().issue.code == "too_long"
 
 
 def test_talk_with_short_pauses_ends_at_last():
     syllables = [(0.8 * n, hum(0.4)) for n in range(1, 30)]
-    states, heard_s, _ = listen(recording(*syllables, seconds=25), 1280, max_s=3.0)
-    assert states[-1] == "over" and heard_s == pytest.approx(3.0, abs=0.15)
+    states, pushed_s, _ = listen(recording(*syllables, seconds=25), 1280, max_s=3.0)
+    assert states[-1] == "over" and pushed_s == pytest.approx(3.0, abs=0.15)
 
 
 def test_a_take_with_lost_sound_is_not_good():
@@ -189,7 +189,7 @@ def speech_of(clip):
     return (found[0] * 0.01, found[-1] * 0.01 + 0.06) if len(found) else (0.0, 1.0)
 
 
-def heard(paths, seed):
+def examined(paths, seed):
     """Share accepted, and of these starting and ending where the rule says, at 20 dB."""
     rng = np.random.default_rng(seed)
     good, starts, ends = [], [], []
@@ -214,7 +214,7 @@ def test_english_words_are_accepted(speech_commands):
         clips = sorted(folder.glob("*.wav"))
         paths += [clip for clip in clips if f"{folder.name}/{clip.name}" not in tested][:10]
     assert len(paths) == 300
-    good, starts, ends = heard(paths, seed=0)
+    good, starts, ends = examined(paths, seed=0)
     assert good > 0.95 and starts > 0.92 and ends > 0.87
 
 
@@ -224,7 +224,7 @@ def test_arabic_words_are_accepted():
         rows = [row for row in csv.DictReader(file) if row["SET"] == "DEV"]
     paths = [folder / "clips" / row["LINK"] for row in rows]
     assert len(paths) >= 200
-    good, starts, ends = heard(paths[::2], seed=0)
+    good, starts, ends = examined(paths[::2], seed=0)
     assert good > 0.95 and starts > 0.9 and ends > 0.9
 
 

@@ -37,7 +37,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def stand_in(here, monkeypatch):
-    """Put a program named ffmpeg on the path: it notes its arguments and does as it is told."""
+    """Put a program named ffmpeg on the path: it writes down its arguments and follows a script."""
 
     def put(body):
         program = here / "bin" / "ffmpeg"

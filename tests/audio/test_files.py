@@ -209,10 +209,10 @@ def test_real_recordings_read(speech_commands):
 
 @pytest.fixture
 def said(monkeypatch):
-    """What the log is told."""
-    told = []
-    monkeypatch.setattr(files.log, "warning", lambda text, *values: told.append(text % values))
-    return told
+    """Warnings in the log."""
+    logged = []
+    monkeypatch.setattr(files.log, "warning", lambda text, *values: logged.append(text % values))
+    return logged
 
 
 def write_channels(path, *channels, rate=16_000):
@@ -222,7 +222,7 @@ def write_channels(path, *channels, rate=16_000):
 
 @pytest.mark.parametrize("rate", [16_000, 48_000])
 @pytest.mark.parametrize("gain", [1.0, 0.9])
-def test_channels_that_cancel_are_heard_and_it_is_said(tmp_path, said, rate, gain):
+def test_channels_that_cancel_are_read_with_a_warning(tmp_path, said, rate, gain):
     sound = tone(440, 1.0, rate=rate)
     stereo = write_channels(tmp_path / "stereo.wav", sound, -gain * sound, rate=rate)
     mono = write_channels(tmp_path / "mono.wav", sound, rate=rate)

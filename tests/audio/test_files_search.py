@@ -72,7 +72,7 @@ def test_damaged_sound_files_read_or_are_refused(folder, kind, data):
     | st.none()
     | st.text(max_size=3),
 )
-def test_any_array_is_heard_or_refused(samples, rate):
+def test_any_array_is_read_or_refused(samples, rate):
     before = samples.tobytes()
     assert_sound(lambda: files.check(samples, rate))
     assert samples.tobytes() == before
@@ -80,9 +80,9 @@ def test_any_array_is_heard_or_refused(samples, rate):
 
 def assert_sound(call):
     try:
-        heard = call()
+        clip = call()
     except InputError:
         return
-    assert heard.dtype == np.float32 and heard.ndim == 1 and len(heard)
-    assert np.isfinite(heard).all()
-    assert len(heard) <= files.MAX_S * files.SAMPLE_RATE + 1
+    assert clip.dtype == np.float32 and clip.ndim == 1 and len(clip)
+    assert np.isfinite(clip).all()
+    assert len(clip) <= files.MAX_S * files.SAMPLE_RATE + 1

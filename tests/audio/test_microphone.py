@@ -12,7 +12,7 @@ from tests.fake_sound import PortAudioError
 RATE = SAMPLE_RATE
 
 
-def heard(**options):
+def recorded(**options):
     """All chunks of a stream that ends by falling silent."""
     chunks = []
     with (
@@ -34,7 +34,7 @@ def test_devices_are_the_inputs(fake):
 
 def test_chunks_are_the_sound(fake):
     module, sound = fake(tone(300)), tone(300)
-    chunks = heard()
+    chunks = recorded()
     assert {len(chunk.samples) for chunk in chunks[:-1]} == {1280}
     assert not any(chunk.gap for chunk in chunks)
     whole = np.concatenate([chunk.samples for chunk in chunks])
@@ -45,7 +45,7 @@ def test_chunks_are_the_sound(fake):
 
 def test_a_device_with_its_own_rate_is_resampled(fake):
     module = fake(tone(300, rate=48_000), rates=(48_000,), lose=(0, 6))
-    chunks = heard()
+    chunks = recorded()
     assert module.opened[0]["samplerate"] == 48_000 and module.opened[0]["blocksize"] == 3840
     whole = np.concatenate([chunk.samples for chunk in chunks])
     assert all(len(chunk.samples) for chunk in chunks)
@@ -57,14 +57,14 @@ def test_a_device_with_its_own_rate_is_resampled(fake):
 
 def test_a_device_that_is_stereo_only_is_mixed(fake):
     module = fake(tone(300), channels=(2,))
-    whole = np.concatenate([chunk.samples for chunk in heard()])
+    whole = np.concatenate([chunk.samples for chunk in recorded()])
     assert module.opened[0]["channels"] == 2
     np.testing.assert_array_equal(whole, tone(300))
 
 
 def test_a_gap_of_the_driver_is_told(fake):
     fake(tone(300), lose=(3,))
-    assert [i for i, chunk in enumerate(heard()) if chunk.gap] == [3]
+    assert [i for i, chunk in enumerate(recorded()) if chunk.gap] == [3]
 
 
 def test_a_slow_reader_is_told_what_it_lost(fake):
@@ -86,7 +86,7 @@ def test_a_slow_reader_is_told_what_it_lost(fake):
 )
 def test_devices_are_found_by_name_and_number(fake, device, number):
     module = fake(tone(300))
-    heard(device=device)
+    recorded(device=device)
     assert module.opened[0]["device"] == number
 
 
@@ -108,7 +108,7 @@ def test_unknown_devices_are_refused(fake, device, message):
 def test_no_default_takes_the_first_input(fake):
     module = fake(tone(300))
     module.default.device = [-1, -1]
-    heard()
+    recorded()
     assert module.opened[0]["device"] == 1
 
 

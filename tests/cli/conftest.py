@@ -1,4 +1,4 @@
-"""A model of two words that the tests of listening share, and where it hears them from."""
+"""A model of two words that the tests of listening share, and the sources of sound."""
 
 import io
 import sys

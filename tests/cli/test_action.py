@@ -1,4 +1,4 @@
-"""Commands that are started when words are heard."""
+"""Commands that are started when words are detected."""
 
 import io
 import json
@@ -24,19 +24,19 @@ from tapword.spotter.spotter import Spotter
 from tests.conftest import ROOT
 from tests.sounds import RATE, samples, silence
 
-# Whatever is heard: told once it is done, so that a file that is there is whole.
+# Writes its input to a file, which gets its name when it is complete.
 NOTE = """
 import json, os, sys
 values = {name: value for name, value in os.environ.items() if name.startswith("TAPWORD_")}
-told = json.dumps([sys.argv[1:], values, sys.stdin.read()])
-open(f"{os.getpid()}.part", "w").write(told)
-os.rename(f"{os.getpid()}.part", f"{values['TAPWORD_START']}.told")
+written = json.dumps([sys.argv[1:], values, sys.stdin.read()])
+open(f"{os.getpid()}.part", "w").write(written)
+os.rename(f"{os.getpid()}.part", f"{values['TAPWORD_START']}.written")
 """
 
 
 @pytest.fixture
 def note(tmp_path, monkeypatch):
-    """A command that writes down what it was told."""
+    """A command that writes down its input."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "note.py").write_text(NOTE)
     return f"{shlex.quote(sys.executable)} note.py"
@@ -54,11 +54,11 @@ def hold(tmp_path, monkeypatch):
     (tmp_path / "go").touch()
 
 
-def told(folder):
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.told"))]
+def written(folder):
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.written"))]
 
 
-def heard(word, start_s=1.0):
+def event_of(word, start_s=1.0):
     return Event(word, start_s, start_s + 0.5, 0.51234, 93)
 
 
@@ -81,8 +81,8 @@ def test_only_a_plain_name_becomes_an_argument_and_stays_inside_it(note, tmp_pat
     with Action(
         note + " {word} 'is {word}, from {start} to {end}: {score}, {confidence}' {", True
     ) as action:
-        action(heard(word))
-    [[arguments, values, given]] = told(tmp_path)
+        action(event_of(word))
+    [[arguments, values, given]] = written(tmp_path)
     shown = word if word in PLAIN else "TAPWORD_WORD"
     assert arguments == [shown, f"is {shown}, from 1.00 to 1.50: 0.51, 93", "{"]
     assert given == ("" if word in PLAIN else f"{word}\n")
@@ -124,19 +124,19 @@ def test_no_interpreter_gets_a_word_that_could_be_code(monkeypatch, command):
     monkeypatch.setattr(module.shutil, "which", lambda program: program)
     monkeypatch.setattr(module.subprocess, "Popen", start)
     with Action(command.replace("{python}", sys.executable), True) as action:
-        action(heard("$(touch evil);BEGIN{system()}.py"))
+        action(event_of("$(touch evil);BEGIN{system()}.py"))
     assert started[-1] == "TAPWORD_WORD" and not any("evil" in one for one in started)
 
 
 def test_what_is_not_passed_as_an_argument_is_said_once_and_only_where_it_was_wanted(note, capsys):
     with Action(note + " {word}", True) as action:
-        action(heard("a=b"))
-        action(heard("a=b", 2.0))
+        action(event_of("a=b"))
+        action(event_of("a=b", 2.0))
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "a=b is not a plain name" in error and "$TAPWORD_WORD and on standard input" in error
     with Action(note, True) as action:
-        action(heard("a=b", 3.0))
+        action(event_of("a=b", 3.0))
     assert capsys.readouterr().err == ""
 
 
@@ -189,40 +189,40 @@ def test_a_word_may_be_given_to_a_script(command):
 def test_a_shell_may_be_given_the_word_as_an_argument(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Action("""sh -c 'echo "$1$TAPWORD_WORD" > said' sh {word}""", True) as action:
-        action(heard("lamp"))
+        action(event_of("lamp"))
     assert (tmp_path / "said").read_text() == "lamplamp\n"
     with Action(
         """sh -c 'read -r line; echo "$line$TAPWORD_WORD" > said' sh {word}""", True
     ) as action:
-        action(heard("$(id)"))
+        action(event_of("$(id)"))
     assert (tmp_path / "said").read_text() == "$(id)$(id)\n"
 
 
 def test_a_failing_command_is_said_and_the_next_one_runs(note, tmp_path, capsys):
     with Action("sh -c 'exit 3' {word}", True) as action:
-        action(heard("lamp"))
-        action(heard("music", 2.0))
+        action(event_of("lamp"))
+        action(event_of("music", 2.0))
     error = capsys.readouterr().err
     assert "the command for lamp failed: exit status 3" in error
     assert "the command for music failed: exit status 3" in error
     with Action("sh -c 'kill -9 $$'", True) as action:
-        action(heard("lamp"))
+        action(event_of("lamp"))
     assert "the command for lamp failed: ended by signal 9" in capsys.readouterr().err
     program = tmp_path / "gone"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     with Action("./gone", True) as action:
         program.unlink()
-        action(heard("lamp"))
+        action(event_of("lamp"))
     assert "the command for lamp could not be started" in capsys.readouterr().err
 
 
 def test_commands_run_beside_each_other_and_too_many_are_dropped(hold, tmp_path, capsys):
     with Action(hold, may_wait=False) as action:
         for number in range(module.AT_ONCE):
-            action(heard("lamp", float(number)))
+            action(event_of("lamp", float(number)))
         until(lambda: len(list(tmp_path.glob("*.running"))) == module.AT_ONCE)
-        action(heard("music"))
+        action(event_of("music"))
         assert "no command was started for music: 8 are still running" in capsys.readouterr().err
         (tmp_path / "go").touch()
     assert len(list(tmp_path.glob("*.running"))) == module.AT_ONCE
@@ -233,11 +233,11 @@ def test_what_takes_long_at_the_end_is_said(tmp_path, hold, monkeypatch, capsys)
     # The command ends once it was said that it is waited for.
     monkeypatch.setattr(module.err, "print", lambda text: (print(text), (tmp_path / "go").touch()))
     with Action(hold, may_wait=True) as action:
-        action(heard("lamp"))
+        action(event_of("lamp"))
     assert capsys.readouterr().out == "waiting for 1 command; press Ctrl-C to stop\n"
     with Action("true", may_wait=True) as action:
         monkeypatch.setattr(module, "SOON_S", 30)
-        action(heard("lamp"))
+        action(event_of("lamp"))
     assert capsys.readouterr().out == ""
 
 
@@ -245,9 +245,9 @@ def test_where_nothing_is_lost_by_it_commands_wait_for_each_other(note, tmp_path
     monkeypatch.setattr(module, "AT_ONCE", 1)
     with Action(note, may_wait=True) as action:
         for number in range(3):
-            action(heard("lamp", float(number)))
-            assert len(told(tmp_path)) == number
-    assert len(told(tmp_path)) == 3
+            action(event_of("lamp", float(number)))
+            assert len(written(tmp_path)) == number
+    assert len(written(tmp_path)) == 3
 
 
 def test_files_and_pipes_start_commands(model, sound, run, pipe, note, tmp_path):
@@ -259,10 +259,10 @@ def test_files_and_pipes_start_commands(model, sound, run, pipe, note, tmp_path)
         given = [source, "--near", "--threshold", f"lamp={over}", "--exec", note + " {word} {end}"]
         code, output, error = run("listen", model, *given)
         assert code == 0 and output.count("lamp") == output.count("music") == 1
-        [[[word, end], values, sound_left]] = told(tmp_path)
+        [[[word, end], values, sound_left]] = written(tmp_path)
         assert word == values["TAPWORD_WORD"] == "music" and sound_left == ""
         assert float(end) > float(values["TAPWORD_START"])
-        (tmp_path / f"{values['TAPWORD_START']}.told").unlink()
+        (tmp_path / f"{values['TAPWORD_START']}.written").unlink()
         assert "failed" not in error
 
 
@@ -282,7 +282,7 @@ def test_the_meter_makes_room_for_what_commands_print(model, run, monkeypatch):
     assert shown == [True, False]
 
 
-def test_a_wrong_command_is_one_line_before_anything_is_heard(model, run, pipe):
+def test_a_wrong_command_is_one_line_before_listening(model, run, pipe):
     pipe(b"")
     code, output, error = run("listen", model, "-", "--exec", "echo {name}")
     assert (code, output) == (2, "") and "got {name}" in error and error.count("\n") == 1
@@ -374,8 +374,8 @@ def runs(pid):
 
 def test_nothing_is_killed_that_has_ended(tmp_path, monkeypatch):
     """The guard forgets a command once it has ended: its number may be another process's."""
-    told = []
-    monkeypatch.setattr(module._Guard, "update", lambda guard, groups: told.append(groups))
+    written = []
+    monkeypatch.setattr(module._Guard, "update", lambda guard, groups: written.append(groups))
     with Action("true", True) as action:
-        action(heard("lamp"))
-    assert len(told) == 2 and len(told[0]) == 1 and told[1] == []
+        action(event_of("lamp"))
+    assert len(written) == 2 and len(written[0]) == 1 and written[1] == []

@@ -27,27 +27,27 @@ def words(output):
     return [json.loads(line)["word"] for line in output.splitlines()]
 
 
-def test_a_file_is_heard(model, sound, run):
+def test_listen_to_a_file(model, sound, run):
     soundfile.write("room.wav", sound, RATE)
     code, output, error = run("listen", model, "room.wav", "--json")
     events = [json.loads(line) for line in output.splitlines()]
     assert code == 0 and [event["word"] for event in events] == ["lamp", "music"]
     assert list(events[0]) == ["word", "start_s", "end_s", "score", "confidence"]
-    heard = Detector(Spotter.load(model))(sound)
-    assert events[0]["score"] == pytest.approx(heard[0].score, abs=1e-3)
+    events_of_file = Detector(Spotter.load(model))(sound)
+    assert events[0]["score"] == pytest.approx(events_of_file[0].score, abs=1e-3)
     assert f"heard {len(sound) / RATE:.1f} s: 2 events (lamp 1, music 1)" in error
     code, output, _ = run("listen", model, "room.wav")
     assert code == 0 and [line.split()[2] for line in output.splitlines()] == ["lamp", "music"]
 
 
-def test_a_long_file_of_another_rate_is_heard(model, sound, run):
+def test_listen_to_a_long_file_of_another_rate(model, sound, run):
     """Longer than one of the blocks that a file is read in."""
     long = np.concatenate([sound, silence(10.0), sound])
     soundfile.write("room.flac", soxr.resample(long, RATE, 44_100), 44_100)
     assert words(run("listen", model, "room.flac", "--json")[1]) == ["lamp", "music"] * 2
 
 
-def test_a_pipe_is_heard(model, sound, run, pipe):
+def test_listen_to_a_pipe(model, sound, run, pipe):
     pipe(samples(sound) + b"\x01")
     code, output, error = run("listen", model, "-", "--json")
     assert code == 0 and words(output) == ["lamp", "music"]
@@ -74,7 +74,7 @@ def test_a_pipe_may_break_samples_anywhere(model, sound, run, pipe, monkeypatch)
     assert words(run("listen", model, "-", "--json")[1]) == ["lamp", "music"]
 
 
-def test_the_microphone_is_heard_until_stopped(model, sound, run, fake, monkeypatch):
+def test_listen_to_the_microphone_until_stopped(model, sound, run, fake, monkeypatch):
     fake(sound)
     calls, hear = [], Detector.__call__
 
@@ -156,7 +156,7 @@ def test_near_misses_are_shown(model, sound, run):
     assert first.endswith(f"lamp  {lamp.score:.2f}  sure {sure}  near miss; threshold {over:.2f}")
     assert events[0]["confidence"] == sure < 50 and events[1]["confidence"] >= 50
     assert second.endswith(f"sure {events[1]['confidence']}")
-    # A word that was rejected would have been heard.
+    # A word that was rejected would have been detected.
     with Spotter.edit(model) as spotter:
         spotter.reject(clip("lamp", ASKED[0]))
     events = [json.loads(line) for line in run(*given[:4], "--json")[1].splitlines()]
@@ -171,7 +171,7 @@ def test_a_sensitivity_for_one_run(model, sound, run):
     soundfile.write("room.wav", sound, RATE)
     spotter = Spotter.load(model)
     lamp, music = Detector(spotter)(sound)
-    # At this rate both words are missed by default, and one is heard at full sensitivity.
+    # At this rate both words are missed by default, and one is detected at full sensitivity.
     rate = 1e-8
     assert lamp.score < spotter.thresholds(rate)["lamp"]
     assert lamp.score >= spotter.thresholds(rate, {None: 1.0})["lamp"]
@@ -350,7 +350,7 @@ def test_parts_without_known_thresholds_say_so(run, tmp_path, monkeypatch):
     assert words(run("listen", "plain.tap", "low.wav", *given)[1]) == ["low"]
 
 
-def test_a_file_whose_channels_cancel_is_heard_and_it_is_said(model, sound, run):
+def test_listen_to_a_file_whose_channels_cancel_with_a_warning(model, sound, run):
     soundfile.write("room.wav", np.stack([sound, -sound], axis=1), RATE)
     code, output, error = run("listen", model, "room.wav")
     assert code == 0 and output.count("lamp") == output.count("music") == 1

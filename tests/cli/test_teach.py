@@ -262,7 +262,7 @@ def test_words_are_shown_as_they_are(folder, run, word):
     assert code == 2 and f"'{word}' is not in this model" in error
 
 
-def test_words_are_checked_before_a_clip_is_heard(folder, run):
+def test_words_are_checked_before_clips(folder, run):
     os.rename("clips/low", "clips/lo\tw")
     Path("clips/high/0.wav").write_text("what would be said if it were read first")
     for arguments in (
@@ -588,7 +588,7 @@ def test_predict_may_say_none_of_them(folder, run):
     assert answer["word"] == "lamp"
 
 
-def test_every_command_that_hears_with_a_model_takes_its_backbone():
+def test_every_command_that_encodes_with_a_model_takes_its_backbone():
     for name, command in every_command().items():
         taken = {parameter.name for parameter in command.params}
         # What MODEL holds is shown, or restored, without hearing anything.

@@ -608,7 +608,7 @@ def test_sovr_and_perceptron_shares_follow_their_scores():
     shares = Perceptron().probabilities(scores)
     np.testing.assert_allclose(Perceptron().probabilities(1e9 * scores), shares)
     np.testing.assert_allclose(Perceptron().probabilities(np.zeros((1, 4))), 0.25)
-    # Each row has a size of its own, however small.
+    # Each row has its own size, however small.
     both = Perceptron().probabilities(np.vstack([scores, 1e-3 * scores]))
     np.testing.assert_allclose(both, np.vstack([shares, shares]))
     np.testing.assert_allclose(Perceptron().probabilities(scores[0]), shares[0])

@@ -160,7 +160,7 @@ def test_where_the_order_matters_it_is_refused(rng, spec):
 @pytest.mark.parametrize("spec", ADDITIVE)
 @pytest.mark.parametrize("words", [1, 3])
 def test_a_forgotten_word_is_given_back(rng, spec, words):
-    """The last one too, with what all words shared; and though it was taught anew meanwhile."""
+    """The last one too, with what all words shared; even if it was taught again meanwhile."""
     learner, takes = taught(spec, rng, words)
     learner.learn_one(takes["word0"][0] + 9, "word0", negative=True)
     before = loaded_again(lambda: build(spec), learner)

@@ -28,7 +28,7 @@ USUAL = dict.fromkeys(WORDS, 0.46)
 NO_NEIGHBOURS = dataclasses.replace(SEARCH, neighbour_db=math.inf)
 
 
-def hear(detector, sound, size=None):
+def detect(detector, sound, size=None):
     size = len(sound) if size is None else size
     events = []
     for start in range(0, len(sound), size):
@@ -58,28 +58,28 @@ def scene():
 
 @pytest.mark.parametrize("size", [1, 7, 160, 1280, 5000])
 def test_events_do_not_depend_on_the_chunks(spotter, scene, size):
-    whole = hear(Detector(spotter, thresholds=USUAL), scene[0])
+    whole = detect(Detector(spotter, thresholds=USUAL), scene[0])
     assert [event.word for event in whole] == ["lamp", "coffee", "stop"]
-    assert hear(Detector(spotter, thresholds=USUAL), scene[0], size) == whole
+    assert detect(Detector(spotter, thresholds=USUAL), scene[0], size) == whole
 
 
 @pytest.mark.parametrize("rate", [8_000, 44_100, 48_000])
 def test_a_stream_of_another_rate_is_resampled(spotter, scene, rate):
     sound = soxr.resample(scene[0], RATE, rate)
-    at_16_khz = hear(Detector(spotter, thresholds=USUAL), soxr.resample(sound, rate, RATE))
+    at_16_khz = detect(Detector(spotter, thresholds=USUAL), soxr.resample(sound, rate, RATE))
     assert [event.word for event in at_16_khz] == ["lamp", "coffee", "stop"]
     detector = Detector(spotter, thresholds=USUAL, sample_rate=rate)
-    whole = hear(detector, sound)
+    whole = detect(detector, sound)
     assert [event.word for event in whole] == [event.word for event in at_16_khz]
     for ours, theirs in zip(whole, at_16_khz, strict=True):
         assert ours.start_s == pytest.approx(theirs.start_s, abs=0.011)
         assert ours.score == pytest.approx(theirs.score, abs=0.01)
     for size in (7, 1280, 5000):
         detector.reset()
-        assert hear(detector, sound, size) == whole
+        assert detect(detector, sound, size) == whole
     samples = (sound * 32768).astype(np.int16)
     detector.reset()
-    assert [event.word for event in hear(detector, samples)] == [event.word for event in whole]
+    assert [event.word for event in detect(detector, samples)] == [event.word for event in whole]
 
 
 def test_a_gap_and_the_end_give_what_the_resampler_still_holds(spotter):
@@ -88,16 +88,16 @@ def test_a_gap_and_the_end_give_what_the_resampler_still_holds(spotter):
     detector(np.zeros(24_000, dtype=np.float32))
     detector.gap(seconds)
     said = padded(clip("lamp", ASKED[0]))
-    [event] = hear(detector, soxr.resample(said, RATE, 48_000))
+    [event] = detect(detector, soxr.resample(said, RATE, 48_000))
     plain = Detector(spotter, thresholds=USUAL)
     plain(np.zeros(8_000, dtype=np.float32))
     plain.gap(seconds)
-    [expected] = hear(plain, said)
+    [expected] = detect(plain, said)
     assert event.word == expected.word == "lamp"
     assert event.start_s == pytest.approx(expected.start_s, abs=0.011)
     end = Detector(spotter, thresholds=USUAL, sample_rate=48_000)
     last = soxr.resample(speech("lamp", ASKED[0]), RATE, 48_000)
-    assert [one.word for one in hear(end, last, 480)] == ["lamp"]
+    assert [one.word for one in detect(end, last, 480)] == ["lamp"]
 
 
 @pytest.mark.parametrize("rate", [0, -1, math.nan, "fast", None])
@@ -131,7 +131,7 @@ def test_samples_that_were_gathered_count_in_a_gap(spotter):
         for start in range(0, 1001, size):
             detector(sound[start : min(start + size, 1001)])
         detector.gap(1.0)
-        starts += [event.start_s for event in hear(detector, sound)]
+        starts += [event.start_s for event in detect(detector, sound)]
     assert len(starts) == 2 and starts[0] == starts[1]
 
 
@@ -141,14 +141,14 @@ def test_a_gap_out_of_range_is_refused_and_nothing_changes(spotter, scene, secon
     events = detector(scene[0][:20_001])
     with pytest.raises(InputError, match="a gap lasts 0 to"):
         detector.gap(seconds)
-    events += hear(detector, scene[0][20_001:])
-    assert events == hear(Detector(spotter, thresholds=USUAL), scene[0])
+    events += detect(detector, scene[0][20_001:])
+    assert events == detect(Detector(spotter, thresholds=USUAL), scene[0])
 
 
 def test_16_bit_samples_are_as_good_as_float(spotter, scene):
     whole = (scene[0] * 32768).clip(-32768, 32767).astype(np.int16)
-    events = hear(Detector(spotter, thresholds=USUAL), whole, 1280)
-    assert events == hear(
+    events = detect(Detector(spotter, thresholds=USUAL), whole, 1280)
+    assert events == detect(
         Detector(spotter, thresholds=USUAL), whole.astype(np.float32) / 32768, 1280
     )
     assert [event.word for event in events] == ["lamp", "coffee", "stop"]
@@ -156,7 +156,7 @@ def test_16_bit_samples_are_as_good_as_float(spotter, scene):
 
 def test_events_lie_where_the_words_are(spotter, scene):
     spans = {word: span for word, *span in scene[1]}
-    for event in hear(Detector(spotter, thresholds=USUAL), scene[0]):
+    for event in detect(Detector(spotter, thresholds=USUAL), scene[0]):
         start_s, end_s = spans[event.word]
         assert abs(event.start_s - start_s) < 0.15 and abs(event.end_s - end_s) < 0.15
         assert all(type(value) is float for value in event[1:4])
@@ -166,7 +166,7 @@ def test_events_lie_where_the_words_are(spotter, scene):
 def check_equal_to_predict(spotter, sound):
     wanted = spotter.predict(padded(sound), closed=True)
     thresholds = dict.fromkeys(spotter.words, -np.inf)
-    events = hear(Detector(spotter, thresholds=thresholds, refractory_s=0), padded(sound), 1280)
+    events = detect(Detector(spotter, thresholds=thresholds, refractory_s=0), padded(sound), 1280)
     assert any(
         event.word == wanted.word and abs(event.score - wanted.score) < 1e-4 for event in events
     ), (events, wanted)
@@ -190,7 +190,7 @@ def test_a_real_clip_in_a_stream_scores_as_predict_has_it(speech_commands):
 def test_one_event_an_utterance(spotter):
     for word in WORDS:
         for voice in ASKED[:4]:
-            events = hear(Detector(spotter, thresholds=USUAL), padded(clip(word, voice)), 1280)
+            events = detect(Detector(spotter, thresholds=USUAL), padded(clip(word, voice)), 1280)
             assert [event.word for event in events] == [word]
 
 
@@ -202,7 +202,7 @@ def test_a_word_said_twice_gives_two_events(spotter, gap_s, share):
         for voice in ASKED[:4]:
             said = speech(word, voice)
             sound = padded(np.concatenate([said, silence(gap_s), said]))
-            events = hear(Detector(spotter, thresholds=USUAL), sound, 1280)
+            events = detect(Detector(spotter, thresholds=USUAL), sound, 1280)
             right.append([event.word for event in events] == [word, word])
     assert np.mean(right) >= share
 
@@ -216,47 +216,47 @@ def test_a_word_at_the_very_end_needs_a_flush(spotter):
 def test_two_words_at_the_very_end_need_no_more_than_that(spotter):
     both = [speech("lamp", ASKED[0]), silence(0.1), speech("stop", ASKED[0])]
     sound = np.concatenate([silence(0.5), *both])
-    later = hear(Detector(spotter, thresholds=USUAL), np.concatenate([sound, silence(2.0)]))
-    assert hear(Detector(spotter, thresholds=USUAL), sound) == later
+    later = detect(Detector(spotter, thresholds=USUAL), np.concatenate([sound, silence(2.0)]))
+    assert detect(Detector(spotter, thresholds=USUAL), sound) == later
     assert [event.word for event in later] == ["lamp", "stop"]
 
 
 def test_reset_starts_anew(spotter, scene):
     detector = Detector(spotter, thresholds=USUAL)
-    first = hear(detector, scene[0])
+    first = detect(detector, scene[0])
     detector(scene[0][: 3 * RATE // 2])
     detector.reset()
     assert detector.scores == {}
-    assert hear(detector, scene[0]) == first
+    assert detect(detector, scene[0]) == first
 
 
 def test_no_event_goes_across_a_gap(spotter):
     sound = padded(clip("lamp", ASKED[0]))
     middle = len(sound) // 2
     detector = Detector(spotter, thresholds=USUAL)
-    assert [event.word for event in hear(detector, sound)] == ["lamp"]
+    assert [event.word for event in detect(detector, sound)] == ["lamp"]
     detector.reset()
     events = detector(sound[:middle])
     detector.gap()
     assert detector.scores == {}
-    assert events + hear(detector, sound[middle:]) == []
+    assert events + detect(detector, sound[middle:]) == []
 
 
 def test_times_go_on_after_a_gap(spotter):
     sound = padded(clip("lamp", ASKED[0]))
     detector = Detector(spotter, thresholds=USUAL)
-    [first] = hear(detector, sound)
-    heard_s = (len(sound) + Segmenter().flush_samples) / RATE
+    [first] = detect(detector, sound)
+    passed_s = (len(sound) + Segmenter().flush_samples) / RATE
     detector.gap(3.0)
-    [second] = hear(detector, sound)
-    assert second.start_s == pytest.approx(first.start_s + heard_s + 3.0, abs=0.02)
+    [second] = detect(detector, sound)
+    assert second.start_s == pytest.approx(first.start_s + passed_s + 3.0, abs=0.02)
     assert second.score == pytest.approx(first.score, abs=1e-5)
 
 
 def test_one_event_at_most_in_the_refractory_time(spotter):
     sound = np.concatenate([silence(0.5), *[speech("lamp", ASKED[0]), silence(0.3)] * 3])
-    every = hear(Detector(spotter, thresholds=ALWAYS), sound)
-    seldom = hear(Detector(spotter, thresholds=ALWAYS, refractory_s=1.2), sound)
+    every = detect(Detector(spotter, thresholds=ALWAYS), sound)
+    seldom = detect(Detector(spotter, thresholds=ALWAYS, refractory_s=1.2), sound)
     assert len(every) >= 3 and len(seldom) == 2
 
 
@@ -292,10 +292,10 @@ def test_given_thresholds_are_enough_where_none_are_known():
     with pytest.raises(InputError, match="Thresholds are unavailable"):
         Detector(spotter)
     detector = Detector(spotter, thresholds={"low": -1e9})
-    assert [event.word for event in hear(detector, padded(tone(300)))] == ["low"]
+    assert [event.word for event in detect(detector, padded(tone(300)))] == ["low"]
     # Words come and go while the detector listens.
     detector.spotter = Spotter(backbone="logmel", pooling="avg", learner="ncm")
-    assert detector.thresholds == {} and hear(detector, padded(tone(300))) == []
+    assert detector.thresholds == {} and detect(detector, padded(tone(300))) == []
 
 
 @pytest.mark.parametrize(
@@ -316,14 +316,14 @@ def test_bad_chunks_are_refused(spotter, chunk, message):
     assert detector(np.zeros(0, dtype=np.float32)) == []
 
 
-def test_a_rejected_sound_is_not_heard_again():
+def test_a_rejected_sound_is_not_detected_again():
     spotter = Spotter()
     spotter.learn_many([clip("stop", voice) for voice in TAUGHT[:3]], ["stop"] * 3)
     sound, usual = padded(clip("stop", ASKED[0])), {"stop": 0.46}
-    assert [event.word for event in hear(Detector(spotter, thresholds=usual), sound)] == ["stop"]
+    assert [event.word for event in detect(Detector(spotter, thresholds=usual), sound)] == ["stop"]
     assert spotter.reject(clip("stop", ASKED[0])) == "stop"
     assert spotter.vocabulary.negatives == {"stop": 1}
-    assert hear(Detector(spotter, thresholds=usual), sound) == []
+    assert detect(Detector(spotter, thresholds=usual), sound) == []
 
 
 @pytest.fixture(scope="module")
@@ -366,8 +366,8 @@ def test_what_the_first_backbone_rules_out_could_not_have_fired(pair):
             assert max(exact.words.values()) < 0.4
     assert 0 < ruled_out < len(sounds)
     stream, candidates = np.concatenate(sounds), []
-    quick = hear(Detector(pair, thresholds=thresholds), stream, 1280)
-    exact = hear(Detector(pair, thresholds=thresholds, observe=candidates.append), stream, 1280)
+    quick = detect(Detector(pair, thresholds=thresholds), stream, 1280)
+    exact = detect(Detector(pair, thresholds=thresholds, observe=candidates.append), stream, 1280)
     assert quick and quick == exact == replay(candidates, thresholds)
 
 
@@ -392,7 +392,7 @@ def test_a_clip_alone_is_scored_once_and_one_in_a_crowd_around(spotter):
         observed = Detector(
             spotter, thresholds=thresholds, observe=candidates.append, search=search
         )
-        hear(observed, sound)
+        detect(observed, sound)
         return len(candidates)
 
     assert count(padded(speech("lamp", ASKED[1])), 0.9) == 1
@@ -409,7 +409,7 @@ def test_words_between_others_are_looked_for(spotter):
             for index, voice in enumerate(ASKED[:6]):
                 sound = crowd(word, voice, (OTHERS[index % 4], OTHERS[(index + 1) % 4]))
                 detector = Detector(spotter, thresholds=dict.fromkeys(WORDS, 0.45), search=search)
-                found += word in [event.word for event in hear(detector, sound)]
+                found += word in [event.word for event in detect(detector, sound)]
         return found
 
     assert count(SEARCH) >= count(NO_NEIGHBOURS) + 4
@@ -425,7 +425,7 @@ def test_noise_is_no_word_even_of_one_taught_from_noise():
     nearest = spotter.predict(other, closed=True)
     assert nearest.word == "hum" and nearest.score > spotter.thresholds()["hum"]
     assert spotter.predict(other).word is None
-    assert hear(Detector(spotter), other) == []
+    assert detect(Detector(spotter), other) == []
 
 
 def test_noise_has_no_score_on_any_scale():
@@ -434,9 +434,9 @@ def test_noise_has_no_score_on_any_scale():
     spotter = Spotter(small.backbones, small.poolings, "ncm", align=True, whitening="shipped")
     spotter.learn_many([clip("lamp", TAUGHT[0]), clip("stop", TAUGHT[0])], ["lamp", "stop"])
     thresholds = dict.fromkeys(spotter.words, -1500.0)
-    assert hear(Detector(spotter, thresholds=thresholds), padded(clip("lamp", TAUGHT[0])))
+    assert detect(Detector(spotter, thresholds=thresholds), padded(clip("lamp", TAUGHT[0])))
     detector = Detector(spotter, thresholds=thresholds)
-    assert hear(detector, padded(noise(0.75, 0.05))) == [] and detector.scores == {}
+    assert detect(detector, padded(noise(0.75, 0.05))) == [] and detector.scores == {}
 
 
 def test_without_a_pause_a_word_is_still_said_once(spotter):
@@ -444,7 +444,7 @@ def test_without_a_pause_a_word_is_still_said_once(spotter):
     said = [speech("garage", ASKED[2]), speech("lamp", ASKED[0]), speech("timer", ASKED[2])]
     limit = dict.fromkeys(spotter.words, 0.4)
     detector = Detector(spotter, thresholds=limit, refractory_s=0.0)
-    starts = [event.start_s for event in hear(detector, np.concatenate([silence(0.7), *said]))]
+    starts = [event.start_s for event in detect(detector, np.concatenate([silence(0.7), *said]))]
     assert len(starts) == len(set(starts))
 
 
@@ -491,16 +491,16 @@ def test_one_utterance_seen_through_two_windows_is_one_event():
         (at(2.45, 2.01, 2.80, no=0.76), True),
     ]:
         assert len(replay([first, second], thresholds)) == 1 + both
-    # The pause begins anew with the window that shows it best; what comes behind it counts again.
+    # The refractory time starts again at the best window; a later word counts.
     again = [first, at(2.45, 2.01, 2.40), at(2.65, 2.20, 2.90), at(3.45, 3.01, 3.40)]
     assert [event.start_s for event in replay(again, thresholds)] == [2.01, 3.01]
 
 
 def test_an_observer_changes_no_event(spotter, scene):
     candidates = []
-    plain = hear(Detector(spotter, thresholds=USUAL), scene[0], 1280)
+    plain = detect(Detector(spotter, thresholds=USUAL), scene[0], 1280)
     observed = Detector(spotter, thresholds=USUAL, observe=candidates.append)
-    assert hear(observed, scene[0], 1280) == plain == replay(candidates, USUAL)
+    assert detect(observed, scene[0], 1280) == plain == replay(candidates, USUAL)
     assert len(candidates) > len(plain)
 
 
@@ -532,10 +532,10 @@ def test_what_goes_wrong_once_does_not_repeat_itself(scene, monkeypatch):
     assert [event.word for event in events][-2:] == ["coffee", "stop"]
 
 
-def test_two_backbones_without_a_word_hear_nothing():
+def test_two_backbones_without_a_word_give_no_event():
     pytest.importorskip("moonshine_cpp", reason="needs the extra of size medium")
     spotter = Spotter(size="medium")
-    assert hear(Detector(spotter), padded(clip("lamp", TAUGHT[0]))) == []
+    assert detect(Detector(spotter), padded(clip("lamp", TAUGHT[0]))) == []
     spotter.learn(clip("lamp", TAUGHT[0]), "lamp")
     spotter.forget("lamp")
-    assert hear(Detector(spotter), padded(clip("lamp", TAUGHT[0]))) == []
+    assert detect(Detector(spotter), padded(clip("lamp", TAUGHT[0]))) == []

@@ -8,7 +8,7 @@ from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.tapword_ear import TapwordEar
 from tapword.listening.decider import replay
 from tapword.listening.frames import FrameBuffer
-from tests.listening.test_phrases import PHRASE, hear, said, scene
+from tests.listening.test_phrases import PHRASE, detect, said, scene
 from tests.sounds import ASKED, TAUGHT, noise, silence
 
 
@@ -33,10 +33,10 @@ def spotter():
 @pytest.mark.parametrize("voice", ASKED[:2])
 def test_words_and_phrases_are_found_once_and_soon(spotter, voice):
     sound, wanted = scene(voice)
-    events, told = hear(Detector(spotter), sound)
+    events, reported = detect(Detector(spotter), sound)
     assert [event.word for event in events] == [word for word, _ in wanted]
-    for event, told_s, (_, end_s) in zip(events, told, wanted, strict=True):
-        assert abs(event.end_s - end_s) < 0.4 and told_s - end_s < 0.7
+    for event, reported_s, (_, end_s) in zip(events, reported, wanted, strict=True):
+        assert abs(event.end_s - end_s) < 0.4 and reported_s - end_s < 0.7
 
 
 def test_no_candidate_passes_the_network_again(spotter, monkeypatch):
@@ -46,43 +46,43 @@ def test_no_candidate_passes_the_network_again(spotter, monkeypatch):
     detector = Detector(spotter)
     detector(np.zeros(SAMPLE_RATE, dtype=np.float32))
     monkeypatch.setattr(TapwordEar, "_extract", None)
-    events, _ = hear(detector, sound)
+    events, _ = detect(detector, sound)
     assert [event.word for event in events] == [word for word, _ in wanted]
 
 
 def test_the_pieces_that_a_stream_comes_in_do_not_matter(spotter):
     sound, _ = scene(ASKED[1])
-    events, _ = hear(Detector(spotter), sound)
+    events, _ = detect(Detector(spotter), sound)
     for size in (1, 7_777, len(sound)):
-        assert hear(Detector(spotter), sound, size)[0] == events
+        assert detect(Detector(spotter), sound, size)[0] == events
 
 
 def test_an_observer_judges_as_the_detector_does(spotter):
     sound, _ = scene(ASKED[0])
     candidates = []
     detector = Detector(spotter, observe=candidates.append)
-    events, _ = hear(detector, sound)
+    events, _ = detect(detector, sound)
     assert replay(candidates, detector.thresholds) == events
 
 
 def test_after_a_gap_the_stream_begins_again(spotter):
     sound = np.concatenate([noise(1.0), said("lamp", ASKED[0]), noise(1.0)])
-    plain, _ = hear(Detector(spotter), sound)
+    plain, _ = detect(Detector(spotter), sound)
     detector = Detector(spotter)
     detector(noise(0.77, 0.05))
     detector.gap(1.0)
-    later, _ = hear(detector, sound)
+    later, _ = detect(detector, sound)
     assert [(event.word, event.score) for event in later] == [(e.word, e.score) for e in plain]
     assert later[0].start_s == pytest.approx(plain[0].start_s + 1.77)
 
 
-def test_a_phrase_that_is_taught_while_listening_is_heard(spotter):
+def test_a_phrase_taught_while_listening_is_detected(spotter):
     made = Spotter()
     clips = [np.concatenate([silence(0.5), said(PHRASE, voice), silence(0.5)]) for voice in TAUGHT]
     detector = Detector(made)
     detector(noise(1.33))
     made.learn_many(clips, [PHRASE] * len(clips))
-    events, _ = hear(detector, np.concatenate([noise(1.0), said(PHRASE, ASKED[0]), noise(1.0)]))
+    events, _ = detect(detector, np.concatenate([noise(1.0), said(PHRASE, ASKED[0]), noise(1.0)]))
     assert [event.word for event in events] == [PHRASE]
     assert events[0].start_s == pytest.approx(2.33, abs=0.3)
 
@@ -93,7 +93,7 @@ def test_a_backbone_that_does_not_stream_takes_over(spotter):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TapwordEar, "streams", False)
         sound, wanted = scene(ASKED[0])
-        events, _ = hear(detector, sound)
+        events, _ = detect(detector, sound)
     assert [event.word for event in events] == [word for word, _ in wanted]
 
 

@@ -28,14 +28,14 @@ def spotter():
     return made
 
 
-def hear(detector, sound, size=1280):
-    events, told = [], []
+def detect(detector, sound, size=1280):
+    events, reported = [], []
     for start in range(0, len(sound), size):
         found = detector(sound[start : start + size])
         events += found
-        told += [(start + size) / SAMPLE_RATE] * len(found)
+        reported += [(start + size) / SAMPLE_RATE] * len(found)
     found = detector.flush()
-    return events + found, told + [len(sound) / SAMPLE_RATE] * len(found)
+    return events + found, reported + [len(sound) / SAMPLE_RATE] * len(found)
 
 
 def scene(voice):
@@ -60,14 +60,14 @@ def scene(voice):
 
 
 @pytest.mark.parametrize("voice", ASKED[:3])
-def test_a_phrase_is_heard_once_among_other_speech_and_no_word_inside_it(spotter, voice):
+def test_a_phrase_in_speech_is_one_event_without_the_words_inside_it(spotter, voice):
     sound, wanted = scene(voice)
-    events, told = hear(Detector(spotter), sound)
+    events, reported = detect(Detector(spotter), sound)
     assert [event.word for event in events] == [word for word, _ in wanted]
-    for event, told_s, (word, end_s) in zip(events, told, wanted, strict=True):
+    for event, reported_s, (word, end_s) in zip(events, reported, wanted, strict=True):
         assert abs(event.end_s - end_s) < 0.4
         if word == PHRASE:
-            assert told_s - end_s < 0.6
+            assert reported_s - end_s < 0.6
             assert event.end_s - event.start_s == pytest.approx(
                 len(said(PHRASE, voice)) / SAMPLE_RATE, rel=0.3
             )
@@ -75,16 +75,16 @@ def test_a_phrase_is_heard_once_among_other_speech_and_no_word_inside_it(spotter
 
 def test_the_pieces_that_a_stream_comes_in_do_not_matter(spotter):
     sound, _ = scene(ASKED[1])
-    events, _ = hear(Detector(spotter), sound)
+    events, _ = detect(Detector(spotter), sound)
     for size in (160, 7_777, len(sound)):
-        assert hear(Detector(spotter), sound, size)[0] == events
+        assert detect(Detector(spotter), sound, size)[0] == events
 
 
 def test_an_observer_judges_as_the_detector_does(spotter):
     sound, _ = scene(ASKED[0])
     candidates = []
     detector = Detector(spotter, observe=candidates.append)
-    events, _ = hear(detector, sound)
+    events, _ = detect(detector, sound)
     assert replay(candidates, detector.thresholds) == events
     assert any(one.phrase for one in candidates)
     assert all(one.phrase is (PHRASE in one.scores.words) for one in candidates)
@@ -99,13 +99,13 @@ def test_sound_that_was_lost_ends_a_phrase(spotter):
     assert PHRASE not in [event.word for event in events]
 
 
-def test_a_phrase_that_is_taught_while_listening_is_heard(spotter):
+def test_a_phrase_taught_while_listening_is_detected(spotter):
     made = Spotter()
     made.learn_encoded(*_some(spotter, made, "window"))
     detector = Detector(made)
     detector(noise(1.3))
     made.learn_encoded(*_some(spotter, made, PHRASE))
-    events, _ = hear(detector, np.concatenate([noise(1.0), said(PHRASE, ASKED[0]), noise(1.0)]))
+    events, _ = detect(detector, np.concatenate([noise(1.0), said(PHRASE, ASKED[0]), noise(1.0)]))
     assert [event.word for event in events] == [PHRASE]
     assert events[0].start_s == pytest.approx(2.3, abs=0.3)
 
@@ -143,7 +143,7 @@ def test_a_word_waits_for_a_phrase_that_may_hold_it():
     phrase = Event("a", 2.9, 4.2, 0.5)
     overlaps.add(phrase, phrase=True)
     overlaps.add(word := Event("b", 4.1, 4.5, 0.9), phrase=False)
-    # More of the phrase was heard since.
+    # More of the phrase arrived since.
     overlaps.suppress(phrase._replace(end_s=4.4))
     assert overlaps.pop_ready() == [phrase] and word not in overlaps.pop_ready()
 
@@ -167,10 +167,10 @@ def test_a_word_that_shares_sound_with_a_phrase_is_part_of_it():
 
 
 @pytest.mark.parametrize("voice", ASKED[:3])
-def test_a_word_after_a_phrase_and_a_pause_is_heard(spotter, voice):
+def test_a_word_after_a_phrase_and_a_pause_is_detected(spotter, voice):
     said_s = [noise(1.0), said(PHRASE, voice), noise(0.4), said("window", voice), noise(1.5)]
     sound = np.concatenate(said_s)
-    events, _ = hear(Detector(spotter), sound + noise(len(sound) / SAMPLE_RATE, 0.001, seed=1))
+    events, _ = detect(Detector(spotter), sound + noise(len(sound) / SAMPLE_RATE, 0.001, seed=1))
     assert [event.word for event in events] == [PHRASE, "window"]
 
 
@@ -191,7 +191,7 @@ def test_a_longer_phrase_around_one_that_was_given_comes_as_well():
     assert decide(stretch(1.1, 2.1, 0.9, over=True), thresholds) is None
 
 
-# A model that changes, parts that hear no phrases, sound that is lost.
+# A model that changes, parts that detect no phrases, lost samples.
 
 
 def test_another_spotter_takes_over_while_a_phrase_is_said(spotter):
@@ -204,11 +204,11 @@ def test_another_spotter_takes_over_while_a_phrase_is_said(spotter):
     detector.spotter = spotter
     events = detector(sound[len(sound) // 2 :]) + detector.flush()
     assert {event.word for event in events} <= set(spotter.words)
-    events, _ = hear(detector, sound)
+    events, _ = detect(detector, sound)
     assert [event.word for event in events] == [PHRASE]
 
 
-def test_what_was_heard_before_sound_was_lost_is_given(spotter):
+def test_a_gap_gives_the_events_before_it(spotter):
     sound = np.concatenate([noise(1.0), said("window", ASKED[0]), said("door timer", ASKED[0])])
     detector = Detector(spotter)
     events = detector(sound)
@@ -217,7 +217,7 @@ def test_what_was_heard_before_sound_was_lost_is_given(spotter):
     assert [event.word for event in events] == ["window"]
 
 
-def test_parts_that_cannot_be_heard_in_pieces_hear_words_alone():
+def test_parts_that_cannot_stream_detect_only_words():
     made = Spotter(backbone="logmel", pooling="avg", learner="ncm", align=True)
     made.learn(np.concatenate([silence(0.5), said(PHRASE, ASKED[0]), silence(0.5)]), "long")
     assert made.vocabulary.lengths and made.scorer.longest_s == 1.0

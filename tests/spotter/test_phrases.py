@@ -51,10 +51,10 @@ def spotter():
 
 def test_what_is_asked_by_other_voices_is_told_apart(spotter):
     asked = [(text, voice) for text in (*PHRASES, "lamp", "music", "coffee") for voice in ASKED]
-    heard = spotter.predict_many([phrase(*one) for one in asked], closed=True)
+    predictions = spotter.predict_many([phrase(*one) for one in asked], closed=True)
     wrong = [
         (text, voice, one.word)
-        for (text, voice), one in zip(asked, heard, strict=True)
+        for (text, voice), one in zip(asked, predictions, strict=True)
         if one.word != text
     ]
     assert not wrong

@@ -201,7 +201,7 @@ def test_a_lesson_is_reviewed_take_by_take(taught):
 
 
 def lesson(**counts):
-    """Clips and words, so many of each."""
+    """Clips and words, a number of each."""
     found = [clip for word, count in counts.items() for clip in clips(word, 0, count)]
     return found, [word for word, count in counts.items() for _ in range(count)]
 
@@ -288,7 +288,7 @@ def test_each_take_of_a_recording_is_taught(spotter, tmp_path, n):
     issues, session = taught_files(spotter, tmp_path, audio)
     assert session.clips == n
     assert issues == [Issue("several_takes", "note", {"takes": n}, (str(tmp_path / "lamp.wav"),))]
-    # Each is what it would have been as a file of its own.
+    # Each is what it would have been as its own file.
     whole = TeachSession(spotter)
     for take, checked in zip(takes_of("lamp", n), session.accepted, strict=True):
         alone = whole.check(take, "lamp", "lesson").encoded.vectors[0]

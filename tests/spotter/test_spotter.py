@@ -195,7 +195,7 @@ def test_parts_that_are_not_named_are_the_presets():
 
 
 @pytest.mark.parametrize("align", [False, True])
-def test_an_aligned_spotter_hears_the_word_wherever_it_lies(align):
+def test_an_aligned_spotter_finds_the_word_wherever_it_is(align):
     """In a clip of 3 s, whose middle frames hold the word in one place alone."""
     spotter = Spotter("logmel", "blocks:poolings=middle", "ncm", align=align)
     word = tone(300, 0.4)
