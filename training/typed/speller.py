@@ -1,19 +1,21 @@
 # ruff: noqa: RUF001 (phonetic signs look like letters)
 """Grow the trees of the built-in speller, and count the phonemes it gets wrong.
 
-    python training/typed/speller.py WORDS.json TARGET.safetensors
+    python training/typed/speller.py WORDS.json EVERY.json TARGET.safetensors
 
-WORDS.json is that of words.py. Each letter of a word is aligned with none to three phonemes, as
-many words agree best. A tree for each language then asks whatever separates the answers best, until
-one is left.
+Both lists are those of words.py. Errors are counted on the words of WORDS.json that are held out,
+by trees of the others; the file has the trees of every word. Each letter of a word is aligned with
+none to three phonemes, as many words agree best. A tree for each language then asks whatever
+separates the answers best, until one is left.
 """
 
 import collections
 import json
 import math
 import sys
+import tempfile
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ BEGINNING = 4
 # Costs of a pair of letter and phonemes that was not seen yet.
 UNSEEN, UNSEEN_EACH = 9.0, 2.0
 VALUES = speller.OUTSIDE + 1
+# A word and its phonemes.
+Pair = tuple[str, list[str]]
 # An answer; or a question: feature, value, and the trees for yes and no.
 Node = int | tuple[int, int, Any, Any]
 Cost = Callable[[str, tuple[str, ...]], float]
@@ -83,7 +87,7 @@ def align(word: str, sounds: Sequence[str], cost: Cost) -> list[int] | None:
     return counts[::-1]
 
 
-def aligned(pairs: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
+def aligned(pairs: Sequence[Pair]) -> list[Pair]:
     """Give each letter of words its phonemes, by rounds of aligning and counting."""
     cost: Cost = _first_cost
     first = pairs[:: max(1, len(pairs) // ALIGNED_FIRST)]
@@ -174,7 +178,7 @@ def packed(root: Node) -> dict[str, np.ndarray]:
     return {name: np.array(column, dtype=kind) for name, column, kind in columns}
 
 
-def learn(pairs: Sequence[tuple[str, list[str]]]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def learn(pairs: Sequence[Pair]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Learn a language from words and their phonemes: its letters and answers, and its tree."""
     found = aligned(pairs)
     letters = "".join(sorted({letter for word, _ in found for letter in word}))
@@ -201,7 +205,7 @@ def distance(a: Sequence[str], b: Sequence[str]) -> int:
     return row[-1]
 
 
-def report(name: str, pairs: Sequence[tuple[str, list[str]]]) -> None:
+def report(name: str, pairs: Sequence[Pair]) -> None:
     """Print the share of wrong phonemes and words; a name begins with the language."""
     language = name.partition(",")[0]
     wrong = wrong_stressed = total = words = 0
@@ -216,29 +220,43 @@ def report(name: str, pairs: Sequence[tuple[str, list[str]]]) -> None:
     )
 
 
-def main(words: str, target: str) -> None:
-    """Learn each language, and measure it on the words that were held out."""
-    rows = json.loads(Path(words).read_text("utf-8"))
-    header, arrays, held = {}, {}, {}
-    for language in LANGUAGES:
-        pairs: tuple[list[tuple[str, list[str]]], ...] = ([], [])
-        for text, of, sounds, out in rows:
-            if of == language and " " not in text.strip() + sounds.strip():
-                word = unicodedata.normalize("NFC", text.lower())
-                pairs[out].append((word, units(sounds, of)))
-        header[language], nodes = learn(pairs[0])
+def words_of(rows: Sequence[Sequence[Any]], language: str) -> list[Pair]:
+    """Single words of a language, and their phonemes."""
+    return [
+        (unicodedata.normalize("NFC", text.lower()), units(sounds, language))
+        for text, of, sounds, *_ in rows
+        if of == language and " " not in text.strip() + sounds.strip()
+    ]
+
+
+def write(pairs: Mapping[str, Sequence[Pair]], target: str) -> None:
+    """Learn each language and write the file."""
+    header, arrays = {}, {}
+    for language, some in pairs.items():
+        header[language], nodes = learn(some)
         arrays |= {f"{language}.{name}": column for name, column in nodes.items()}
-        known = {word[:BEGINNING] for word, _ in pairs[0]}
-        new = [(word, sounds) for word, sounds in pairs[1] if word[:BEGINNING] not in known]
-        held[language] = (pairs[1], new)
-        print(f"{language}: {len(pairs[0])} words, {len(nodes['skip'])} nodes", flush=True)
+        print(f"{language}: {len(some)} words, {len(nodes['skip'])} nodes", flush=True)
     metadata = {"languages": json.dumps(header, ensure_ascii=False)}
     safetensors.numpy.save_file(arrays, target, metadata)
-    print(f"{Path(target).stat().st_size / 1000:.0f} kB")
-    speller._path = lambda: target  # type: ignore[assignment]
-    for language, (every, new) in held.items():
-        report(language, every)
-        report(f"{language}, beginnings that no other word has", new)
+    print(f"{Path(target).stat().st_size / 1000:.0f} kB", flush=True)
+
+
+def main(words: str, every: str, target: str) -> None:
+    """Measure what is learned without the words that are held out; then learn every word."""
+    rows = json.loads(Path(words).read_text("utf-8"))
+    learned = {one: words_of([row for row in rows if not row[3]], one) for one in LANGUAGES}
+    with tempfile.TemporaryDirectory() as folder:
+        trial = str(Path(folder, "speller.safetensors"))
+        write(learned, trial)
+        speller._path = lambda: trial  # type: ignore[assignment]
+        for language, pairs in learned.items():
+            held = words_of([row for row in rows if row[3]], language)
+            known = {word[:BEGINNING] for word, _ in pairs}
+            new = [(word, sounds) for word, sounds in held if word[:BEGINNING] not in known]
+            report(language, held)
+            report(f"{language}, beginnings that no other word has", new)
+    rows = json.loads(Path(every).read_text("utf-8"))
+    write({language: words_of(rows, language) for language in LANGUAGES}, target)
 
 
 if __name__ == "__main__":

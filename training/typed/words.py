@@ -1,11 +1,13 @@
 """The words that the typed network and the speller learn from, with their phonemes in IPA.
 
-    python training/typed/words.py WORDS.json [SEED]
+    python training/typed/words.py WORDS.json EVERY.json [SEED]
 
-Written is a list of [text, language, phonemes, held]. The lists are those of training/ear/words.py:
-Debian's wamerican-small, Faker's names and words, and the words of speechocean762, pronounced by
-the program espeak-ng. What sounds like a word of a test is left out, in any language: words of
-Speech Commands, wake phrases, and the Arabic words of benchmarks/typed.py with their English names.
+WORDS.json is a list of [text, language, phonemes, held]. The lists are those of
+training/ear/words.py: Debian's wamerican-small, Faker's names and words, and the words of
+speechocean762, pronounced by the program espeak-ng. What sounds like a word of a test is left out,
+in any language: words of Speech Commands, wake phrases, and the Arabic words of benchmarks/typed.py
+with their English names. EVERY.json has these too, as [text, language, phonemes], for the shipped
+speller alone: people type such words, and it learns nothing about sound.
 
 `held`: 1 in 20 of the words are held out, and 1 in 5 of those that eight people of speechocean762
 say, to choose and to measure by.
@@ -44,8 +46,8 @@ GLOSSES = (
 HELD, HELD_REAL, OFTEN = 20, 5, 8
 
 
-def main(target: str, seed: str = "0") -> None:
-    """Write the list."""
+def main(target: str, every: str, seed: str = "0") -> None:
+    """Write both lists."""
     rng = random.Random(int(seed))
     ear.ENGLISH = 60_000
     left_out = sorted({*ear.TESTS, *GLOSSES.split()})
@@ -59,21 +61,25 @@ def main(target: str, seed: str = "0") -> None:
     texts["en-us"] += sorted(names)
     for language, (locale, _) in ear.LANGUAGES.items():
         texts[language] = ear.words_of(locale, SHARES.get(language, OTHERS), rng, set())
-    given = [(language, some) for language, some in texts.items()]
+    given = [("en-us", left_out), *texts.items()]
     for language, locales in MORE.items():
         given += [(language, ear.words_of(one, 100_000, rng, set())) for one in locales]
-    rows, known, held, often = [], set(), set(), often_said()
+    rows, everything, known, held, often = [], [], set(), set(), often_said()
     for language, some in given:
         for text, sounds in zip(some, ear.spell(some, language), strict=True):
             signs = ear.signs(sounds, language)
-            if len(signs) < 2 or ear.like(signs, tests) or (text.lower(), language) in known:
+            if len(signs) < 2 or (text.lower(), language) in known:
                 continue
             known.add((text.lower(), language))
+            everything.append((text, language, sounds))
+            if ear.like(signs, tests):
+                continue
             rows.append((text, language, sounds))
             if is_held(text, ear.sound(signs), often):
                 held.add(ear.sound(signs))
     rows = [(*row, int(ear.sound(ear.signs(row[2], row[1])) in held)) for row in rows]
-    Path(target).write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
+    for path, some in ((target, rows), (every, everything)):
+        Path(path).write_text(json.dumps(some, ensure_ascii=False), "utf-8")
     for language in texts:
         print(language, sum(row[1] == language for row in rows))
     print(len(rows), "rows,", sum(row[3] for row in rows), "held out")
