@@ -160,7 +160,10 @@ class SharedPhrases(Phrases):
 def phrase_candidates(
     spotters: Sequence[Spotter], sounds: Iterable[np.ndarray]
 ) -> list[list[Candidate]]:
-    """Candidates of models of phrases alone, as their detectors score them, for each model."""
+    """Candidates of models of phrases alone, as their detectors score them, for each model.
+
+    The models have the same parts.
+    """
     found: list[list[Candidate]] = [[] for _ in spotters]
     thresholds = [spotter.thresholds() for spotter in spotters]
     segmenter, start, margin = Segmenter(), 0, round(MARGIN_S * SAMPLE_RATE)
@@ -177,7 +180,7 @@ def phrase_candidates(
             if segmenter.quiet(CLIP_S):
                 continue
             for spotter, own, candidates in zip(spotters, thresholds, found, strict=True):
-                phrases.serves(spotter)
+                phrases.spotter = spotter
                 segment = phrases.best(own)
                 if segment is None or segment.margin < -SEGMENT_SCORE:
                     continue

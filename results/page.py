@@ -201,7 +201,8 @@ def _cell(row: dict[str, Any], column: str) -> str:
     if row.get(f"{key}_std") is not None:
         text += f" ± {row[f'{key}_std']:.{digits or 1}f}"
     if row.get(f"{key}_ci") is not None:
-        text += " ({:.1f} to {:.1f})".format(*row[f"{key}_ci"])
+        low, high = row[f"{key}_ci"]
+        text += f" ({low:.{digits or 1}f} to {high:.{digits or 1}f})"
     return text
 
 

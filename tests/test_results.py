@@ -153,6 +153,7 @@ def test_a_number_is_written_with_its_spread(results):
     assert written == ["91.3 ± 0.4", "10.0 (8.1 to 12.0)", "—", "985 kB"]
     assert page._cell(row, "acc_speakers_ci") == "90.0 to 92.5"
     assert page._cell(row, "alarms:2") == "0.38"
+    assert page._cell(row | {"alarms_ci": [0.125, 0.5]}, "alarms:2") == "0.38 (0.12 to 0.50)"
 
 
 def test_files_are_given_one_by_one_and_hashed(results, tmp_path, monkeypatch):

@@ -10,8 +10,9 @@ the cohort has them.
 Words of speechocean762 that calls hardly ever say are taught by five people each and searched for.
 An alarm is an event of a detector: the best of windows closer than its refractory time, with the
 windows at offsets that it scores around those close to a threshold. For several weights of the
-cohort (`cohort.WEIGHT`) and of the tail, it prints the line through the scores at several rates of
-alarms (`thresholds.Line`), and how many clips by other people are missed at these rates.
+cohort (`cohort.WEIGHT`), it prints the line through the distances of events from the mean of a
+word's tail at several rates of alarms (`thresholds.Line`), and how many clips by other people are
+missed at these rates.
 """
 
 import argparse
@@ -46,7 +47,7 @@ eyes father fight find forget friend girl glad gloves happen happened idea jack 
 little live lived lives looked loves lucy lynda made mandy many miss mother move myself nice paint
 party peter play safe school seemed sister sleep smiled story strong sweater talk talking teddy
 thought tina tomorrow walk walked walking watch wish would"""
-WEIGHTS, TAIL_WEIGHTS = (0.5, 0.75, 1.0), (0.0, 0.3, 0.5, 1.0)
+WEIGHTS = 0.5, 0.75, 1.0
 # Windows that some word scores this much above are scored at offsets too: it is about as much below
 # the lowest threshold as a detector's `CLOSE_SCORE`.
 CLOSE = 0.07
@@ -95,22 +96,20 @@ def main() -> None:
     print(f"{draws} draws of words, {heard.hours:.2f} hours, {windows} windows")
     for weight in WEIGHTS:
         changed = Windows(cohort.vectors, cohort.projection, weight)
-        for tail_weight in TAIL_WEIGHTS:
-            print(f"cohort weight {weight:g}, tail weight {tail_weight:g}:", end=" ")
-            fit(changed, heard, said, tail_weight)
+        print(f"weight {weight:g}:", end=" ")
+        fit(changed, heard, said)
 
 
-def fit(cohort: Windows, heard: Heard, said: Said, tail_weight: float) -> Line:
+def fit(cohort: Windows, heard: Heard, said: Said) -> Line:
     """Print and return the line through the scores of alarms at `RATES`."""
-    tails = np.array([Tail.of(column).tail_mean for column in cohort.scores(said.directions).T])
-    base, highest = tail_weight * tails, events(cohort, heard, said.directions)
-    ranked = np.sort((highest - base).ravel())[::-1]
-    reached = [ranked[round(rate * heard.hours * len(base))] for rate in RATES]
+    places = np.array([Tail.of(column).tail_mean for column in cohort.scores(said.directions).T])
+    ranked = np.sort((events(cohort, heard, said.directions) - places).ravel())[::-1]
+    reached = [ranked[round(rate * heard.hours * len(places))] for rate in RATES]
     slope, offset = np.polyfit(-np.log(RATES), reached, 1)
-    line = Line(float(offset), float(slope), tail_weight)
+    line = Line(float(offset), float(slope))
     missed = []
     for rate in RATES:
-        thresholds = [line.threshold(tail, rate) for tail in tails]
+        thresholds = [Tail(place, line).threshold(rate) for place in places]
         scores = [
             scores_of(cohort, one[None], X)[:, 0]
             for one, X in zip(said.directions, said.asked, strict=True)
@@ -119,7 +118,7 @@ def fit(cohort: Windows, heard: Heard, said: Said, tail_weight: float) -> Line:
             100 * np.mean([np.mean(s < t) for s, t in zip(scores, thresholds, strict=True)])
         )
     shown = ", ".join(f"{one:.1f}% at {rate:g}" for one, rate in zip(missed, RATES, strict=True))
-    print(f"Line({offset:.3f}, {slope:.4f}, {tail_weight:g}), missed {shown} an hour")
+    print(f"Line({offset:.3f}, {slope:.4f}), missed {shown} an hour")
     return line
 
 

@@ -31,7 +31,6 @@ from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, LINE, Line, Tail
 from tapword.spotter.whitening import shipped
 
 COUNTS = (16, 24, 32, 48)
-TAIL_WEIGHT = 0.3
 # Words that are rare in calls: benchmarks/thresholds.py.
 RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
 KNOWN, DRAWS = 5, 40
@@ -64,7 +63,7 @@ def main() -> None:
         projection = 0 if one.projection is None else one.projection.size
         size = one.cohort.size + one.phrases.size + projection
         print(f"{count or 'all'} directions: {size:,} bytes")
-        line = fit(cohort, around, said, TAIL_WEIGHT)
+        line = fit(cohort, around, said)
         for name, (calls, hours) in heard.items():
             call = np.concatenate(calls)
             told = measure(clips[name], cohort, unit(call))

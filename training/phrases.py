@@ -5,7 +5,7 @@
 SIZE is a preset; SPEECHOCEAN and CALL are as for training/whitening.py. Phrases that several people
 of speechocean762 say are taught by up to five of them and searched for in the first MINUTES of the
 call, in every segment of a length that they may have. It prints the distance of a phrase's scores
-from its weighted tail at several rates of alarms, and the line through these.
+from the mean of its tail at several rates of alarms, and the line through these.
 """
 
 import argparse
@@ -52,8 +52,7 @@ def main() -> None:
             means.append(encode(spotter, clips[:MOST]).mean(axis=0))
             spans.append(length.span(len(clips[:MOST])))
     directions = unit(np.stack(means))
-    tails = [Tail.of(column).tail_mean for column in cohort.phrases.scores(directions).T]
-    place = spotter.encoder.line.tail_weight * np.array(tails)
+    place = np.array([Tail.of(column).tail_mean for column in cohort.phrases.scores(directions).T])
     found = highest(spotter, options.call, 60 * options.minutes, directions, spans)
     hours = options.minutes / 60
     rare = found.max(axis=0).argsort()[: round((1 - SAID) * len(spans))]

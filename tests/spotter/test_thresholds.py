@@ -359,10 +359,8 @@ def test_a_whitening_may_say_how_far_scores_reach():
     scores = np.random.default_rng(0).normal(-0.3, 0.1, 1000)
     near, far = Tail.of(scores, Line(0.5, 0.1)), Tail.of(scores, Line(1.0, 0.3))
     assert near.threshold(1.0) == pytest.approx(near.tail_mean + 0.5)
-    half = Tail.of(scores, Line(0.5, 0.1, tail_weight=0.5))
-    assert half.threshold(1.0) == pytest.approx(near.tail_mean / 2 + 0.5)
     assert far.threshold(0.1) > near.threshold(0.1)
-    for tail in (near, far, half):
+    for tail in (near, far):
         assert tail.false_alarms_per_hour(tail.threshold(0.2)) == pytest.approx(0.2)
     few = shipped("tapword_ear").project(8, Line(0.3, 0.1))
     ear = Spotter("tapword_ear", "attentive", "cosine:prior=shipped", align=True, whitening=[few])

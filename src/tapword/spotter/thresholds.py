@@ -34,29 +34,14 @@ MAX_RATE_RATIO = 100.0
 
 
 class Line(NamedTuple):
-    """The threshold of a rate of false alarms, by a word's `Tail`.
+    """How far the threshold of a rate of false alarms is above the mean of a word's `Tail`.
 
-    threshold = tail_weight * tail_mean + offset - slope * ln(rate), with rate in false alarms per
-    hour. docs/listening.md says how lines are fitted.
-
-    Examples
-    --------
-    >>> round(Line(0.2, 0.04, tail_weight=0.5).threshold(0.1, rate=1.0), 3)
-    0.25
+    threshold = tail_mean + offset - slope * ln(rate), with rate in false alarms per hour.
+    docs/listening.md says how lines are fitted.
     """
 
     offset: float
     slope: float
-    tail_weight: float = 1.0
-
-    def threshold(self, tail_mean: float, rate: float) -> float:
-        """Score that a word with this tail reaches at this rate."""
-        return self.tail_weight * tail_mean + self.offset - self.slope * math.log(rate)
-
-    def rate(self, tail_mean: float, threshold: float) -> float:
-        """Rate that a threshold gives: the inverse of `threshold`."""
-        log_rate = (self.threshold(tail_mean, 1.0) - threshold) / self.slope
-        return math.exp(min(log_rate, MAX_LOG_RATE))
 
 
 # Of whitenings that bring no line of their own, and of several backbones. It counts the windows
@@ -273,8 +258,9 @@ class Tail(NamedTuple):
 
     def threshold(self, false_alarms_per_hour: float) -> float:
         """Score that gives this rate in running speech."""
-        return self.line.threshold(self.tail_mean, false_alarms_per_hour)
+        return self.tail_mean + self.line.offset - self.line.slope * math.log(false_alarms_per_hour)
 
     def false_alarms_per_hour(self, threshold: float) -> float:
         """Rate that a threshold gives: the inverse of `threshold`."""
-        return self.line.rate(self.tail_mean, threshold)
+        log_rate = (self.threshold(1.0) - threshold) / self.line.slope
+        return math.exp(min(log_rate, MAX_LOG_RATE))

@@ -72,12 +72,9 @@ class Whitening:
 
     def __post_init__(self) -> None:
         groups, block = self.about["groups"], self.about["block"]
-        offset, slope, tail_weight = self.line
-        if not (-100 < offset < 100 and 0 < slope < 100 and 0 <= tail_weight <= 1):
-            raise InputError(
-                "a whitening's offset and slope must be numbers, slope above 0, and its tail "
-                "weight a number from 0 to 1"
-            )
+        offset, slope = self.line
+        if not (-100 < offset < 100 and 0 < slope < 100):
+            raise InputError("a whitening's offset and slope must be numbers, slope above 0")
         if not 0 <= self.cohort_weight <= 1:
             raise InputError("a whitening's cohort weight must be a number from 0 to 1")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]

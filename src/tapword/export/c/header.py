@@ -344,7 +344,6 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "LONG_TAIL_END": long_end,
         "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
         "MAX_RATE_RATIO": MAX_RATE_RATIO,
-        "TAIL_WEIGHT": line.tail_weight,
         "TAIL_OFFSET": line.offset,
         "TAIL_SLOPE": line.slope,
         "CONFIDENCE_WIDTH": spotter.scorer.confidence_width,

@@ -18,7 +18,7 @@ from tapword.support.threads import one_blas_thread
 FORMS = ("block", "diagonal")
 # In how many directions a device compares sounds with running speech (training/directions.py;
 # docs/export.md has what other numbers give), and the line of thresholds with our own ear then.
-DIRECTIONS, LINE = 24, Line(0.004, 0.0453, tail_weight=0.3)
+DIRECTIONS, LINE = 24, Line(0.024, 0.044)
 
 
 def reduced(learner: Learner, form: str) -> Learner:
