@@ -144,6 +144,44 @@ class Page:
             rows,
         )
 
+    def even(self, records: list[dict]) -> None:
+        """Show how evenly listening spreads its time over chunks."""
+        self.text(
+            "How evenly the time is spread, size small (`benchmarks/even.py`). A chunk's time is "
+            "the least of several rounds. In speech, a candidate passes through the network "
+            "within the chunk that completes it, and one between other sounds at four offsets too."
+        )
+        keys = ("words", "sound", "chunk_ms", "mean_ms", "at_share", "largest")
+        self.table(
+            (
+                "knows",
+                "audio",
+                "ms of audio in a chunk",
+                "ms per chunk",
+                "99.9% of chunks take at most, x mean",
+                "longest, x mean",
+                "over 3 x mean",
+                "longest, % of the audio",
+            ),
+            (
+                (
+                    *(one[key] for key in keys),
+                    f"{one['over_percent']:.2f} %",
+                    f"{one['largest_percent']:.1f} %",
+                )
+                for one in records
+            ),
+        )
+
+    def memory(self, rows: list[tuple[str, float, float]]) -> None:
+        """Show the memory of programs."""
+        self.text(
+            "Resident memory of a process in MB (`benchmarks/memory.py`): ten words of five "
+            "samples each, 60 s of words in chunks of 80 ms. openWakeWord listens for one word, "
+            "local-wake compares with the same samples. Each runs in its own environment."
+        )
+        self.table(("program", "peak", "at the end"), rows)
+
     def busy(self, burners: int, records: list[dict]) -> None:
         """Show how long calls take on a busy machine, and how long without one BLAS thread."""
         self.text(
@@ -192,8 +230,8 @@ class Page:
             "None of this was run on a Raspberry Pi. The counts apply there too; the times are "
             "estimates. They assume that a board's core achieves the same fraction of its vector "
             "unit's peak multiply-adds as the core here achieves of its best matrix product. "
-            "Memory bandwidth and caches are smaller there, so the times are lower bounds. All "
-            "core dependencies have wheels for 64-bit ARM (`tests/test_platforms.py`)."
+            "Memory bandwidth and caches are smaller there, so the times are lower bounds. "
+            "[Raspberry Pi](raspberry_pi.md) has counts of instructions on ARM."
         )
         states = {one["size"]: one["state_bytes"] for one in sizes if "dim" in one}
         head = ("multiply-adds for 1 s", "weights", "state, 30 words", "peak memory")

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import beside_peers
 import busy
+import even
+import memory
 import numpy as np
 import scale
 import small_computers
@@ -23,7 +25,7 @@ import spotters
 import streaming
 import threadpoolctl
 from page import Page
-from timing import ROOT, alternate
+from timing import ROOT, Missing, alternate
 
 import learners
 import poolings
@@ -86,6 +88,12 @@ def main() -> None:
     except (subprocess.CalledProcessError, SystemExit) as error:
         heard = []
         page.text(f"Not measured: openWakeWord 0.4.0 could not be run ({error}).")
+    page.even(even.measure(120.0, min(rounds, 3), streaming.SPEECH))
+    page.section("Memory")
+    try:
+        page.memory(memory.measure(min(rounds, 3)))
+    except (subprocess.CalledProcessError, SystemExit, Missing) as error:
+        page.text(f"Not measured: {error}")
     page.section("Busy machine")
     page.busy(BURNERS, busy.measure(BURNERS, 4 * rounds))
     page.section("Other libraries")
