@@ -36,7 +36,7 @@ class Said(NamedTuple):
 
 
 class SpokenBy(NamedTuple):
-    """Who spoke clips: the name of the voice, and whether it speaks its native language."""
+    """Who spoke clips: a voice, and whether its speakers are native speakers of the language."""
 
     voice: str
     native: bool = True
