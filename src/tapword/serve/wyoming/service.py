@@ -165,24 +165,21 @@ class Service:
         client.task.add_done_callback(lambda _: self._clients.discard(client))
 
     def _make_room(self, newcomer: Client) -> bool:
-        """Disconnect a client that is ahead, else an idle one, else one of the busiest address.
+        """Disconnect the client furthest ahead, else an idle one, else one of the busiest address.
 
-        Of the first two kinds, one of the address with the most connections leaves: on a busy
-        machine, a satellite may seem idle or ahead for a moment.
+        An address with more than half of all connections gives up one of its own: on a busy
+        machine, a satellite elsewhere may seem idle or ahead for a moment.
         """
         places = Counter(client.address for client in self._clients)
-        ahead = [client for client in self._clients if client.ahead_of_realtime]
-        before = self.clock() - self.limits.idle_s
-        idle = [client for client in self._clients if client.last <= before]
-        if ahead:
-            leaving = max(ahead, key=lambda client: (places[client.address], client.ahead_s))
-        elif idle:
-            leaving = max(idle, key=lambda client: (places[client.address], -client.last))
-        else:
-            address, taken = places.most_common(1)[0]
+        address, taken = places.most_common(1)[0]
+        theirs = [client for client in self._clients if client.address == address]
+        found = theirs if taken > len(self._clients) / 2 else list(self._clients)
+        leaving = max(found, key=lambda client: client.ahead_s)
+        if not leaving.ahead_of_realtime:
+            leaving = min(found, key=lambda client: client.last)
+        if not leaving.ahead_of_realtime and self.clock() - leaving.last < self.limits.idle_s:
             if taken <= places[newcomer.address] + 1:
                 return False
-            theirs = (client for client in self._clients if client.address == address)
             leaving = min(theirs, key=lambda client: client.last)
         self._clients.discard(leaving)
         leaving.disconnect()
