@@ -41,8 +41,8 @@ def samples(*words: str) -> bytes:
     return (np.clip(sound, -1, 1) * 32767).astype("<i2").tobytes()
 
 
-def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=20)
+def connect(port: int, address: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
 
 
 def reset(line: socket.socket) -> None:
@@ -412,10 +412,10 @@ def wake_flood(port, dice):
     flood(port, FLOODS[dice.choice(sorted(FLOODS))], 1.0)
 
 
-def heard_after(port: int) -> float:
+def heard_after(port: int, address: str = "127.0.0.1") -> float:
     """Say a word live, 80 ms at a time; give the seconds from its beginning to the detection."""
     sound = samples("lamp")
-    with connect(port) as line, line.makefile("rb") as answers:
+    with connect(port, address) as line, line.makefile("rb") as answers:
         begun = time.perf_counter()
         with concurrent.futures.ThreadPoolExecutor(1) as thread:
             answer = thread.submit(lambda: (answers.readline(), time.perf_counter()))

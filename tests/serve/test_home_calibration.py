@@ -130,6 +130,15 @@ def test_a_quiet_room_changes_nothing(home, path, monkeypatch):
     assert path.read_bytes() == before
 
 
+def test_a_calibration_that_fails_ends_and_leaves_the_stream_alone(home, path, monkeypatch):
+    stream, before = streaming(home), path.read_bytes()
+    home.satellites.calibrate(1, History())
+    monkeypatch.setattr(by_recordings.Calibrator, "push", lambda *_: 1 / 0)
+    hear(stream, np.zeros(1280, dtype=np.float32))
+    assert "ZeroDivisionError" in home.satellites.state()[0]["calibration"]["result"]["error"]
+    assert not home.satellites.all[1].calibrates and path.read_bytes() == before
+
+
 def test_its_words_wake_nobody_meanwhile(home):
     stream = streaming(home)
     word = Match("lamp", "lamp", 0, 0.9, 0.5, None, True)

@@ -186,6 +186,29 @@ def test_an_address_cannot_take_every_place(model):
     serve(model, conversation, limits=ClientLimits(clients=3, idle_s=1000))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
+def test_the_address_with_the_most_connections_makes_room_first(model):
+    """A satellite that seems silent longest, because the machine is busy, keeps its place."""
+
+    async def pinged(reader, writer):
+        writer.write(rough_guests.event("ping"))
+        return await reader.readline()
+
+    async def conversation(port):
+        satellite = await asyncio.open_connection(HOST, port, local_addr=("127.0.0.2", 0))
+        assert b"pong" in await pinged(*satellite)
+        many = []
+        for _ in range(6):
+            many.append(await asyncio.open_connection(HOST, port))
+            assert b"pong" in await pinged(*many[-1])
+            await asyncio.sleep(0.2)
+        assert b"pong" in await pinged(*satellite)
+        for _, writer in (*many, satellite):
+            writer.close()
+
+    serve(model, conversation, limits=ClientLimits(clients=4, idle_s=0.1))
+
+
 def fed(model, content: bytes, limits: ClientLimits, clock=lambda: 0.0) -> Client:
     """Give a client that has sent some bytes, all answered, and what came back in `sent`."""
 

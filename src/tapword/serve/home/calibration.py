@@ -1,5 +1,6 @@
 """Calibrate the words of a home by the sound of one of its satellites."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,8 @@ from tapword.serve.home.model import HomeModel
 from tapword.serve.studio.history import History
 from tapword.serve.studio.sockets import error_message
 from tapword.serve.wyoming.audio import ConvertedChunk
+
+log = logging.getLogger("tapword.serve.home")
 
 # It ends by itself after this much sound, or after this long: meanwhile the satellite is deaf.
 ENOUGH_SOUND_S, MOST_S = 600.0, 3600.0
@@ -53,18 +56,26 @@ class RunningCalibration:
         with self._lock:
             if not self.running:
                 return
-            calibrator = self._calibrator
-            for chunk in chunks:
-                if chunk.lost_s is not None:
-                    calibrator.gap(chunk.lost_s)
-                calibrator.push(chunk.audio)
-            if calibrator.sound_s < ENOUGH_SOUND_S and calibrator.length_s < MOST_S:
-                return
             try:
-                self._end()
+                self._push(chunks)
             except TapwordError as error:
                 self.result = error_message(error)
-        self._changed()
+            except Exception as error:
+                # The satellite is answered all the same.
+                log.exception("a calibration failed")
+                self.result = {"error": f"unexpected error: {type(error).__name__}: {error}"}
+            ended = not self.running
+        if ended:
+            self._changed()
+
+    def _push(self, chunks: Sequence[ConvertedChunk]) -> None:
+        calibrator = self._calibrator
+        for chunk in chunks:
+            if chunk.lost_s is not None:
+                calibrator.gap(chunk.lost_s)
+            calibrator.push(chunk.audio)
+        if calibrator.sound_s >= ENOUGH_SOUND_S or calibrator.length_s >= MOST_S:
+            self._end()
 
     def finish(self) -> None:
         """Set the sensitivities; refuse while there was too little sound."""

@@ -165,16 +165,21 @@ class Service:
         client.task.add_done_callback(lambda _: self._clients.discard(client))
 
     def _make_room(self, newcomer: Client) -> bool:
-        """Disconnect the client furthest ahead, else an idle one, else one of the busiest host."""
-        leaving = max(self._clients, key=lambda client: client.ahead_s)
+        """Disconnect the client furthest ahead, else an idle one, else one of the busiest address.
+
+        An address with more than half of all connections gives up one of its own: on a busy
+        machine, a satellite elsewhere may seem idle or ahead for a moment.
+        """
+        places = Counter(client.address for client in self._clients)
+        address, taken = places.most_common(1)[0]
+        theirs = [client for client in self._clients if client.address == address]
+        found = theirs if taken > len(self._clients) / 2 else list(self._clients)
+        leaving = max(found, key=lambda client: client.ahead_s)
         if not leaving.ahead_of_realtime:
-            leaving = min(self._clients, key=lambda client: client.last)
+            leaving = min(found, key=lambda client: client.last)
         if not leaving.ahead_of_realtime and self.clock() - leaving.last < self.limits.idle_s:
-            places = Counter(client.address for client in self._clients)
-            address, taken = places.most_common(1)[0]
             if taken <= places[newcomer.address] + 1:
                 return False
-            theirs = (client for client in self._clients if client.address == address)
             leaving = min(theirs, key=lambda client: client.last)
         self._clients.discard(leaving)
         leaving.disconnect()
