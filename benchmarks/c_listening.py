@@ -86,7 +86,9 @@ def compiled(spotter: Spotter, folder: Path) -> Path:
     """Compile a program that prints the events of its input and the number of hops."""
     text = build(spotter, len(spotter.learner.rows)).text
     assert text.count(HOP) == 1
-    (folder / "model.h").write_text(text.replace(HOP, f"        hops += i;\n{HOP}"), encoding="utf-8")
+    (folder / "model.h").write_text(
+        text.replace(HOP, f"        hops += i;\n{HOP}"), encoding="utf-8"
+    )
     (folder / "listen.c").write_text(LISTEN)
     command = ["gcc", "-std=c99", "-O3", "listen.c", "-o", "listen", "-lm"]
     subprocess.run(command, cwd=folder, check=True)
