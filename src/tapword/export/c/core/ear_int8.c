@@ -100,7 +100,7 @@ static int32_t tapword_dot(const int8_t *x, const int8_t *weights, size_t n)
     return four[0] + four[1] + four[2] + four[3];
 }
 #elif defined TAPWORD_SIMD
-/* Others: the loop takes half of the time, and compilers leave it as it is. */
+/* Others: this loop takes most of the time, and compilers do not unroll it. */
 #define TAPWORD_DOT tapword_dot
 static int32_t tapword_dot(const int8_t *x, const int8_t *w, size_t n)
 {
