@@ -18,7 +18,12 @@ class File {
 };
 class FS {
  public:
-  bool begin() { return true; }
+#if defined ARDUINO_ARCH_ESP32
+  /* A new board has no file system until it is formatted. */
+  bool begin(bool format = false) { return this->mounted_ = format; }
+#else
+  bool begin() { return this->mounted_ = true; }
+#endif
   bool exists(const char *name) {
     File file = this->open(name, "r");
     bool found = static_cast<bool>(file);
@@ -27,7 +32,12 @@ class FS {
     }
     return found;
   }
-  File open(const char *name, const char *mode) { return File(fopen(name + 1, mode)); }
+  File open(const char *name, const char *mode) {
+    return File(this->mounted_ ? fopen(name + 1, mode) : nullptr);
+  }
+
+ private:
+  bool mounted_{false};
 };
 }  // namespace fs
 using fs::File;

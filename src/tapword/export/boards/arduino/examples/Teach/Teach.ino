@@ -88,7 +88,11 @@ void setup() {
   Serial.begin(115200);
   pinMode(BUTTON, INPUT_PULLUP);
   pinMode(LED, OUTPUT);
+#if defined ARDUINO_ARCH_ESP32
+  LittleFS.begin(true); /* formats a new board */
+#else
   LittleFS.begin();
+#endif
   spotter.storeIn(LittleFS);
   spotter.onWord(on_word);
   spotter.onNearMiss(on_near_miss);
