@@ -15,13 +15,14 @@ demo: $(VENV)/.core
 
 test: lint unit wheel
 
-# Programs beside the package are checked in two runs: some in benchmarks/ share a name with others.
+# Programs beside the package are checked in three runs: some share a name with others.
 lint: $(VENV)/.dev lint-pages lint-c
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
-	$(BIN)/mypy training results web contrib .ci
+	$(BIN)/mypy training results web contrib .ci --exclude training/typed
+	MYPYPATH=src:benchmarks:training:training/ear $(BIN)/mypy training/typed
 	$(BIN)/lint-imports
 
 # The JavaScript of the studio, of @tapword/core and of the page to try it; and the workflows.

@@ -135,15 +135,12 @@ def guest(
 
 def count(systems: list[str], root: Path) -> dict[str, dict[str, float]]:
     """Count millions of instructions by system and task."""
-    from c_on_arm import PLUGIN
-
     counted: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "plugin.c").write_text(PLUGIN)
         plugin = folder / "count.so"
-        compiler = ["gcc", "-O2", "-shared", "-fPIC", "plugin.c", "-o", plugin.name]
-        subprocess.run(compiler, check=True, cwd=folder)
+        compiler = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(plugin)]
+        subprocess.run([*compiler, Path(__file__).with_name("qemu_count.c")], check=True)
         prepare(folder)
         for system in systems:
 

@@ -30,7 +30,7 @@ from tapword.audio import files
 from tapword.audio.align import cut
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.decider import REFRACTORY_S
-from tapword.listening.segmenter import WINDOW, Segmenter
+from tapword.listening.segmenter import WINDOW, Segmenter, Window
 from tapword.spotter import presets
 from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.thresholds import Line, Tail
@@ -167,11 +167,16 @@ def listen(
     spotter: Spotter, sounds: Sequence[np.ndarray], cohort: Windows, directions: np.ndarray
 ) -> Heard:
     """Encode the windows of calls, and those at offsets around any that is close to a word."""
-    vectors, times, calls, offsets, beside = [], [], [], [], []
+    vectors: list[np.ndarray] = []
+    times: list[float] = []
+    calls: list[int] = []
+    offsets: list[np.ndarray] = []
+    beside: list[int] = []
     for number, sound in enumerate(sounds):
         segmenter = Segmenter()
         segmenter.push(np.concatenate([sound, np.zeros(segmenter.flush_samples, np.float32)]))
-        found, around = [], {}
+        found: list[Window] = []
+        around: dict[int, list[int]] = {}
         for window in segmenter.windows():
             if window.loud and not window.is_offset:
                 segmenter.request_offsets(window)
@@ -181,10 +186,10 @@ def listen(
         if not found:
             continue
         X = encode(spotter, [window.clip for window in found])
-        heard = ~spotter.encoder.is_noise(X)
-        close = (scores_of(cohort, directions, X) > CLOSE).any(axis=1)
-        for row in np.flatnonzero(heard):
-            if close[row]:
+        heard = np.flatnonzero(~spotter.encoder.is_noise(X))
+        highest = scores_of(cohort, directions, X).max(axis=1)
+        for row in heard:
+            if highest[row] > CLOSE:
                 starts = around.get(found[row].centre, [])
                 clips = [cut(sound, start + WINDOW // 2, WINDOW) for start in starts]
                 offsets += clips

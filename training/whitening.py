@@ -32,7 +32,10 @@ ASSETS = Path(__file__).parent.parent / "src" / "tapword" / "assets"
 SCALED = ("tapword_ear",)
 # How much of the cohort is taken off, where that is not as for size small, and the offset and slope
 # of the thresholds' line (training/cohort.py).
-SHARES = {"speech_embedding": {"share": 0.5}, "tapword_ear": {"reach": [0.22, 0.0374]}}
+SHARES: dict[str, dict[str, object]] = {
+    "speech_embedding": {"share": 0.5},
+    "tapword_ear": {"reach": [0.22, 0.0374]},
+}
 # Fewest clips of a word, and most clips that are used.
 LEAST, MOST = 3, 12
 # Samples that a segmenter gets at once.

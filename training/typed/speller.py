@@ -3,7 +3,7 @@
 
     python training/typed/speller.py WORDS.json EVERY.json TARGET.safetensors
 
-Both lists are those of words.py. Errors are counted on the words of WORDS.json that are held out,
+word_list.py makes both lists. Errors are counted on the words of WORDS.json that are held out,
 by trees of the others; the file has the trees of every word. Each letter of a word is aligned with
 none to three phonemes, as many words agree best. A tree for each language then asks whatever
 separates the answers best, until one is left.
@@ -231,7 +231,8 @@ def words_of(rows: Sequence[Sequence[Any]], language: str) -> list[Pair]:
 
 def write(pairs: Mapping[str, Sequence[Pair]], target: str) -> None:
     """Learn each language and write the file."""
-    header, arrays = {}, {}
+    header: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
     for language, some in pairs.items():
         header[language], nodes = learn(some)
         arrays |= {f"{language}.{name}": column for name, column in nodes.items()}
@@ -248,7 +249,7 @@ def main(words: str, every: str, target: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         trial = str(Path(folder, "speller.safetensors"))
         write(learned, trial)
-        speller._path = lambda: trial  # type: ignore[assignment]
+        speller._path = lambda: trial
         for language, pairs in learned.items():
             held = words_of([row for row in rows if row[3]], language)
             known = {word[:BEGINNING] for word, _ in pairs}

@@ -2,7 +2,7 @@
 
     python training/typed/train.py WORDS.json FOLDER EPOCHS [PHRASES ENGLISH]
 
-FOLDER has what real.py and say.py keep. The network says the ear's frames of a word; the ear's own
+FOLDER has what people.py and say.py keep. The network says the ear's frames of a word; its own
 pooling and whitening make a vector of them; and a linear map by ridge regression makes of it the
 mean vector of people. Printed is how much of real frames and vectors it explains, and how many of
 the words that real people say are missed if each is taught by it, or by recordings, alone. PHRASES
@@ -158,7 +158,7 @@ def main(words_path: str, folder: str, epochs: str, *tests: str, seed: int = 0) 
         print(f"taught by {n} takes: {np.mean(shares):.1f}% missed", flush=True)
     if tests:
         shares_of: dict[str, list[np.ndarray]] = {}
-        for word, *heard in measure.tested(empty, *map(Path, tests), 10):
+        for word, *heard in measure.tested(empty, Path(tests[0]), Path(tests[1]), 10):
             taught = vector(espeak.phonemes(word.text, word.language), MIXED)
             shares = [measure.missed(empty, taught, one) for one in heard]
             shares_of.setdefault(word.set, []).append(np.array(shares))

@@ -1,6 +1,6 @@
 """The words that the typed network and the speller learn from, with their phonemes in IPA.
 
-    python training/typed/words.py WORDS.json EVERY.json [SEED]
+    python training/typed/word_list.py WORDS.json EVERY.json [SEED]
 
 WORDS.json is a list of [text, language, phonemes, held]. The lists are those of
 training/ear/words.py: Debian's wamerican-small, Faker's names and words, and the words of
@@ -64,7 +64,11 @@ def main(target: str, every: str, seed: str = "0") -> None:
     given = [("en-us", left_out), *texts.items()]
     for language, locales in MORE.items():
         given += [(language, ear.words_of(one, 100_000, rng, set())) for one in locales]
-    rows, everything, known, held, often = [], [], set(), set(), often_said()
+    rows: list[tuple[str, str, str]] = []
+    everything: list[tuple[str, str, str]] = []
+    known: set[tuple[str, str]] = set()
+    held: set[str] = set()
+    often = often_said()
     for language, some in given:
         for text, sounds in zip(some, ear.spell(some, language), strict=True):
             signs = ear.signs(sounds, language)
@@ -77,12 +81,12 @@ def main(target: str, every: str, seed: str = "0") -> None:
             rows.append((text, language, sounds))
             if is_held(text, ear.sound(signs), often):
                 held.add(ear.sound(signs))
-    rows = [(*row, int(ear.sound(ear.signs(row[2], row[1])) in held)) for row in rows]
-    for path, some in ((target, rows), (every, everything)):
-        Path(path).write_text(json.dumps(some, ensure_ascii=False), "utf-8")
+    marked = [(*row, int(ear.sound(ear.signs(row[2], row[1])) in held)) for row in rows]
+    Path(target).write_text(json.dumps(marked, ensure_ascii=False), "utf-8")
+    Path(every).write_text(json.dumps(everything, ensure_ascii=False), "utf-8")
     for language in texts:
         print(language, sum(row[1] == language for row in rows))
-    print(len(rows), "rows,", sum(row[3] for row in rows), "held out")
+    print(len(rows), "rows,", sum(row[3] for row in marked), "held out")
 
 
 def often_said() -> set[str]:

@@ -1,6 +1,6 @@
 """Keep what the ear makes of the words that people of speechocean762 say.
 
-    python training/typed/real.py SPEECHOCEAN WORDS.json FOLDER
+    python training/typed/people.py SPEECHOCEAN WORDS.json FOLDER
 
 FOLDER/real.npz has what say.py keeps, of all words; vectors are those that a model learns. For the
 words that are held out, `asked` has the vectors that a model hears, and `asked_rows` their rows.
