@@ -228,6 +228,36 @@ def test_the_python_of_the_component_is_checked_as_ours(made):
 # Code.
 
 
+SIZE = """
+#include "tapword_core.h"
+#include <stdio.h>
+int main(void) { return printf("%lu", (unsigned long)sizeof(tapword_board)) < 0; }
+"""
+
+
+def test_the_guide_states_the_memory_of_a_board(made, tmp_path):
+    (tmp_path / "size.c").write_text(SIZE)
+    text = (ROOT / "docs" / "boards.md").read_text()
+    for flag in ("-DNO_PHRASES", "-DTAPWORD_PHRASES"):
+        folder = f"-I{made / 'arduino' / 'src'}"
+        flags = [flag, "-DTAPWORD_MAX_WORDS=10", folder]
+        build(*flags, tmp_path / "size.c", "-o", tmp_path / "size", compiler="gcc")
+        done = subprocess.run([tmp_path / "size"], capture_output=True, text=True, check=True)
+        assert f"{int(done.stdout):,} bytes" in text
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"),
+    [
+        ("arm-none-eabi-gcc", "-mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16"),
+        ("riscv64-unknown-elf-gcc", "-march=rv32imac -mabi=ilp32 --specs=picolibc.specs"),
+    ],
+)
+def test_the_core_of_a_package_compiles_for_boards(made, compiler, flags, tmp_path):
+    source = made / "arduino" / "src" / "tapword_core.c"
+    build(*flags.split(), "-c", source, "-o", tmp_path / "core.o", compiler=compiler)
+
+
 @pytest.mark.parametrize("board", ["ESP32", "RP2040"])
 def test_the_sketch_is_taught_by_a_button_and_keeps_its_words(made, core, board, tmp_path):
     library, program = made / "arduino", tmp_path / "sketch"
