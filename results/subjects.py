@@ -104,7 +104,7 @@ SUBJECTS = {
             "--negatives {negatives}",
             "use": "python benchmarks/use.py {english} {arabic} --negatives {negatives}",
             "phrases": f"python benchmarks/wake_words.py {{phrases}} --size small {NOISE} "
-            "--negatives {negatives} --draws 3",
+            "--negatives {negatives}",
         },
     ),
     "typed": Subject(
