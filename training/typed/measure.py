@@ -2,9 +2,9 @@
 
     python training/typed/measure.py PHRASES ENGLISH
 
-The words are the phrases and the English words of benchmarks/typed.py, which neither was made from.
-Each is taught by its text alone, by 16 clips of Kokoro, and tested on recordings of other people,
-clean and in noise, as there. Words that both spell alike are spoken once.
+The words are the phrases and the English words of benchmarks/typed.py; the shipped speller knows
+them. Each is taught by its text alone, by 16 clips of Kokoro, and tested on recordings of other
+people, clean and in noise, as there. Words that both spell alike are spoken once.
 """
 
 import argparse
