@@ -57,14 +57,14 @@ def use_spotter() -> None:
         for clip in recordings[:5]:
             spotter.learn(clip, word)
     for word, recordings in clips.items():
-        if spotter.predict(recordings[-1]).word != word:
+        if spotter.predict(recordings[5]).word != word:
             sys.exit(f"{word}: not recognised")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "home.tap")
         spotter.save(path)
         detector = tapword.Detector(tapword.load(path))
     pause = np.zeros(16_000, dtype=np.float32)
-    events = detector(np.concatenate([pause, clips["music"][-1], pause])) + detector.flush()
+    events = detector(np.concatenate([pause, clips["music"][5], pause])) + detector.flush()
     if [event.word for event in events] != ["music"]:
         sys.exit(f"heard {events}")
 
@@ -75,7 +75,7 @@ def use_commands(folder: Path) -> None:
     model, header, bare = folder / "home.tap", folder / "home.h", folder / "core.h"
     for word, paths in clips.items():
         run("learn", model, word, *paths[:5])
-    asked = clips["music"][-1]
+    asked = clips["music"][5]
     [predicted] = json.loads(run("predict", model, asked, "--json"))
     if predicted["word"] != "music":
         sys.exit("predict: another word")

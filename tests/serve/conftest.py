@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import tone
 
 # Runs in a Python of its own, with packages that are not here.
-collect_ignore = ["home_assistant_pipeline.py", "home_assistant_satellite.py"]
+collect_ignore_glob = ["home_assistant_*.py"]
 
 HOST = "127.0.0.1:8642"
 HOME = {"origin": f"http://{HOST}"}

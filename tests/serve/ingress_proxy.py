@@ -62,12 +62,13 @@ def proxied(port, address=PROXY):
 
     async def stop():
         server.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        # Transports close in the next turn.
-        await asyncio.sleep(0)
+        # A connection that was just accepted gets its task in a later turn; transports close then.
+        for _ in range(5):
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(0.01)
 
     server = asyncio.run_coroutine_threadsafe(start(), loop).result()
     try:
