@@ -13,9 +13,14 @@ PATH = "/api/hassio_ingress/a-token_of-the-Supervisor"
 USER = "X-Remote-User-Id: 1234\r\nX-Remote-User-Name: ann\r\nX-Remote-User-Display-Name: Ann\r\n"
 
 
+# A loop holds its tasks weakly: connections that wait on each other alone could be collected.
+_running = set()
+
+
 async def forward(reader, writer, port, address):
     """Forward one request, or one WebSocket."""
-    opened = [writer]
+    opened, task = [writer], asyncio.current_task()
+    _running.add(task)
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         request, _, lines = head.partition("\r\n")
@@ -36,6 +41,7 @@ async def forward(reader, writer, port, address):
     except (OSError, asyncio.IncompleteReadError):
         pass
     finally:
+        _running.discard(task)
         for end in opened:
             end.close()
 

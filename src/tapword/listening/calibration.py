@@ -112,15 +112,14 @@ class Calibrator:
         """Give the sensitivities; refuse recordings with too little sound."""
         spotter, candidates, sound_s = self.spotter, self._candidates, self.sound_s
         refractory_s = self._detector.refractory_s
-        if not self._samples:
-            raise InputError("the recordings are empty")
         if sound_s < MIN_SOUND_S:
-            raise InputError(
+            short = (
                 f"Only {sound_s} s contain sound. Calibration needs at least {MIN_SOUND_S // 60} "
-                "minutes of it",
-                code="calibration_short",
-                params={"seconds": sound_s, "minutes": MIN_SOUND_S // 60},
+                "minutes of it"
             )
+            params = {"seconds": sound_s, "minutes": MIN_SOUND_S // 60}
+            message = short if self._samples else "the recordings are empty"
+            raise InputError(message, code="calibration_short", params=params)
         words, hours = list(spotter.words), self.length_s / 3600
         before = {word: spotter.vocabulary.sensitivity_of(word) for word in words}
         usual = self._usual
