@@ -273,7 +273,7 @@ def model(words: list[str], samples: list[np.ndarray]) -> Spotter:
     """Teach words from the vectors of their samples."""
     spotter = Spotter()
     for word, X in zip(words, samples, strict=True):
-        spotter.learner.learn_many(X, [word] * len(X))
+        spotter.learn_encoded(Encoded.one_second(X), [word] * len(X))
     return spotter
 
 
