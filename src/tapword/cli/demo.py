@@ -305,9 +305,10 @@ def _found(stream: Stream, spotter: Spotter) -> str:
     known = [word in at(start_s) for start_s, word in stream.words if word in spotter.words]
     [(start_s, unknown)] = [one for one in stream.words if one[1] not in spotter.words]
     mistaken = f"confused with {at(start_s)[0]!r}" if at(start_s) else "rejected"
+    hint = "" if all(known) else "More takes, or a higher sensitivity, let it miss fewer.\n"
     return (
         f"Heard {sum(known)} of {counted(len(known), 'word')}; the unknown {unknown!r} was "
-        f"{mistaken}.\nsure: from 0 to 100; a word counts as said from 50 on."
+        f"{mistaken}.\n{hint}sure: from 0 to 100; a word counts as said from 50 on."
     )
 
 

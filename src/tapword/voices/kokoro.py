@@ -91,7 +91,7 @@ class Kokoro(Voice):
         return spelling.phonemes(text, language)
 
     def _speak(self, text: str, language: str, n: int, seed: int, phonemes: str) -> Iterator[Said]:
-        spelled = phonemes or spelling.phonemes(text, language)
+        spelled = phonemes or self.pronunciation(text, language)
         numbers = [SIGNS[sign] for sign in signs(spelled, language) if sign in SIGNS]
         if not numbers or len(numbers) > MAX_SIGNS:
             wanted = f"1 to {MAX_SIGNS} sounds that Kokoro knows"
