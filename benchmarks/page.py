@@ -222,16 +222,10 @@ class Page:
             ((r["step"], r["median"], 1e6 / r["median"]) for r in rows),
         )
 
-    def boards(
-        self, counts: list[dict], sizes: list[dict], heard: list[dict], boards: dict[str, tuple]
-    ) -> None:
-        """Show what the presets need on a Raspberry Pi."""
+    def costs(self, counts: list[dict], sizes: list[dict]) -> None:
+        """Show what the presets compute and keep."""
         self.text(
-            "None of this was run on a Raspberry Pi. The counts apply there too; the times are "
-            "estimates. They assume that a board's core achieves the same fraction of its vector "
-            "unit's peak multiply-adds as the core here achieves of its best matrix product. "
-            "Memory bandwidth and caches are smaller there, so the times are lower bounds. "
-            "[Raspberry Pi](raspberry_pi.md) has counts of instructions on ARM."
+            "[Raspberry Pi](raspberry_pi.md) estimates times there, from counted instructions."
         )
         states = {one["size"]: one["state_bytes"] for one in sizes if "dim" in one}
         head = ("multiply-adds for 1 s", "weights", "state, 30 words", "peak memory")
@@ -249,29 +243,6 @@ class Page:
                 for one in counts
             ),
         )
-        names = [f"{name}: {ghz:g} GHz x {each}" for name, (ghz, each, _) in boards.items()]
-        self.table(
-            ("ms per decision", "fraction of peak", *names),
-            (
-                (
-                    one["size"],
-                    f"{100 * one['share']:.0f} %",
-                    *(f"{ms:.0f}" for ms in one["boards_ms"].values()),
-                )
-                for one in counts
-            ),
-        )
-        small = [one for one in counts if one["size"] == "small"]
-        speech = [one for one in heard if one["who"] == "tapword" and "speech" in one["scene"]]
-        if small and speech:
-            slower = {
-                board: ms / small[0]["here_ms"] for board, ms in small[0]["boards_ms"].items()
-            }
-            loads = ", ".join(
-                f"{speech[0]['load_percent'] * factor:.0f} % of a core on a {board}"
-                for board, factor in slower.items()
-            )
-            self.text(f"Size small during continuous speech, by the same estimate: {loads}.")
 
 
 def _aside(name: str, record: dict) -> str:

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import beside_peers
 import busy
+import costs
 import even
 import memory
 import numpy as np
 import scale
-import small_computers
 import spotters
 import streaming
 import threadpoolctl
@@ -54,7 +54,7 @@ def machine(page: Page) -> None:
     source = np.ones(COPIED // 4, dtype=np.float32)
     into = np.empty_like(source)
     copying = alternate({"copy": lambda: np.copyto(into, source)}, 5)["copy"]
-    rate = small_computers.machine_rate()
+    rate = costs.machine_rate()
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     page.text(
         f"{name}, {os.cpu_count()} cores; Python {platform.python_version()}, {', '.join(found)}. "
@@ -83,10 +83,8 @@ def main() -> None:
         page.poolings([row for shape in poolings.SHAPES for row in poolings.measure(shape, rounds)])
     page.section("Listening")
     try:
-        heard = streaming.measure(20.0, min(rounds, 2), streaming.SPEECH)
-        page.streaming(heard)
+        page.streaming(streaming.measure(20.0, min(rounds, 2), streaming.SPEECH))
     except (subprocess.CalledProcessError, SystemExit) as error:
-        heard = []
         page.text(f"Not measured: openWakeWord 0.4.0 could not be run ({error}).")
     page.even(even.measure(120.0, min(rounds, 3), streaming.SPEECH))
     page.section("Memory")
@@ -104,11 +102,11 @@ def main() -> None:
             page.steps(scale.measure(scale.steps(CLIPS, 48), min(rounds, 3)))
     except (InputError, ImportError) as error:
         page.text(f"Not measured: {error}")
-    page.section("Small computers")
+    page.section("Costs")
     made = [one for one in sizes if "dim" in one]
     later = {one["size"]: one["beside_floor"]["later predict"]["time_ms"] for one in made}
     with threadpoolctl.threadpool_limits(1):
-        page.boards(small_computers.count(later), sizes, heard, small_computers.BOARDS)
+        page.costs(costs.count(later), sizes)
     page.text(f"The whole run took {(time.perf_counter() - begun) / 60:.0f} minutes.")
     options.page.write_text(page.content(), encoding="utf-8")
 
