@@ -225,7 +225,7 @@ class Page:
     def costs(self, counts: list[dict], sizes: list[dict]) -> None:
         """Show what the presets compute and keep."""
         self.text(
-            "[Raspberry Pi](raspberry_pi.md) estimates times there, from counted instructions."
+            "[Raspberry Pi](raspberry_pi.md) estimates times on one, by counted instructions."
         )
         states = {one["size"]: one["state_bytes"] for one in sizes if "dim" in one}
         head = ("multiply-adds for 1 s", "weights", "state, 30 words", "peak memory")
