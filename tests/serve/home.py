@@ -146,3 +146,13 @@ def next_message(line: Any, kind: str, patience_s: float = 20) -> Any:
         elif (found := json.loads(message))["type"] == kind:
             return found
     raise AssertionError(f"no {kind}")
+
+
+def relay_take(page: Any) -> None:
+    """Give the program the sound that it gives a page, as from a microphone, until a take ends."""
+    while True:
+        message = page.recv(timeout=20)
+        if isinstance(message, bytes):
+            page.send(message)
+        elif json.loads(message)["type"] == "take":
+            return

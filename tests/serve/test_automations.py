@@ -24,7 +24,7 @@ from tapword.serve.home.events import Events
 from tapword.serve.home.model import HomeModel
 from tapword.serve.home.pages import Home
 from tests.serve.home import PlayingSatellite, running_home
-from tests.serve.test_wyoming import clip, said, teach
+from tests.serve.test_wyoming import clip, said, teach_words
 
 TOKEN = "the-Supervisor's-token"
 
@@ -32,7 +32,7 @@ TOKEN = "the-Supervisor's-token"
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in ("lamp", "music")})
+    teach_words(path)
     return path
 
 

@@ -21,14 +21,14 @@ from tapword.serve.studio.history import History
 from tapword.serve.wyoming.audio import ConvertedChunk
 from tapword.serve.wyoming.settings import Clients, read_clients
 from tapword.serve.wyoming.stream import Match
-from tests.serve.home import PlayingSatellite, next_message, running_home
-from tests.serve.test_wyoming import ask, clip, said, teach
+from tests.serve.home import PlayingSatellite, next_message, relay_take, running_home
+from tests.serve.test_wyoming import ask, clip, said, teach, teach_words
 
 
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in ("lamp", "music")})
+    teach_words(path)
     return path
 
 
@@ -106,13 +106,7 @@ def test_a_satellite_teaches_and_wakes_nobody_meanwhile(path):
                 page.send(json.dumps({"type": "record", "id": number}))
                 next_message(page, "record")
                 satellite.say(take, wait=False)
-                # A page gives the program what the program gave the page, as from a microphone.
-                while True:
-                    message = page.recv(timeout=20)
-                    if isinstance(message, bytes):
-                        page.send(message)
-                    elif json.loads(message)["type"] == "take":
-                        break
+                relay_take(page)
                 keep = {"type": "keep", "id": number, "word": "door", "anyway": True}
                 page.send(json.dumps(keep))
                 answer = next_message(page, "keep")

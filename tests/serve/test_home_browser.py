@@ -16,7 +16,7 @@ pytest.importorskip("httpx2", reason="needs httpx2")
 from tapword.listening import calibration
 from tests.serve.home import PlayingSatellite, running_home
 from tests.serve.ingress_proxy import PROXY, proxied
-from tests.serve.test_wyoming import clip, said, teach
+from tests.serve.test_wyoming import clip, said, teach_words
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in ("lamp", "music")})
+    teach_words(path)
     return path
 
 

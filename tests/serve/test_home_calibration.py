@@ -19,13 +19,13 @@ from tapword.serve.studio.history import History
 from tapword.serve.wyoming.audio import ConvertedChunk
 from tapword.serve.wyoming.stream import Match
 from tests.serve.home import PlayingSatellite, running_home
-from tests.serve.test_wyoming import clip, said, teach
+from tests.serve.test_wyoming import clip, said, teach_words
 
 
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in ("lamp", "music")})
+    teach_words(path)
     return path
 
 

@@ -27,7 +27,6 @@ from tests.serve.rough_guests import (
     HOSTILE,
     WORDS,
     Place,
-    clip,
     come_again,
     connect,
     flood,
@@ -44,7 +43,7 @@ from tests.serve.rough_guests import (
     web_slow,
     web_too_large,
 )
-from tests.serve.test_wyoming import teach
+from tests.serve.test_wyoming import teach_words
 
 # What an honest answer may take longer than alone, in the best of the rounds.
 DELAY_S = 0.25
@@ -61,7 +60,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in WORDS})
+    teach_words(path, WORDS)
     return path
 
 

@@ -13,8 +13,8 @@ pytest.importorskip("wyoming", reason="needs the extra wyoming: pip install 'tap
 pytest.importorskip("httpx2", reason="needs httpx2")
 
 from tapword.serve.wyoming.client import Client
-from tests.serve.home import PlayingSatellite, next_message, running_home
-from tests.serve.test_wyoming import clip, said, teach
+from tests.serve.home import PlayingSatellite, next_message, relay_take, running_home
+from tests.serve.test_wyoming import clip, said, teach_words
 
 # Not followed: they lead to the whole program.
 PROGRAM = (types.ModuleType, types.FunctionType, types.CodeType, types.FrameType, type)
@@ -23,7 +23,7 @@ PROGRAM = (types.ModuleType, types.FunctionType, types.CodeType, types.FrameType
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in ("lamp", "music")})
+    teach_words(path)
     return path
 
 
@@ -90,12 +90,7 @@ def test_sound_is_in_memory_only_while_it_is_used(path):
                 page.send(json.dumps({"type": "record", "id": 1}))
                 next_message(page, "record")
                 satellite.say(word, wait=False)
-                while True:
-                    message = page.recv(timeout=20)
-                    if isinstance(message, bytes):
-                        page.send(message)
-                    elif json.loads(message)["type"] == "take":
-                        break
+                relay_take(page)
                 assert held(home, word)
             wait_until_gone(home, word)
             satellite.say(word)

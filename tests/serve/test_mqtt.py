@@ -30,7 +30,7 @@ from tapword.serve.home.mqtt import Broker, Entities  # noqa: E402
 from tapword.serve.home.pages import Home  # noqa: E402
 from tapword.serve.studio import certificate  # noqa: E402
 from tests.serve.test_home_assistant import clean, python_with  # noqa: E402
-from tests.serve.test_wyoming import clip, teach  # noqa: E402
+from tests.serve.test_wyoming import clip, teach_words  # noqa: E402
 
 USER, PASSWORD = "ann", "a-secret"
 PATIENCE_S = 30
@@ -39,7 +39,7 @@ PATIENCE_S = 30
 @pytest.fixture
 def home(tmp_path):
     path = tmp_path / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in ("lamp", "music")})
+    teach_words(path)
     return Home(HomeModel(path))
 
 

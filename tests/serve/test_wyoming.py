@@ -64,6 +64,11 @@ def teach(path, words: dict[str, list[np.ndarray]]) -> None:
             spotter.learn_many(clips, [word] * len(clips))
 
 
+def teach_words(path, words=("lamp", "music")):
+    """Teach five clips of each word."""
+    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in words})
+
+
 def direct(model: ServedModel, samples: np.ndarray) -> list[tuple[str, int]]:
     """Words and times as a detector gives them without any service."""
     detector = Detector(model.served)
@@ -74,7 +79,7 @@ def direct(model: ServedModel, samples: np.ndarray) -> list[tuple[str, int]]:
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in ("lamp", "music")})
+    teach_words(path)
     return path
 
 

@@ -30,8 +30,8 @@ from tapword.serve.wyoming.service import SERVICE_INFO, DeadlineExecutor, Servic
 from tapword.serve.wyoming.settings import DetectorSettings
 from tapword.serve.wyoming.stream import Stream
 from tests.serve import rough_guests
-from tests.serve.rough_guests import FLOODS, WORDS, chunk, clip, flood, heard_after
-from tests.serve.test_wyoming import HOST, serve, teach
+from tests.serve.rough_guests import FLOODS, WORDS, chunk, flood, heard_after
+from tests.serve.test_wyoming import HOST, serve, teach_words
 
 # What an honest answer may take longer than alone, in the best of three rounds.
 DELAY_S = 0.25
@@ -42,7 +42,7 @@ LOG_BYTES = 100_000
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "home.tap"
-    teach(path, {word: [clip(word, n) for n in range(0, 10, 2)] for word in WORDS})
+    teach_words(path, WORDS)
     return path
 
 

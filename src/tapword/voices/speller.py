@@ -28,7 +28,7 @@ NODES = ("feature", "value", "skip")
 # Beyond the word; no letter and no answer has this code.
 OUTSIDE = 255
 VOWELS = frozenset("aeiouy")
-# More vowels than this that follow a letter count as so many.
+# A tree counts at most this many groups of vowels after a letter.
 MAX_VOWELS = 4
 STRESS = "ˈ"
 

@@ -18,7 +18,7 @@ from tapword.serve.home.model import HomeModel, Vectors
 from tapword.serve.studio.history import History, Take
 from tapword.serve.studio.model import Outcome
 
-# A vector takes some kB; so many a day are more than anybody looks at.
+# A vector takes some kB; nobody looks at more entries than this of a day.
 MAX_ENTRIES = 300
 MAX_AGE_S = 24 * 3600.0
 SOUND_S = 120.0

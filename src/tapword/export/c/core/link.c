@@ -52,7 +52,7 @@ static int tapword_link_save(tapword_board *board)
     return n;
 }
 
-/* Prepare to receive so many bytes. */
+/* Prepare to receive this many bytes. */
 static int tapword_link_load(tapword_board *board, const uint8_t *content, size_t n)
 {
     size_t expected = n == 4 ? tapword_get(content) : SIZE_MAX;
