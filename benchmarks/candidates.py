@@ -15,6 +15,7 @@ from tapword.audio.align import MARGIN_S, cut
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.listening.decider import REFRACTORY_S, Candidate, replay
 from tapword.listening.detector import CLOSE_SCORE, SEGMENT_SCORE
+from tapword.listening.frames import FrameBuffer
 from tapword.listening.phrases import Phrases
 from tapword.listening.segmenter import WINDOW, Segmenter
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
@@ -69,6 +70,7 @@ class Recording:
         self.hours = sum(map(len, self.sounds)) / SAMPLE_RATE / 3600
         self._rows = [row for row, place in enumerate(self._places) if place.parent is None]
         self._known: dict[int, Encoded] = {}
+        self._buffers: dict[int, FrameBuffer] = {}
         self._encode(self._rows)
         self.windows = self._encoded(self._rows)
 
@@ -91,10 +93,32 @@ class Recording:
     def _encode(self, rows: Sequence[int]) -> None:
         """Encode the windows that are not known yet."""
         rows = [row for row in rows if row not in self._known]
+        if self.encoder.backbones[0].streams:
+            for row in rows:
+                place = self._places[row]
+                cut = self._frames(place.sound).window(place.begin)
+                vectors = self.encoder.pool_first([cut])
+                self._known[row] = Encoded.one_second(vectors)
+            return
         for first in range(0, len(rows), CLIPS_AT_ONCE):
             some = rows[first : first + CLIPS_AT_ONCE]
             encoded = self.encoder.encode([self._clip(self._places[row]) for row in some])
             self._known |= dict(zip(some, encoded, strict=True))
+
+    def _frames(self, sound: int) -> FrameBuffer:
+        """Frames of a sound, all of them."""
+        if sound not in self._buffers:
+            backbone = self.encoder.backbones[0]
+            assert backbone.hop is not None
+            samples = as_samples(self.sounds[sound])
+            # Frames lag behind the sound, and windows reach beyond its end.
+            samples = np.pad(samples, (0, WINDOW + backbone.latency * backbone.hop))
+            buffer = FrameBuffer(backbone, len(samples) // backbone.hop + 1)
+            for start in range(0, len(samples), BLOCK):
+                piece = samples[start : start + BLOCK]
+                buffer.extend(piece[: len(piece) // backbone.hop * backbone.hop])
+            self._buffers[sound] = buffer
+        return self._buffers[sound]
 
     def _clip(self, place: Place) -> np.ndarray:
         first = max(place.begin, 0)

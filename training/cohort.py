@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from places import encode
+from places import Place, encode
 from speechocean import tokens
 
 from tapword import Spotter
 from tapword.audio import files
-from tapword.audio.align import cut
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.decider import REFRACTORY_S
 from tapword.listening.segmenter import WINDOW, Segmenter, Window
@@ -170,7 +169,7 @@ def listen(
     vectors: list[np.ndarray] = []
     times: list[float] = []
     calls: list[int] = []
-    offsets: list[np.ndarray] = []
+    offsets: list[Place] = []
     beside: list[int] = []
     for number, sound in enumerate(sounds):
         segmenter = Segmenter()
@@ -185,15 +184,14 @@ def listen(
                 around.setdefault(window.centre, []).append(window.start)
         if not found:
             continue
-        X = encode(spotter, [window.clip for window in found])
+        X = encode(spotter, [Place(sound, window.start, WINDOW) for window in found])
         heard = np.flatnonzero(~spotter.encoder.is_noise(X))
         highest = scores_of(cohort, directions, X).max(axis=1)
         for row in heard:
             if highest[row] > CLOSE:
                 starts = around.get(found[row].centre, [])
-                clips = [cut(sound, start + WINDOW // 2, WINDOW) for start in starts]
-                offsets += clips
-                beside += [len(times)] * len(clips)
+                offsets += [Place(sound, start, WINDOW) for start in starts]
+                beside += [len(times)] * len(starts)
             vectors.append(X[row])
             times.append(found[row].centre / SAMPLE_RATE)
             calls.append(number)

@@ -7,7 +7,6 @@ import numpy as np
 
 from tapword.audio.align import MARGIN_S, cut
 from tapword.audio.files import SAMPLE_RATE
-from tapword.listening.detector import known_hops
 from tapword.listening.frames import FrameBuffer
 from tapword.spotter.encoder import CLIPS_AT_ONCE
 from tapword.spotter.spotter import Spotter
@@ -72,7 +71,9 @@ def pooled(spotter: Spotter, places: Sequence[Place]) -> np.ndarray:
         buffer.extend(sound[start : start + piece])
     found = []
     for one in places:
-        first, hops = (one.start + hop // 2) // hop, -(-one.length // hop)
-        known = known_hops(hop) if one.length <= CLIP_S * SAMPLE_RATE else None
-        found.append(spotter.encoder.pool_first([buffer.cut(first, hops, known)])[0])
+        if one.length <= CLIP_S * SAMPLE_RATE:
+            frames = buffer.window(one.start)
+        else:
+            frames = buffer.cut((one.start + hop // 2) // hop, -(-one.length // hop))
+        found.append(spotter.encoder.pool_first([frames])[0])
     return np.stack(found)

@@ -50,7 +50,7 @@ from tapword.audio import align, files
 from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.tapword_ear import HOP, EarNetwork, EarStream, TapwordEar
 from tapword.learners.cosine import Cosine
-from tapword.listening.detector import KNOWN_S
+from tapword.listening.frames import KNOWN_S
 from tapword.listening.segmenter import Segmenter
 from tapword.poolings.attentive import Attentive
 from tapword.spotter.cohort import Windows, unit

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import safetensors
@@ -63,6 +64,8 @@ class TapwordEar(Backbone):
     machine_arguments = ("weights", "threads")
     dims = (FRAME + HEADS,)
     hop = HOP
+    # File of the shipped weights.
+    shipped: ClassVar[str] = "tapword_ear.safetensors"
 
     weights: str | None = None
     threads: int = 1
@@ -73,7 +76,8 @@ class TapwordEar(Backbone):
     @property
     def network(self) -> "EarNetwork":
         """The network, opened once per process."""
-        return _open(self.weights)
+        given = self.weights
+        return _open(self.shipped, True) if given is None else _open(given, False)
 
     @property
     def latency(self) -> int:
@@ -257,9 +261,8 @@ def mel_features(audio: np.ndarray) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=4)
-def _open(weights: str | None) -> EarNetwork:
-    if weights is not None:
+def _open(weights: str, shipped: bool) -> EarNetwork:
+    if not shipped:
         return EarNetwork(Path(weights))
-    file = resources.files("tapword.assets").joinpath("tapword_ear.safetensors")
-    with resources.as_file(file) as path:
+    with resources.as_file(resources.files("tapword.assets").joinpath(weights)) as path:
         return EarNetwork(path)

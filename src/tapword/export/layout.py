@@ -44,7 +44,7 @@ class FrontEnd(NamedTuple):
 
 def front_end(backbone: Backbone) -> FrontEnd:
     """Describe the input of a backbone; refuse one that cannot be exported."""
-    if backbone.name == "tapword_ear":
+    if isinstance(backbone, tapword_ear.TapwordEar):
         mel = tapword_ear.BANDS, tapword_ear.LOW_HZ, tapword_ear.HIGH_HZ
         after = tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
         return FrontEnd(mel, tapword_ear.OVERLAP, after, tapword_ear.HOP, True)

@@ -8,12 +8,11 @@ import soxr
 
 from tapword.audio.align import HOP, MARGIN_S
 from tapword.audio.files import SAMPLE_RATE, as_float, check_peak, check_rate
-from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.listening.decider import REFRACTORY_S, Candidate, Decider, Event, Overlaps
-from tapword.listening.frames import FrameBuffer
+from tapword.listening.frames import FrameBuffer, lag
 from tapword.listening.phrases import Phrases, kept_hops
-from tapword.listening.segmenter import SEARCH, WINDOW, Search, Segmenter, Window, check_gap
+from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window, check_gap
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, is_close
 from tapword.spotter.thresholds import check_rate as check_alarm_rate
@@ -29,10 +28,6 @@ SEGMENT_SCORE = 0.1
 # A word waits for a phrase that may contain it: until this much silence follows, or until this long
 # after the end of the longest phrase. Choices: a segment is scored at most 0.42 s after its end.
 SILENCE_S, LATE_S = 0.2, 0.5
-# How much of a window must have final frames if they are those of the stream; the last of these
-# stands for the others. Words are reported sooner; `training/ear/evaluate.py --known` shows the
-# effect.
-KNOWN_S = 0.825
 # Longer chunks are split, so memory stays bounded.
 PIECE_SAMPLES = 10 * SAMPLE_RATE
 
@@ -323,9 +318,7 @@ class Detector:
         """Pool a window from the stream's frames (D_1,), if they are made."""
         if self._frames is None:
             return None
-        hop = self._frames.hop
-        first = (window.start - self._frames_start + hop // 2) // hop
-        frames = self._frames.cut(first, -(-WINDOW // hop), known_hops(hop))
+        frames = self._frames.window(window.start - self._frames_start)
         return self.spotter.encoder.pool_first([frames])[0]
 
     def _look_for_phrases(self, phrases: Phrases) -> Event | None:
@@ -356,20 +349,6 @@ class Detector:
         if self.observe is not None:
             self.observe(candidate)
         return event
-
-
-def known_hops(hop: int) -> int:
-    """Count the hops of a window whose frames must be final."""
-    return math.ceil(KNOWN_S * SAMPLE_RATE / hop)
-
-
-def lag(backbone: Backbone) -> int:
-    """Count the steps by which a window's frames come after its last sample."""
-    assert backbone.hop is not None
-    hops = known_hops(backbone.hop) + backbone.latency
-    # On the grid of the frames, windows begin up to half a hop later.
-    late = hops * backbone.hop + backbone.hop / 2 - WINDOW
-    return max(0, math.ceil(late / HOP))
 
 
 def _check(chunk: np.ndarray) -> np.ndarray:

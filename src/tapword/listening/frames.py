@@ -1,11 +1,18 @@
 """A backbone's frames of a stream, kept for as long as a candidate may need them."""
 
 import functools
+import math
 
 import numpy as np
 
+from tapword.audio.align import HOP
+from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.base import Backbone, FrameStream
+from tapword.listening.segmenter import WINDOW
 
+# How much of a window must have final frames; the last of these stands for the others. Words are
+# reported sooner; `training/ear/evaluate.py --known` shows the effect.
+KNOWN_S = 0.825
 # Hops of a clip whose frames are counted, to know those of any length. A choice.
 PROBED = 25
 
@@ -95,6 +102,11 @@ class FrameBuffer:
             result.append(block[np.clip(rows, 0, len(block) - 1)])
         return result
 
+    def window(self, start: int) -> list[np.ndarray]:
+        """Frames of the window that begins at a sample, as soon as it is scored."""
+        first = (start + self.hop // 2) // self.hop
+        return self.cut(first, -(-WINDOW // self.hop), known_hops(self.hop))
+
     @functools.cached_property
     def _per_hop(self) -> list[int]:
         """Frames of each block in a hop."""
@@ -110,3 +122,17 @@ class FrameBuffer:
         """Frames of each block for audio of `length` hops."""
         probed = zip(self._probed[0], self._per_hop, strict=True)
         return [count + (length - PROBED) * per for count, per in probed]
+
+
+def known_hops(hop: int) -> int:
+    """Count the hops of a window whose frames must be final."""
+    return math.ceil(KNOWN_S * SAMPLE_RATE / hop)
+
+
+def lag(backbone: Backbone) -> int:
+    """Count the steps by which a window's frames come after its last sample."""
+    assert backbone.hop is not None
+    hops = known_hops(backbone.hop) + backbone.latency
+    # On the grid of the frames, windows begin up to half a hop later.
+    late = hops * backbone.hop + backbone.hop / 2 - WINDOW
+    return max(0, math.ceil(late / HOP))

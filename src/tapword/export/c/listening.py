@@ -12,9 +12,8 @@ from tapword.listening.detector import (
     LATE_S,
     SEGMENT_SCORE,
     SILENCE_S,
-    known_hops,
-    lag,
 )
+from tapword.listening.frames import known_hops, lag
 from tapword.listening.phrases import MARGIN_HOPS, STEP_S, Grid
 from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
 from tapword.spotter import vocabulary

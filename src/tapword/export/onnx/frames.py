@@ -189,8 +189,8 @@ def blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
     """Frames (t_i, d_i) of each block of a backbone, from log-mel energies (1, t, bands)."""
     if backbone.name == "logmel":
         return [graph.reshape(mel, -1, logmel.BANDS)]
-    make = _ear_blocks if backbone.name == "tapword_ear" else _embedding_blocks
-    return make(graph, backbone, mel)
+    is_ear = isinstance(backbone, tapword_ear.TapwordEar)
+    return (_ear_blocks if is_ear else _embedding_blocks)(graph, backbone, mel)
 
 
 def _ear_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
