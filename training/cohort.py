@@ -1,13 +1,18 @@
 """Fit the line of thresholds to the alarms that a detector would give in running speech.
 
     python training/cohort.py SIZE SPEECHOCEAN CALL... [--campaigns FILE --apart CALL...]
+        [--speech FILE ...] [--spoken] [--directions N]
 
 SIZE is a preset, or a backbone with its own parts (speech_embedding); SPEECHOCEAN and each CALL are
 as for training/whitening.py. FILE says which recorded message lies where in the calls, and its
 campaign; campaigns that are also in calls of --apart are left out, so neither what is tested nor
-the cohort has them.
+the cohort has them. Each recording of `--speech` counts as much as all calls together.
 
 Words of speechocean762 that calls hardly ever say are taught by five people each and searched for.
+With `--spoken`, so are clips of these words, and of words of other languages, each said alone by
+twelve voices of Kokoro; they count as much. The line of `ear_s` was fitted so, with Iban and
+Malayalam speech; those of other backbones to words of speechocean762 in calls alone.
+
 An alarm is an event of a detector: the best of windows closer than its refractory time, with the
 windows at offsets that it scores around those close to a threshold. For several weights of the
 cohort (`cohort.WEIGHT`), it prints the line through the distances of events from the mean of a
@@ -16,28 +21,31 @@ missed at these rates.
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from places import Place, encode
+from places import Place, encode, recordings
 from speechocean import tokens
 
 from tapword import Spotter
-from tapword.audio import files
+from tapword.audio.align import align
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.decider import REFRACTORY_S
 from tapword.listening.segmenter import WINDOW, Segmenter, Window
 from tapword.spotter import presets
 from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.thresholds import Line, Tail
+from tapword.spotter.vocabulary import CLIP_S
+from tapword.voices.kokoro import Kokoro
 
 # Alarms per hour of a word: up to twenty words share half an alarm.
 RATES = 0.5, 0.25, 0.1, 0.05, 0.025
 # People who teach a word, draws of them, and fewest who are asked.
 SAMPLES, DRAWS, ASKED = 5, 6, 3
+# Voices that say a word.
+VOICES = 12
 # A choice, from words that at least eight people say: what these calls are about is left out, and
 # what sounds like it (want, one, high).
 UNSAID = """\
@@ -46,6 +54,13 @@ eyes father fight find forget friend girl glad gloves happen happened idea jack 
 little live lived lives looked loves lucy lynda made mandy many miss mother move myself nice paint
 party peter play safe school seemed sister sleep smiled story strong sweater talk talking teddy
 thought tina tomorrow walk walked walking watch wish would"""
+# Words of other languages that Kokoro has native speakers of: a choice.
+FOREIGN = {
+    "es": "ventana mariposa zapato naranja cuchillo espejo lluvia bosque jabón tijeras",
+    "fr": "fenêtre papillon chaussure couteau miroir forêt brouillard écureuil parapluie",
+    "it": "finestra farfalla scarpa coltello specchio pioggia bosco formaggio orologio giardino",
+    "pt-br": "janela borboleta sapato faca espelho chuva floresta queijo relógio travesseiro",
+}
 WEIGHTS = 0.5, 0.75, 1.0
 # Windows that some word scores this much above are scored at offsets too: it is about as much below
 # the lowest threshold as a detector's `CLOSE_SCORE`.
@@ -69,10 +84,14 @@ class Heard(NamedTuple):
 
 
 class Said(NamedTuple):
-    """Drawn words: directions (K, D), and vectors (n, D) of clips by other people, for each."""
+    """Drawn words: directions (K, D), and vectors (n, D) of other clips, for each.
+
+    `weights` (K,): how much a word counts; they sum to K.
+    """
 
     directions: np.ndarray
     asked: list[np.ndarray]
+    weights: np.ndarray
 
 
 def main() -> None:
@@ -83,39 +102,65 @@ def main() -> None:
     parser.add_argument("calls", nargs="+", metavar="call", type=Path)
     parser.add_argument("--campaigns", type=Path, metavar="FILE")
     parser.add_argument("--apart", nargs="+", default=[], metavar="CALL")
+    parser.add_argument("--directions", type=int, metavar="N", help="compare in few, too")
+    parser.add_argument("--speech", nargs="+", default=[], type=Path, metavar="FILE")
+    parser.add_argument("--spoken", action="store_true", help="also teach words that Kokoro says")
     options = parser.parse_args()
     size = options.size
     spotter = Spotter(size=size) if size in presets.PRESETS else Spotter(size)
-    said = encode_words(spotter, options.speechocean)
-    sounds = pieces(options.calls, options.campaigns, options.apart)
+    sources = [encode_words(spotter, options.speechocean)]
+    if options.spoken:
+        sources.append(encode_spoken(spotter))
+    said = together(sources)
+    sounds = [recordings(options.calls, options.campaigns, options.apart)]
+    sounds += [recordings([path]) for path in options.speech]
     assert spotter.scorer.cohort is not None
     cohort = spotter.scorer.cohort.words
-    heard = listen(spotter, sounds, cohort, said.directions)
-    draws, windows = len(said.directions), len(heard.times)
-    print(f"{draws} draws of words, {heard.hours:.2f} hours, {windows} windows")
-    for weight in WEIGHTS:
-        changed = Windows(cohort.vectors, cohort.projection, weight)
-        print(f"weight {weight:g}:", end=" ")
+    compared = {
+        f"weight {weight:g}": Windows(cohort.vectors, cohort.projection, weight, cohort.nearest)
+        for weight in WEIGHTS
+    }
+    if options.directions:
+        [whitening] = spotter.encoder.whitenings
+        few = whitening.project(options.directions, whitening.line)
+        assert few.cohort is not None
+        vectors = few.cohort.astype(np.float32)
+        projected = Windows(vectors, few.projection, cohort.weight, cohort.nearest)
+        compared[f"{options.directions} directions"] = projected
+    heard = [listen(spotter, one, cohort, said.directions) for one in sounds]
+    print(f"{len(said.directions)} draws of words")
+    for one in heard:
+        print(f"{one.hours:.2f} hours, {len(one.times)} windows")
+    for name, changed in compared.items():
+        print(f"{name}:", end=" ")
         fit(changed, heard, said)
 
 
-def fit(cohort: Windows, heard: Heard, said: Said) -> Line:
+def fit(cohort: Windows, heard: Sequence[Heard], said: Said) -> Line:
     """Print and return the line through the scores of alarms at `RATES`."""
     places = np.array([Tail.of(column).tail_mean for column in cohort.scores(said.directions).T])
-    ranked = np.sort((events(cohort, heard, said.directions) - places).ravel())[::-1]
-    reached = [ranked[round(rate * heard.hours * len(places))] for rate in RATES]
+    scores, counted = [], []
+    for one in heard:
+        found = events(cohort, one, said.directions) - places
+        scores.append(found.ravel())
+        each = said.weights / (one.hours * len(places) * len(heard))
+        counted.append(np.broadcast_to(each, found.shape).ravel())
+    ranked = np.concatenate(scores)
+    order = np.argsort(-ranked)
+    # Alarms per hour of a word, on average over sources, at each score.
+    rates = np.concatenate(counted)[order].cumsum()
+    reached = [ranked[order[rates.searchsorted(rate)]] for rate in RATES]
     slope, offset = np.polyfit(-np.log(RATES), reached, 1)
     line = Line(float(offset), float(slope))
     missed = []
     for rate in RATES:
         thresholds = [Tail(place, line).threshold(rate) for place in places]
-        scores = [
+        asked = [
             scores_of(cohort, one[None], X)[:, 0]
             for one, X in zip(said.directions, said.asked, strict=True)
         ]
-        missed.append(
-            100 * np.mean([np.mean(s < t) for s, t in zip(scores, thresholds, strict=True)])
-        )
+        shares = [np.mean(s < t) for s, t in zip(asked, thresholds, strict=True)]
+        missed.append(100 * np.average(shares, weights=said.weights))
     shown = ", ".join(f"{one:.1f}% at {rate:g}" for one, rate in zip(missed, RATES, strict=True))
     print(f"Line({offset:.3f}, {slope:.4f}), missed {shown} an hour")
     return line
@@ -142,24 +187,6 @@ def events(cohort: Windows, heard: Heard, directions: np.ndarray) -> np.ndarray:
 def scores_of(cohort: Windows, directions: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Scores (n, K) of vectors (n, D) for words' directions (K, D)."""
     return unit(X) @ directions.T - cohort.cohort_score(X)[:, None]
-
-
-def pieces(calls: Sequence[Path], campaigns: Path | None, apart: Sequence[str]) -> list[np.ndarray]:
-    """Read calls, without the campaigns that are also in those `apart`."""
-    if campaigns is None:
-        return [np.concatenate(list(files.blocks(call))) for call in calls]
-    known = json.loads(campaigns.read_text("utf-8"))
-    tested = {
-        one["campaign"] for one in known if one["file"] in {Path(call).name for call in apart}
-    }
-    result = []
-    for call in calls:
-        sound = np.concatenate(list(files.blocks(call)))
-        for one in known:
-            if one["file"] == call.name and one["campaign"] not in tested:
-                start, end = (round(one[key] * SAMPLE_RATE) for key in ("start_s", "end_s"))
-                result.append(sound[start:end])
-    return result
 
 
 def listen(
@@ -195,7 +222,7 @@ def listen(
             vectors.append(X[row])
             times.append(found[row].centre / SAMPLE_RATE)
             calls.append(number)
-    near = encode(spotter, offsets)
+    near = encode(spotter, offsets) if offsets else np.zeros((0, len(vectors[0])), np.float32)
     kept = ~spotter.encoder.is_noise(near)
     hours = sum(map(len, sounds)) / SAMPLE_RATE / 3600
     found_vectors, rows = np.stack(vectors), np.array(beside)[kept]
@@ -208,17 +235,44 @@ def encode_words(spotter: Spotter, folder: Path) -> Said:
     for one in tokens(folder):
         if one.word in clips:
             clips[one.word].setdefault(one.speaker, one.alone)
+    return teach(spotter, [list(said.values()) for said in clips.values()])
+
+
+def encode_spoken(spotter: Spotter) -> Said:
+    """Teach words by several draws of Kokoro's voices; others are asked."""
+    words = [(word, "en-us") for word in UNSAID.split()]
+    words += [(word, language) for language, said in FOREIGN.items() for word in said.split()]
+    voice = Kokoro()
+    clips = [
+        [align(one.audio, CLIP_S) for one in voice.speak(word, language, VOICES, seed=row)]
+        for row, (word, language) in enumerate(words)
+    ]
+    return teach(spotter, clips)
+
+
+def teach(spotter: Spotter, clips: Sequence[Sequence[np.ndarray]]) -> Said:
+    """Teach words, each by several draws of its clips; those that are not drawn are asked."""
     directions, asked = [], []
-    for word in UNSAID.split():
-        alone = list(clips[word].values())
-        if len(alone) < SAMPLES + ASKED:
+    for one in clips:
+        if len(one) < SAMPLES + ASKED:
             continue
-        taught, plain = (spotter.encoder.encode(alone, one).vectors for one in (True, False))
+        taught, plain = (
+            spotter.encoder.encode(one, learning).vectors for learning in (True, False)
+        )
         for seed in range(DRAWS):
-            rows = np.random.default_rng(seed).permutation(len(alone))
+            rows = np.random.default_rng(seed).permutation(len(one))
             directions.append(taught[rows[:SAMPLES]].mean(axis=0))
             asked.append(plain[rows[SAMPLES:]])
-    return Said(unit(np.stack(directions)), asked)
+    return Said(unit(np.stack(directions)), asked, np.ones(len(asked)))
+
+
+def together(sources: Sequence[Said]) -> Said:
+    """Join sources, each of which counts as much as the others."""
+    total = sum(len(one.asked) for one in sources)
+    shares = [np.full(len(one.asked), total / len(sources) / len(one.asked)) for one in sources]
+    asked = [X for one in sources for X in one.asked]
+    directions = np.concatenate([one.directions for one in sources])
+    return Said(directions, asked, np.concatenate(shares))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Show the effect of a low-dimensional projection of the cohort on a device.
 
     python training/directions.py SPEECHOCEAN SPEECH_COMMANDS CALLS... [--test CALLS...]
-        [--campaigns FILE --apart CALL...]
+        [--campaigns FILE --apart CALL...] [--backbone NAME]
 
 SPEECHOCEAN and CALLS are as for training/whitening.py, SPEECH_COMMANDS is a folder of that data
 set. For all dimensions and for several smaller numbers, it prints: bytes; the line of thresholds,
-fitted to the calls as in training/cohort.py, which has the last two options; the figures of
+fitted to the calls as in training/cohort.py, which explains --campaigns and --apart; the figures of
 training/ear/choices.py; and at the resulting thresholds for half an alarm per hour, the percentage
 of missed clips of five words and alarms per hour in the calls. It uses training clips and the
 calls; with --test also test clips and other calls, at the same thresholds. `reduced.DIRECTIONS` was
@@ -20,17 +20,17 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parent / "ear"))
 from choices import TAUGHT, TESTED, means, measure
-from cohort import encode_words, fit, listen, pieces, scores_of
-from places import encode
+from cohort import encode_words, fit, listen, scores_of
+from places import encode, recordings
 from whitening import windows
 
 from tapword import Spotter, registry
-from tapword.audio import files
+from tapword.audio.files import SAMPLE_RATE
 from tapword.spotter.cohort import Windows, unit
 from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, LINE, Line, Tail
 from tapword.spotter.whitening import shipped
 
-COUNTS = (16, 24, 32, 48)
+COUNTS = (24, 32, 48, 64, 96)
 # Words that are rare in calls: benchmarks/thresholds.py.
 RARE = "marvin sheila bird wow bed cat dog happy tree house left stop".split()  # noqa: SIM905
 KNOWN, DRAWS = 5, 40
@@ -42,28 +42,30 @@ def main() -> None:
     parser.add_argument("speechocean", type=Path)
     parser.add_argument("speech_commands")
     parser.add_argument("calls", nargs="+", type=Path)
-    parser.add_argument("--test", nargs="+", default=[], metavar="CALLS")
+    parser.add_argument("--test", nargs="+", default=[], type=Path, metavar="CALLS")
     parser.add_argument("--campaigns", type=Path, metavar="FILE")
     parser.add_argument("--apart", nargs="+", default=[], metavar="CALL")
+    parser.add_argument("--backbone", default="ear_s", metavar="NAME")
     options = parser.parse_args()
-    spotter = Spotter(backbone="tapword_ear", augment=False)
-    whitening = shipped("tapword_ear")
+    spotter = Spotter(backbone=options.backbone, augment=False)
+    whitening = shipped(options.backbone)
     assert whitening is not None and whitening.cohort is not None
     said = encode_words(spotter, options.speechocean)
     whole = unit(whitening.cohort.astype(np.float32))
     trials = {"training": ("train", options.calls), "test": ("test", options.test)}
     heard = {name: calls_of(spotter, calls) for name, (_, calls) in trials.items() if calls}
-    sounds = pieces(options.calls, options.campaigns, options.apart)
+    sounds = recordings(options.calls, options.campaigns, options.apart)
     around = listen(spotter, sounds, Windows(whole), said.directions)
     clips = {name: clips_of(spotter, options.speech_commands, trials[name][0]) for name in heard}
     for count in (None, *COUNTS):
         one = whitening if count is None else whitening.project(count, LINE)
         assert one.cohort is not None and one.phrases is not None
-        cohort = Windows(one.cohort, one.projection, one.cohort_weight)
+        how = one.projection, one.cohort_weight, one.cohort_nearest
+        cohort = Windows(one.cohort.astype(np.float32), *how)
         projection = 0 if one.projection is None else one.projection.size
         size = one.cohort.size + one.phrases.size + projection
         print(f"{count or 'all'} directions: {size:,} bytes")
-        line = fit(cohort, around, said)
+        line = fit(cohort, [around], said)
         for name, (calls, hours) in heard.items():
             call = np.concatenate(calls)
             told = measure(clips[name], cohort, unit(call))
@@ -73,10 +75,11 @@ def main() -> None:
             )
 
 
-def calls_of(spotter: Spotter, calls: list[str]) -> tuple[list[np.ndarray], float]:
+def calls_of(spotter: Spotter, calls: list[Path]) -> tuple[list[np.ndarray], float]:
     """Vectors of windows of each call without noise, and the total hours."""
-    heard = [encode(spotter, windows(call)) for call in calls]
-    hours = sum(files.length_s(call) for call in calls) / 3600
+    sounds = recordings(calls)
+    heard = [encode(spotter, windows(sound)) for sound in sounds]
+    hours = sum(map(len, sounds)) / SAMPLE_RATE / 3600
     return [one[~spotter.encoder.is_noise(one)] for one in heard], hours
 
 

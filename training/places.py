@@ -1,10 +1,13 @@
 """Words and windows of recordings, and their vectors as a detector makes them."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from tapword.audio import files
 from tapword.audio.align import MARGIN_S, cut
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.frames import FrameBuffer
@@ -34,6 +37,28 @@ def place(sound: np.ndarray, start_s: float, end_s: float) -> Place:
     middle = round((start_s + end_s) / 2 * SAMPLE_RATE)
     length = round((end_s - start_s + 2 * MARGIN_S) * SAMPLE_RATE)
     return Place(sound, middle - length // 2, length)
+
+
+def recordings(
+    paths: Sequence[Path], campaigns: Path | None = None, apart: Sequence[str] = ()
+) -> list[np.ndarray]:
+    """Read recordings (n,), without the campaigns of phone calls that are also in those `apart`.
+
+    `campaigns` is a file that says which recorded message lies where, and its campaign.
+    """
+    sounds = [np.concatenate(list(files.blocks(path))) for path in paths]
+    if campaigns is None:
+        return sounds
+    known = json.loads(campaigns.read_text("utf-8"))
+    names = {Path(one).name for one in apart}
+    tested = {one["campaign"] for one in known if one["file"] in names}
+    result = []
+    for path, sound in zip(paths, sounds, strict=True):
+        for one in known:
+            if one["file"] == path.name and one["campaign"] not in tested:
+                start, end = (round(one[key] * SAMPLE_RATE) for key in ("start_s", "end_s"))
+                result.append(sound[start:end])
+    return result
 
 
 def encode(spotter: Spotter, parts: Sequence[np.ndarray | Place]) -> np.ndarray:

@@ -14,9 +14,12 @@ from safetensors.torch import load_file, save_file
 def main(first: str, second: str, target: str, share: str = "0.5") -> None:
     """Write the mean of all weights and statistics of the normalisations."""
     a, b = load_file(first), load_file(second)
-    if a.keys() != b.keys():
+    # Until run 7, checkpoints also had the centres and widths of the attention heads.
+    names = a.keys() & b.keys()
+    if (a.keys() ^ b.keys()) - {"place", "reach"}:
         raise ValueError("the two networks are not of one kind")
-    save_file({name: a[name].lerp(b[name], float(share)).contiguous() for name in a}, target)
+    mean = {name: a[name].float().lerp(b[name].float(), float(share)) for name in names}
+    save_file({name: value.contiguous() for name, value in mean.items()}, target)
 
 
 if __name__ == "__main__":

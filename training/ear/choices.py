@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parent.parent))
+from places import recordings
 from speechocean import tokens
 from whitening import windows
 
@@ -42,7 +43,8 @@ def main(speech_commands: str, speechocean: str, call: str) -> None:
         if len(clips.setdefault(clip.word, [])) < TAUGHT + TESTED:
             clips[clip.word].append(prepare(files.read(clip.path), aligned=True))
     said = list(itertools.islice(tokens(Path(speechocean)), TOKENS))
-    heard = [one.clip for one in windows(call)]
+    [sound] = recordings([Path(call)])
+    heard = [one.clip for one in windows(sound)]
     rng = np.random.default_rng(0)
     cohort = [said[row].among.clip for row in rng.choice(len(said), WINDOWS, replace=False)]
     cohort += [heard[row] for row in rng.choice(len(heard), WINDOWS, replace=False)]

@@ -73,20 +73,17 @@ class Ear:
     """An ear, from a checkpoint or shipped weights."""
 
     def __init__(self, path: str):
-        heads: dict[str, Any] = {}
         if path == "tapword_ear":
             self._network = TapwordEar().network
         else:
             given = safetensors.numpy.load_file(path)
-            if "place" in given:
-                heads["centers"] = tuple(map(float, given["place"]))
-                heads["widths"] = tuple(map(float, np.exp(given["reach"])))
+            if "flat.norm.weight" in given:
                 given = folded(given)
             with tempfile.TemporaryDirectory() as folder:
                 shipped = Path(folder, "ear.safetensors")
                 safetensors.numpy.save_file(given, shipped)
                 self._network = EarNetwork(shipped)
-        self.pooling = Attentive(frame_rate=SAMPLE_RATE // HOP, **heads)
+        self.pooling = Attentive(frame_rate=SAMPLE_RATE // HOP)
         self.groups = self.pooling.groups(len(self._network.arrays["out.bias"]))
         self.million = self._network.params / 1e6
 

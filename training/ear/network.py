@@ -22,8 +22,9 @@ HOP, DELAY = 640, 2
 # Outputs of the head, which only the word loss reads; features of a frame that reproduce the output
 # of the speech embedding.
 VECTOR, LIKE = 192, 96
-# Attention heads: centres and width before training, as shares of the extent.
-CENTERS, HEAD_WIDTH = (0.1, 0.3, 0.5, 0.7, 0.9), 0.07
+# Attention heads: centres and widths as shares of the extent, as `tapword_ear` learned them. Since
+# run 8 they stay, so that all ears share the pooling `attentive`.
+CENTERS, WIDTHS = (-0.02, -0.03, 0.28, 0.63, 0.83), (0.21, 0.29, 0.23, 0.17, 0.23)
 # Look-ahead of the first blocks over time, in frames.
 LOOK_AHEAD = (1, 1, 1)
 
@@ -75,8 +76,15 @@ class Mel(nn.Module):
 
     def forward(self, audio: torch.Tensor) -> torch.Tensor:
         """(b, n) -> (b, bands, t)."""
-        frames = audio.unfold(1, WINDOW, STEP) * self.window
-        return torch.log(torch.fft.rfft(frames, n=FFT).abs() @ self.weights + FLOOR).mT
+        return self.log(self.spectrum(audio) @ self.weights).mT
+
+    def spectrum(self, audio: torch.Tensor) -> torch.Tensor:
+        """Magnitudes (b, t, 257) of audio (b, n)."""
+        return torch.fft.rfft(audio.unfold(1, WINDOW, STEP) * self.window, n=FFT).abs()
+
+    def log(self, energies: torch.Tensor) -> torch.Tensor:
+        """Logarithm above a floor."""
+        return torch.log(energies + FLOOR)
 
 
 class Conv(nn.Module):
@@ -104,7 +112,10 @@ class Conv(nn.Module):
         return F.relu(x) if self.relu else x
 
     def rows(self, x: torch.Tensor) -> torch.Tensor:
-        """Do the same for (b, bands, t, i) by products and sums, which compile to fast kernels."""
+        """Do the same for (b, bands, t, i) by products and sums, which compile to fast kernels.
+
+        For training alone: it normalises by the batch.
+        """
         weight = self.conv.weight.to(x.dtype)
         (high, wide), (down, right) = self.conv.kernel_size, self.conv.stride
         if high == wide == 1:
@@ -120,8 +131,20 @@ class Conv(nn.Module):
                 x = F.linear(torch.cat(taps, -1), weight)
             else:
                 x = sum(tap * weight[:, k] for k, tap in enumerate(taps))
-        x = self.norm(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        x = self._normalized(x)
         return F.relu(x) if self.relu else x
+
+    def _normalized(self, x: torch.Tensor) -> torch.Tensor:
+        """Normalise (b, bands, t, o) by sums, which compile to faster kernels than `self.norm`."""
+        norm, count = self.norm, x.numel() / x.shape[-1]
+        y = x.float()
+        mean, square = y.mean((0, 1, 2)), y.square().mean((0, 1, 2))
+        variance = (square - mean.square()).clamp_min(0)
+        with torch.no_grad():
+            norm.running_mean.lerp_(mean.detach(), norm.momentum)
+            norm.running_var.lerp_(variance.detach() * (count / (count - 1)), norm.momentum)
+        scale = norm.weight * (variance + norm.eps).rsqrt()
+        return (y * scale + (norm.bias - mean * scale)).to(x.dtype)
 
 
 class Inverted(nn.Module):
@@ -180,10 +203,10 @@ class Ear(nn.Module):
         )
         self.out = nn.Conv2d(width, self.size.frame, 1)
         self.like = nn.Conv2d(width, LIKE, 1)
-        # Attention logits depend on what is heard; each head also has a position and a width.
+        # Attention logits depend on what is heard; each head also has a centre and a width.
         self.look = nn.Conv2d(width, heads, 1)
-        self.place = nn.Parameter(torch.tensor(CENTERS))
-        self.reach = nn.Parameter(torch.full((heads,), float(np.log(HEAD_WIDTH))))
+        self.register_buffer("centers", torch.tensor(CENTERS), persistent=False)
+        self.register_buffer("widths", torch.tensor(WIDTHS), persistent=False)
         self.head = nn.Linear(self.size.pooled, VECTOR)
         nn.init.zeros_(self.look.weight)
         nn.init.zeros_(self.look.bias)
@@ -211,6 +234,15 @@ class Ear(nn.Module):
         )
         return frames, like, look
 
+    def clips(
+        self, mel: Mel, x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor
+    ) -> torch.Tensor:
+        """Pooled vectors (b, 7 d) of extents of clips (b, n), with frames that come late."""
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
+            hidden = self.hidden(mel(F.pad(x, (0, 1_600))))
+        frames, _, look = self.frames(hidden.float())
+        return self.pool(frames, look, start, stop)
+
     def pool(
         self, frames: torch.Tensor, look: torch.Tensor, start: torch.Tensor, stop: torch.Tensor
     ) -> torch.Tensor:
@@ -224,7 +256,7 @@ class Ear(nn.Module):
         mean = torch.einsum("bt,btd->bd", inside, frames)
         square = torch.einsum("bt,btd->bd", inside, (frames - mean[:, None]) ** 2)
         share = (at + 0.5 - first) / (last - first)
-        far = (share[..., None] - self.place) / self.reach.exp()
+        far = (share[..., None] - self.centers) / self.widths
         weights = torch.softmax(look - 0.5 * far.square(), dim=1)
         looks = torch.einsum("btk,btd->bkd", weights, frames)
         return torch.cat([mean, (square + 1e-4).sqrt(), looks.flatten(1)], 1)

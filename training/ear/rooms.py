@@ -4,6 +4,7 @@ Nothing here waits for the GPU, so a whole training step can be recorded once an
 """
 
 import torch
+from network import Mel
 from noises import Noises
 from torch.nn import functional as F
 
@@ -11,6 +12,9 @@ from torch.nn import functional as F
 HOP = 160
 # Signal-to-noise ratio of a word, in dB.
 NOISE = (-5.0, 30.0)
+# Factors of resonances for other vocal tracts, and the share of the band up to which they hold.
+TRACTS = (0.86, 0.9, 0.94, 0.97, 1.03, 1.06, 1.1, 1.16)
+KNEE = 0.7
 
 
 def cut(audio: torch.Tensor, spans: torch.Tensor, length: int, vary: bool = True) -> tuple:
@@ -32,6 +36,43 @@ def cut(audio: torch.Tensor, spans: torch.Tensor, length: int, vary: bool = True
     index = (low.long() + ((start + stop) // 2)[:, None]).clamp(0, len(audio) - 2)
     x = audio[index].float() * (1 - part) + audio[index + 1].float() * part
     return x / 32_768, length / 2 + shift - half, length / 2 + shift + half
+
+
+class Tracts(torch.nn.Module):
+    """Log-mel frames of windows as vocal tracts of other lengths would give them.
+
+    A tract that is shorter by a factor moves all resonances up by it, and the pitch stays. Half of
+    the windows keep their own. `mel` is the front end whose matrix is warped.
+    """
+
+    def __init__(self, mel: Mel):
+        super().__init__()
+        self.mel = mel
+        bins, _ = mel.weights.shape
+        banks = []
+        for factor in (1.0, *TRACTS):
+            # Linear up to a knee, then towards the highest frequency, which stays.
+            at = torch.arange(bins, dtype=torch.float32, device=mel.weights.device)
+            knee = KNEE * (bins - 1) * min(1.0, 1.0 / factor)
+            above = (bins - 1 - factor * knee) / (bins - 1 - knee)
+            at = torch.where(at <= knee, at * factor, factor * knee + (at - knee) * above)
+            low = at.floor().long().clamp(max=bins - 2)
+            part = (at - low)[:, None]
+            weights = mel.weights[low] * (1 - part) + mel.weights[low + 1] * part
+            sums = weights.sum(0).clamp_min(1e-3)
+            banks.append(weights * (mel.weights.sum(0) / sums))
+        self.register_buffer("banks", torch.stack(banks))
+
+    def forward(self, rows: torch.Tensor, count: int) -> torch.Tensor:
+        """Rows of windows (r, n) -> windows (count, bands, t)."""
+        steps = rows.numel() // count // HOP
+        spectrum = self.mel.spectrum(rows)
+        missing = rows.shape[1] // HOP - spectrum.shape[1]
+        spectrum = torch.cat([spectrum, spectrum[:, -1:].expand(-1, missing, -1)], 1)
+        spectrum = spectrum.reshape(count, steps, -1)
+        drawn = _whole(count, len(TRACTS), rows.device) + 1
+        drawn = torch.where(_some(count, 0.5, rows.device)[:, 0], 0, drawn)
+        return self.mel.log(torch.bmm(spectrum, self.banks[drawn])).mT
 
 
 def isolate(x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor, share: float) -> torch.Tensor:

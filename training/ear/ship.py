@@ -3,8 +3,7 @@
     python training/ear/ship.py EAR.safetensors RECORD.json TARGET.safetensors
 
 RECORD is what the weights' model card says of how they came to be; it is kept beside them. What
-training alone needs (the head, the frames that are like a teacher's) is left out. Printed is where
-the ear looks in a word, which `tapword.poolings.attentive` has as its arguments.
+training alone needs (the head, the frames that are like a teacher's) is left out.
 """
 
 import json
@@ -21,11 +20,9 @@ PARTS = {"widen": 0, "look": 1, "narrow": 2}
 
 def main(source: str, record: str, target: str) -> None:
     """Write the file."""
-    given = load_file(source)
     with open(record, encoding="utf-8") as file:
         about = json.dumps(json.load(file), ensure_ascii=False)
-    save_file(folded(given), target, {"tapword_ear": about})
-    print("places", given["place"].round(2), "reaches", np.exp(given["reach"]).round(2))
+    save_file(folded(load_file(source)), target, {"tapword_ear": about})
 
 
 def folded(given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

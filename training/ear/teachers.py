@@ -91,7 +91,7 @@ class Embedding(torch.nn.Module):
 class Panel:
     """Three teachers side by side."""
 
-    def __init__(self, folder: str, checkpoint: str, embedding: Embedding, device: str):
+    def __init__(self, folder: str, embedding: Embedding, device: str):
         from safetensors.torch import load_file
 
         tables = np.load(f"{folder}/mel.npz")
@@ -100,22 +100,18 @@ class Panel:
         precise = torch.float32 if device == "cpu" else torch.bfloat16
         self.moonshine = Moonshine(f"{folder}/moonshine.safetensors", precise).to(device)
         self.ear = Ear("small").to(device).eval()
-        self.ear.load_state_dict(load_file(f"{checkpoint}/small/ear.safetensors"), strict=False)
+        self.ear.load_state_dict(load_file(f"{folder}/earlier.safetensors"), strict=False)
 
     @torch.no_grad()
     def hear(
         self, audio: torch.Tensor, spans: torch.Tensor, short: bool, batch: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Raw vectors (n, TARGET) of words or phrases, and those of the earlier run (n, 192)."""
-        vectors, heads = [], []
-        for first in range(0, len(spans), batch):
-            some = spans[first : first + batch]
-            vector, head = self.words(audio, some) if short else self.phrases(audio, some)
-            vectors.append(vector.half())
-            heads.append(head.half())
-        return torch.cat(vectors), torch.cat(heads)
+    ) -> torch.Tensor:
+        """Raw vectors (n, TARGET) of words or phrases."""
+        encode = self.words if short else self.phrases
+        parts = [spans[first : first + batch] for first in range(0, len(spans), batch)]
+        return torch.cat([encode(audio, part).half() for part in parts])
 
-    def words(self, audio: torch.Tensor, spans: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def words(self, audio: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
         """Encode words, cut out and centred in a second of silence."""
         x, start, stop = cut(audio, spans, 32_000, vary=False)
         x = isolate(x, start, stop, 1.0)
@@ -129,17 +125,12 @@ class Panel:
         first = (heard.shape[1] - MIDDLE) // 2
         frames = heard[:, first : first + MIDDLE].flatten(1)
         spoken = self.moonshine(x[:, 8_000:24_000]).float()
-        hidden = self._hidden(x)
         edge = torch.full_like(middle, 16_000)
         half = EXTENT / 2 * 16_000
-        pool, head = self._own(hidden, edge - half, edge + half)
-        return torch.cat(
-            [_moments(inner), _moments(heard), frames, _moments(spoken), pool], 1
-        ), head
+        pool = self._own(x, edge - half, edge + half)
+        return torch.cat([_moments(inner), _moments(heard), frames, _moments(spoken), pool], 1)
 
-    def phrases(
-        self, audio: torch.Tensor, spans: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def phrases(self, audio: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
         """Encode phrases, cut out from beginning to end."""
         x, start, stop = cut(audio, spans, 48_000, vary=False)
         x = isolate(x, start, stop, 1.0)
@@ -156,20 +147,11 @@ class Panel:
         spoken = self.moonshine(x).float()
         at = torch.arange(spoken.shape[1], device=x.device)[None] * 384 + 600
         inside = ((at > start[:, None] - 1_600) & (at < stop[:, None] + 1_600)).float()
-        hidden = self._hidden(x)
-        pool, head = self._own(hidden, start, stop)
-        return torch.cat([*parts, frames, _moments(spoken, inside), pool], 1), head
+        pool = self._own(x, start, stop)
+        return torch.cat([*parts, frames, _moments(spoken, inside), pool], 1)
 
-    def _hidden(self, x: torch.Tensor) -> torch.Tensor:
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
-            return self.ear.hidden(self.mel(F.pad(x, (0, 1_600)))).float()
-
-    def _own(
-        self, hidden: torch.Tensor, start: torch.Tensor, stop: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        frames, _, look = self.ear.frames(hidden)
-        pool = self.ear.pool(frames, look, start, stop)
-        return F.normalize(pool, dim=1), F.normalize(self.ear.head(pool), dim=1)
+    def _own(self, x: torch.Tensor, start: torch.Tensor, stop: torch.Tensor) -> torch.Tensor:
+        return F.normalize(self.ear.clips(self.mel, x, start, stop), dim=1)
 
 
 def agree(x: torch.Tensor, label: torch.Tensor, domain: torch.Tensor) -> torch.Tensor:

@@ -3,10 +3,10 @@
     python training/ear/train.py FOLDER SECONDS OUT CHECKPOINT [DEVICE [MOST]]
 
 FOLDER holds what speak.py and real.py wrote or will write (train.py compiles kernels first, then
-waits for them), mel.npz and the teachers' weights. CHECKPOINT/SIZE/ear.safetensors is where a size
-starts; a size without such a file starts from random weights. The small one is also a teacher, so
-it must be there (unfold.py makes it from the shipped weights). OUT/SIZE/ear.safetensors, written
-every minute, is the network averaged over its last steps.
+waits for them), mel.npz and the teachers' weights, among them earlier.safetensors, a small ear
+(unfold.py makes it from shipped weights). CHECKPOINT/SIZE/ear.safetensors is where a size starts; a
+size without such a file starts from random weights. OUT/SIZE/ear.safetensors, written every minute,
+is the network averaged over its last steps.
 
 Words are heard in running sound: a row of the batch is several windows one after another, from
 other voices, rooms and noises, and the network runs over the whole row. A quarter of the windows
@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from network import DELAY, HOP, VECTOR, Ear, Mel
 from noises import Noises
-from rooms import cut, extents, hide, isolate, spoil
+from rooms import Tracts, cut, extents, hide, isolate, spoil
 from safetensors.torch import load_file, save_file
 from teachers import CENTRE, INNER_CENTRE, TARGET, Embedding, Panel, agree
 from torch import nn
@@ -48,6 +48,8 @@ REAL, FREE = 0.24, {"sentences": 0.08, "calls": 0.08, "others": 0.08}
 # Beside a word stands in a batch one of so many that are nearest to it for the panel; beside speech
 # without a label one of so many such pieces, but none from within so many samples.
 NEAR_WORDS, NEAR_PIECES, ELSEWHERE = 12, 8, 48_000
+# Share of words whose neighbours are silenced.
+ALONE = 0.5
 SCALE, MARGIN = 28.0, 0.25
 # Frames after a window that may belong to its word.
 AFTER = 4
@@ -149,11 +151,10 @@ class Corpus:
         rows = self.groups[group]
         return rows[torch.randint(len(rows), (count,), device=rows.device)]
 
-    def listen_to(self, panel: Panel, batch: int = 2_048) -> torch.Tensor:
-        """Take the panel's vectors of all there is; gives the earlier ear's directions of words."""
+    def listen_to(self, panel: Panel, batch: int = 2_048) -> None:
+        """Take the panel's vectors of all there is."""
         words = int(self.spans[:, 2].max()) + 1
         lessons: list[torch.Tensor] = []
-        directions = torch.zeros(words, VECTOR, device=self.audio.device)
         for kind, rows in (
             ("word", torch.cat([self.short, self.free])),
             ("phrase", self.groups["phrase"]),
@@ -161,14 +162,13 @@ class Corpus:
             if not len(rows):
                 continue
             spans, size = self.spans[rows], batch if kind == "word" else batch // 2
-            raw, head = panel.hear(self.audio, spans, kind == "word", size)
+            raw = panel.hear(self.audio, spans, kind == "word", size)
             self.lesson[rows] = torch.arange(len(rows), device=rows.device) + sum(map(len, lessons))
             # What has no label is like nothing but itself.
             label, known = spans[:, 2].clone(), spans[:, 2] >= 0
             label[~known] = words + torch.arange(int((~known).sum()), device=label.device)
             vectors = agree(raw, label, self.domain[rows])
             lessons.append(vectors)
-            directions.index_add_(0, label[known], head[known].float())
             mean = torch.zeros(words, TARGET, device=rows.device)
             mean.index_add_(0, label[known], vectors[known].float())
             said = self.by_word[kind][2].nonzero()[:, 0]
@@ -179,7 +179,6 @@ class Corpus:
                 free = spans[~known]
                 self.near["free"] = nearest(vectors[~known], NEAR_PIECES, start=free[:, 0])
         self.lessons = torch.cat(lessons)
-        return F.normalize(directions, dim=1)
 
 
 class Student:
@@ -188,7 +187,8 @@ class Student:
     def __init__(self, size: str, words: int, checkpoint: str, device: str):
         self.size, self.ear = size, Ear(size).to(device)
         path = Path(checkpoint, size, "ear.safetensors")
-        if path.exists():
+        self.begun = path.exists()
+        if self.begun:
             print(size, self.ear.load_state_dict(load_file(path), strict=False), flush=True)
         width, pooled = self.ear.size.width, self.ear.size.pooled
         self.extra = nn.ModuleDict(
@@ -215,6 +215,22 @@ class Student:
             {"params": [p for p in own if p.ndim >= 2], "weight_decay": 0.03},
             {"params": rest, "weight_decay": 0.0},
         ]
+
+    @torch.no_grad()
+    def place(self, corpus: Corpus, mel: Mel, batch: int = 1_024) -> None:
+        """Give each word the direction of its clips for the head of the checkpoint."""
+        total = torch.zeros_like(self.words)
+        self.ear.eval()
+        for kind, rows in (("word", corpus.short), ("phrase", corpus.groups["phrase"])):
+            for first in range(0, len(rows), batch):
+                spans = corpus.spans[rows[first : first + batch]]
+                x, start, stop = cut(corpus.audio, spans, KINDS[kind][0], vary=False)
+                x = isolate(x, start, stop, 1.0)
+                vector = self.ear.head(self.ear.clips(mel, x, start, stop))
+                total.index_add_(0, spans[:, 2], F.normalize(vector, dim=1))
+        self.ear.train()
+        known = total.norm(dim=1) > 0
+        self.words[known] = F.normalize(total[known], dim=1)
 
     def compile(self, rows: int) -> None:
         """Compile forward and backward pass for rows of log-mel frames."""
@@ -259,6 +275,7 @@ class Training:
         self.device = device
         tables = np.load(f"{folder}/mel.npz")
         self.mel, self.teacher_mel = (Mel(tables[name]).to(device) for name in ("ear", "teacher"))
+        self.tracts = Tracts(self.mel).to(device)
         precise = torch.float32 if device == "cpu" else torch.bfloat16
         self.embedding = Embedding(f"{folder}/embedding_model.onnx", precise).to(device)
         self.teach: Callable = self.embedding
@@ -291,14 +308,12 @@ class Training:
             student.compile(rows)
 
     def prepare(self, corpus: Corpus, panel: Panel, noises: Noises) -> None:
-        """Encode the corpus with the panel, and place words as the earlier ear does."""
+        """Encode the corpus with the panel, and place words where a checkpoint has them."""
         self.corpus, self.noises = corpus, noises
-        directions = corpus.listen_to(panel)
-        with torch.no_grad():
-            for student in self.students:
-                if student.size == "small":
-                    said = directions.norm(dim=1) > 0.5
-                    student.words[: len(said)][said] = directions[said]
+        corpus.listen_to(panel)
+        for student in self.students:
+            if student.begun:
+                student.place(corpus, self.mel)
         noises.fill(corpus.audio)
 
     @torch.no_grad()
@@ -312,7 +327,7 @@ class Training:
         target = spans[:, 2]
         clean, start, stop = cut(corpus.audio, spans, window)
         # What has no label is never cut out of its sentence.
-        clean = torch.where((target >= 0)[:, None], isolate(clean, start, stop, 0.6), clean)
+        clean = torch.where((target >= 0)[:, None], isolate(clean, start, stop, ALONE), clean)
         inner, heard = self.teach(self.teacher_mel(clean.reshape(-1, ROW)))
         each = ROW // window
         half = size // (2 * each) * each
@@ -322,10 +337,8 @@ class Training:
         together = spoil(row, start[half:].reshape(-1, each)[:, 0], until, self.noises)
         spoilt = torch.cat([alone.reshape(-1, ROW), together])
         first, last = extents(spoilt.reshape(-1, window), start, stop, kind == "word")
-        mel = F.pad(self.mel(spoilt), (0, 2), mode="replicate")
-        bands, steps = mel.shape[1], window // 160
-        mel = hide(mel.unfold(2, steps, steps).transpose(1, 2).reshape(-1, bands, steps))
-        mel = mel.reshape(-1, each, bands, steps).transpose(1, 2).flatten(2)
+        mel = hide(self.tracts(spoilt, size))
+        mel = mel.unflatten(0, (-1, each)).transpose(1, 2).flatten(2).contiguous()
         # Frames about the word count in full, those far from it little.
         at = torch.arange(window // HOP, device=clean.device)[None] * HOP
         near = (at > start[:, None] - 3_200) & (at < stop[:, None] + 3_200)
@@ -503,7 +516,7 @@ def main(
     print({k: len(v) for k, v in corpus.groups.items()}, words, "labels", flush=True)
     print("corpus after", round(time.time() - began), "s", flush=True)
     noises = Noises(device, *(() if device == "cuda" else (64, 32)))
-    training.prepare(corpus, Panel(folder, checkpoint, training.embedding, device), noises)
+    training.prepare(corpus, Panel(folder, training.embedding, device), noises)
     print("heard after", round(time.time() - began), "s", flush=True)
     if device == "cuda" and os.environ.get("GRAPH", "1") == "1":
         for kind in KINDS:

@@ -19,7 +19,6 @@ from safetensors.torch import save_file
 from ship import EPSILON, PARTS
 
 from tapword.backbones import logmel, tapword_ear
-from tapword.poolings.attentive import Attentive
 
 SENTENCES, SECONDS = 256, 3
 
@@ -54,9 +53,6 @@ def main(shipped: str, folder: str, target: str) -> None:
             value[:features].clone(),
             value[features:].clone(),
         )
-    heads = Attentive()
-    ear.place.data = torch.tensor(heads.centers)
-    ear.reach.data = torch.tensor(heads.widths).log()
 
     def settle(part: Conv, inputs: tuple, output: torch.Tensor) -> None:
         # The output before normalisation, by whose statistics it is normalised from now on.
