@@ -15,8 +15,8 @@ from tapword.audio.align import MARGIN_S, cut
 from tapword.audio.files import SAMPLE_RATE, as_float
 from tapword.listening.decider import REFRACTORY_S, Candidate, replay
 from tapword.listening.detector import CLOSE_SCORE, SEGMENT_SCORE
-from tapword.listening.frames import FrameBuffer
-from tapword.listening.phrases import Phrases
+from tapword.listening.frames import FrameBuffer, lag
+from tapword.listening.phrases import Phrases, kept_hops
 from tapword.listening.segmenter import WINDOW, Segmenter
 from tapword.spotter.encoder import CLIPS_AT_ONCE, Encoded, Encoder
 from tapword.spotter.thresholds import Scores, is_close
@@ -60,7 +60,7 @@ class Recording:
         self.encoder = encoder
         self.sounds: list[np.ndarray] = []
         self._places: list[Place] = []
-        segmenter, start = Segmenter(), 0
+        segmenter, start = segmenter_of(encoder), 0
         for sound in sounds:
             self.sounds.append(sound)
             self._find(segmenter, as_samples(sound), start)
@@ -161,14 +161,24 @@ def as_samples(sound: np.ndarray) -> np.ndarray:
     return as_float(sound) if sound.dtype == np.int16 else sound
 
 
+def segmenter_of(encoder: Encoder) -> Segmenter:
+    """Make a segmenter as a detector has it."""
+    backbone = encoder.backbones[0]
+    return Segmenter(lag=lag(backbone) if backbone.streams else 0)
+
+
 class SharedPhrases(Phrases):
     """Phrases of several models in turn: each segment's vector is made once for all of them."""
+
+    def push(self, sound: np.ndarray) -> None:
+        """Take the samples of a step (n,)."""
+        super().push(sound)
+        self._vectors: dict[int, tuple[list[tuple[int, int]], np.ndarray | None]] = {}
 
     def make_frames(self) -> None:
         """Push what is new to the backbone, once for each step."""
         if self._buffer.until != self._end:
             super().make_frames()
-            self._vectors: dict[int, tuple[list[tuple[int, int]], np.ndarray | None]] = {}
 
     def vectors(self, lengths: Sequence[int]) -> tuple[list[tuple[int, int]], np.ndarray | None]:
         """Segments of these lengths that end in the last step, and their vectors."""
@@ -190,15 +200,19 @@ def phrase_candidates(
     """
     found: list[list[Candidate]] = [[] for _ in spotters]
     thresholds = [spotter.thresholds() for spotter in spotters]
-    segmenter, start, margin = Segmenter(), 0, round(MARGIN_S * SAMPLE_RATE)
+    encoder, start, margin = spotters[0].encoder, 0, round(MARGIN_S * SAMPLE_RATE)
+    segmenter, backbone = segmenter_of(encoder), encoder.backbones[0]
     for sound in sounds:
-        phrases = SharedPhrases(spotters[0], start)
+        frames = FrameBuffer(backbone, kept_hops(backbone)) if backbone.streams else None
+        phrases = SharedPhrases(spotters[0], start, frames)
         silence = np.zeros(segmenter.flush_samples + phrases.step, dtype=np.float32)
         sound = np.concatenate([as_samples(sound), silence])
         for first in range(0, len(sound) - phrases.step + 1, phrases.step):
             piece = sound[first : first + phrases.step]
             segmenter.push(piece)
             phrases.push(piece)
+            if frames is not None:
+                frames.push(piece)
             for _ in segmenter.windows():
                 pass  # the segmenter follows the noise by its windows
             if segmenter.quiet(CLIP_S):
@@ -208,7 +222,8 @@ def phrase_candidates(
                 segment = phrases.best(own)
                 if segment is None or segment.margin < -SEGMENT_SCORE:
                     continue
-                scores = spotter.scorer.score_window(segment.clip)
+                vector = None if frames is None else segment.vector
+                scores = spotter.scorer.score_window(segment.clip, first=vector)
                 if scores is not None:
                     begin = segment.start + margin
                     end = segment.start + len(segment.clip) - margin

@@ -12,6 +12,8 @@ from tapword.listening.decider import REFRACTORY_S, Candidate, replay
 from tests.conftest import ROOT
 
 CLIPS = ROOT / "src" / "tapword" / "assets" / "clips"
+# One streams, the other does not.
+EARS = ("ear_s", "tapword_ear")
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def spoken(word: str, count: int) -> list[Path]:
 
 
 def taught(encoder, *words: str) -> Spotter:
-    spotter = Spotter(size="small", augment=False)
+    spotter = Spotter(encoder.backbones[0].name, augment=False)
     spotter.encoder = encoder
     for word in words:
         spotter.learn_many(spoken(word, 3), [word] * 3)
@@ -50,11 +52,12 @@ def assert_same(found: list[Candidate], wanted: list[Candidate]) -> None:
         assert one.scores.words == pytest.approx(other.scores.words, abs=1e-5)
 
 
-def test_words_have_the_candidates_of_a_detector(candidates):
+@pytest.mark.parametrize("ear", EARS)
+def test_words_have_the_candidates_of_a_detector(candidates, ear):
     words = ("lamp", "music", "door")
     clips = [files.read(path) for word in words for path in spoken(word, 6)[3:]]
     sounds = [np.concatenate(clips[:5]), (np.concatenate(clips[5:]) * 32767).astype(np.int16)]
-    encoder = Spotter(size="small", augment=False).encoder
+    encoder = Spotter(ear, augment=False).encoder
     recording = candidates.Recording(encoder, sounds)
     for some in (words[:1], words):
         spotter, wanted = taught(encoder, *some), []
@@ -64,12 +67,13 @@ def test_words_have_the_candidates_of_a_detector(candidates):
         assert recording.alarms(spotter) == len(replay(wanted, spotter.thresholds())) > 0
 
 
-def test_phrases_have_the_candidates_near_their_thresholds(candidates):
+@pytest.mark.parametrize("ear", EARS)
+def test_phrases_have_the_candidates_near_their_thresholds(candidates, ear):
     pair = [files.read(path) for word in ("lamp", "music") for path in spoken(word, 4)]
     said = [np.concatenate([pair[row], pair[row + 4]]) for row in range(4)]
     spotters = []
     for count in (1, 2):
-        spotter = Spotter(size="small", augment=False)
+        spotter = Spotter(ear, augment=False)
         spotter.learn_many(said[:count], ["lamp music"] * count)
         assert spotter.scorer.phrases
         spotters.append(spotter)

@@ -28,7 +28,7 @@ class Told(Spotter):
     @property
     def scorer(self):
         made = super().scorer
-        made.score_window = lambda clip, thresholds=None, first=None: self.told.pop(0)
+        made.score_windows = lambda clips, limits, first: [self.told.pop(0) for _ in clips]
         return made
 
 

@@ -1,6 +1,7 @@
 """Streams of sound: the same events however they are cut, and only where a word is said."""
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -10,7 +11,9 @@ import soxr
 from tapword import Detector, InputError, Spotter
 from tapword.audio import files
 from tapword.audio.align import align
+from tapword.backbones.tapword_ear import EarStream
 from tapword.listening.decider import Candidate, Decider, replay
+from tapword.listening.frames import known_hops
 from tapword.listening.segmenter import SEARCH, Segmenter
 from tapword.spotter import presets
 from tapword.spotter.encoder import group_lengths
@@ -23,8 +26,10 @@ from tests.sounds import ASKED, RATE, TAUGHT, VOICES, clip, noise, padded, silen
 WORDS = ["coffee", "lamp", "music", "stop", "window"]
 OTHERS = ["blinds", "garage", "heater", "timer"]
 NEVER, ALWAYS = dict.fromkeys(WORDS, np.inf), dict.fromkeys(WORDS, -np.inf)
-# These tests do not hang on the shipped thresholds.
-USUAL = dict.fromkeys(WORDS, 0.46)
+# These tests do not depend on the shipped thresholds: a word alone scores at least 0.36, whatever
+# the weight of the cohort, and the scene's garage at most 0.17.
+USUAL_SCORE = 0.3
+USUAL = dict.fromkeys(WORDS, USUAL_SCORE)
 NO_NEIGHBOURS = dataclasses.replace(SEARCH, neighbour_db=math.inf)
 
 
@@ -36,12 +41,19 @@ def detect(detector, sound, size=None):
     return events + detector.flush()
 
 
-@pytest.fixture(scope="module")
-def spotter():
-    made = Spotter()
+@functools.cache
+def taught(ear):
+    """Teach the words to a backbone; tests must not change the spotter."""
+    made = Spotter(ear)
     clips = [(clip(word, voice), word) for word in WORDS for voice in TAUGHT[:5]]
     made.learn_many(*zip(*clips, strict=True))
     return made
+
+
+# Candidates are pooled from the frames of a stream, or pass the network as clips.
+@pytest.fixture(scope="module", params=["ear_s", "tapword_ear"])
+def spotter(request):
+    return taught(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +176,7 @@ def test_events_lie_where_the_words_are(spotter, scene):
 
 
 def check_equal_to_predict(spotter, sound):
+    """Check a detector whose candidates pass the network as clips."""
     wanted = spotter.predict(padded(sound), closed=True)
     thresholds = dict.fromkeys(spotter.words, -np.inf)
     events = detect(Detector(spotter, thresholds=thresholds, refractory_s=0), padded(sound), 1280)
@@ -172,19 +185,62 @@ def check_equal_to_predict(spotter, sound):
     ), (events, wanted)
 
 
+def check_equal_to_the_stream(spotter, sound):
+    """Check a detector whose candidates are pooled from the stream's frames.
+
+    Scores are those of frames that the network makes of the whole sound in one piece.
+    """
+    backbone, candidates = spotter.encoder.backbones[0], []
+    thresholds = dict.fromkeys(spotter.words, np.inf)
+    options = {"observe": candidates.append, "search": NO_NEIGHBOURS}
+    detect(Detector(spotter, thresholds=thresholds, **options), padded(sound), 1280)
+    whole = np.concatenate([padded(sound), silence(2.0)])
+    whole = whole[: len(whole) // backbone.hop * backbone.hop]
+    [frames] = backbone.stream().advance(whole)
+    assert candidates
+    for one in candidates:
+        first = (one.centre - RATE // 2 + backbone.hop // 2) // backbone.hop
+        last = first + known_hops(backbone.hop) - 1
+        rows = np.arange(first, first + RATE // backbone.hop).clip(0, last)
+        pooled = spotter.encoder.pool_first([[frames[rows]]])[0]
+        wanted = spotter.scorer.score_window(silence(1.0), first=pooled)
+        assert one.scores.words == pytest.approx(wanted.words, abs=1e-4)
+
+
+CHECKS = {"ear_s": check_equal_to_the_stream, "tapword_ear": check_equal_to_predict}
+
+
 @pytest.mark.parametrize("word", WORDS)
-def test_a_clip_in_a_stream_scores_as_predict_has_it(spotter, word):
+@pytest.mark.parametrize(("ear", "check"), CHECKS.items())
+def test_a_clip_in_a_stream_has_the_scores_of_its_backbone(ear, check, word):
     for voice in ASKED[:4]:
-        check_equal_to_predict(spotter, clip(word, voice))
+        check(taught(ear), clip(word, voice))
 
 
-def test_a_real_clip_in_a_stream_scores_as_predict_has_it(speech_commands):
-    spotter = Spotter()
+@pytest.mark.parametrize(("ear", "check"), CHECKS.items())
+def test_a_real_clip_in_a_stream_has_the_scores_of_its_backbone(speech_commands, ear, check):
+    spotter = Spotter(ear)
     for word in ["marvin", "yes"]:
         paths = sorted((speech_commands / word).glob("*.wav"))
         spotter.learn_many(paths[:5], [word] * 5)
         for path in paths[5:10]:
-            check_equal_to_predict(spotter, files.read(path))
+            check(spotter, files.read(path))
+
+
+def test_a_clip_scores_nearly_the_same_in_frames_of_a_stream():
+    """They are of other sound before the word too, and its last frames are not waited for.
+
+    Scores are 0.05 lower on average, each by at most 0.09; 80 ms too early, they are 0.10 lower.
+    """
+    spotter, apart = taught("ear_s"), []
+    for word in WORDS:
+        for voice in ASKED[:4]:
+            sound = padded(clip(word, voice))
+            wanted = spotter.predict(sound, closed=True)
+            [event] = detect(Detector(spotter, thresholds=ALWAYS), sound, 1280)
+            assert event.word == wanted.word == word
+            apart.append(event.score - wanted.score)
+    assert abs(np.mean(apart)) < 0.08 and np.max(np.abs(apart)) < 0.15
 
 
 def test_one_event_an_utterance(spotter):
@@ -319,7 +375,7 @@ def test_bad_chunks_are_refused(spotter, chunk, message):
 def test_a_rejected_sound_is_not_detected_again():
     spotter = Spotter()
     spotter.learn_many([clip("stop", voice) for voice in TAUGHT[:3]], ["stop"] * 3)
-    sound, usual = padded(clip("stop", ASKED[0])), {"stop": 0.46}
+    sound, usual = padded(clip("stop", ASKED[0])), {"stop": USUAL_SCORE}
     assert [event.word for event in detect(Detector(spotter, thresholds=usual), sound)] == ["stop"]
     assert spotter.reject(clip("stop", ASKED[0])) == "stop"
     assert spotter.vocabulary.negatives == {"stop": 1}
@@ -386,33 +442,34 @@ def crowd(word, voice, others):
 def test_a_clip_alone_is_scored_once_and_one_in_a_crowd_around(spotter):
     candidates = []
 
-    def count(sound, threshold, search=SEARCH):
+    def count(sound, search=SEARCH):
         candidates.clear()
-        thresholds = dict.fromkeys(WORDS, threshold)
-        observed = Detector(
-            spotter, thresholds=thresholds, observe=candidates.append, search=search
-        )
+        observed = Detector(spotter, thresholds=USUAL, observe=candidates.append, search=search)
         detect(observed, sound)
         return len(candidates)
 
-    assert count(padded(speech("lamp", ASKED[1])), 0.9) == 1
+    assert count(padded(speech("lamp", ASKED[1]))) == 1
     among = crowd("lamp", ASKED[1], ("garage", "garage"))
-    assert count(among, 0.6) >= count(among, 0.6, NO_NEIGHBOURS) + 3
+    assert count(among) >= count(among, NO_NEIGHBOURS) + 3
 
 
 def test_words_between_others_are_looked_for(spotter):
     """Neighbours move a word's centre; without looking around, more of these are missed."""
 
-    def count(search):
-        found = 0
+    def best_scores(search):
+        scores, found = [], 0
         for word in WORDS:
             for index, voice in enumerate(ASKED[:6]):
-                sound = crowd(word, voice, (OTHERS[index % 4], OTHERS[(index + 1) % 4]))
-                detector = Detector(spotter, thresholds=dict.fromkeys(WORDS, 0.45), search=search)
-                found += word in [event.word for event in detect(detector, sound)]
-        return found
+                sound, candidates = crowd(word, voice, np.roll(OTHERS, -index)[:2]), []
+                options = {"observe": candidates.append, "search": search}
+                events = detect(Detector(spotter, thresholds=USUAL, **options), sound)
+                scores.append(max(one.scores.words[word] for one in candidates))
+                found += word in [event.word for event in events]
+        return np.array(scores), found
 
-    assert count(SEARCH) >= count(NO_NEIGHBOURS) + 4
+    (with_offsets, found), (without, fewer) = best_scores(SEARCH), best_scores(NO_NEIGHBOURS)
+    gain = with_offsets - without
+    assert gain.min() >= 0 and gain.mean() > 0.04 and found > fewer
 
 
 def test_noise_is_no_word_even_of_one_taught_from_noise():
@@ -442,8 +499,7 @@ def test_noise_has_no_score_on_any_scale():
 def test_without_a_pause_a_word_is_still_said_once(spotter):
     """Of the windows beside a centre, the first that says a word is enough."""
     said = [speech("garage", ASKED[2]), speech("lamp", ASKED[0]), speech("timer", ASKED[2])]
-    limit = dict.fromkeys(spotter.words, 0.4)
-    detector = Detector(spotter, thresholds=limit, refractory_s=0.0)
+    detector = Detector(spotter, thresholds=USUAL, refractory_s=0.0)
     starts = [event.start_s for event in detect(detector, np.concatenate([silence(0.7), *said]))]
     assert len(starts) == len(set(starts))
 
@@ -507,29 +563,48 @@ def test_an_observer_changes_no_event(spotter, scene):
 def test_a_detector_says_what_it_listens_for(spotter):
     shown = repr(Detector(spotter, thresholds=USUAL))
     assert shown == (
-        "<Detector of coffee from 0.460, lamp from 0.460, music from 0.460, stop from 0.460, "
-        "window from 0.460, refractory 0.4 s>"
+        "<Detector of coffee from 0.300, lamp from 0.300, music from 0.300, stop from 0.300, "
+        "window from 0.300, refractory 0.4 s>"
     )
 
 
-def test_what_goes_wrong_once_does_not_repeat_itself(scene, monkeypatch):
-    """An error while a window is scored is raised once, and the stream goes on behind it."""
-    score_window, errors = Scorer.score_window, [MemoryError()]
+def fail_once(monkeypatch, owner, name, call):
+    """Let a method fail in its nth call, and then work again."""
+    method, calls = getattr(owner, name), []
 
-    def fragile(self, clip, thresholds=None, first=None):
-        if errors:
-            raise errors.pop()
-        return score_window(self, clip, thresholds, first)
+    def fragile(self, *arguments, **options):
+        calls.append(name)
+        if len(calls) == call:
+            raise MemoryError
+        return method(self, *arguments, **options)
 
-    monkeypatch.setattr(Scorer, "score_window", fragile)
-    spotter = Spotter()
-    for word in WORDS:
-        spotter.learn_many([clip(word, voice) for voice in TAUGHT[:5]], [word] * 5)
+    monkeypatch.setattr(owner, name, fragile)
+
+
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_what_goes_wrong_once_does_not_repeat_itself(spotter, scene, monkeypatch, failing):
+    """An error while a window is scored is raised once, and costs no more than this window."""
+    sound = np.concatenate([scene[0], silence(6.0), scene[0]])
+    plain = detect(Detector(spotter, thresholds=USUAL), sound)
+    streams = spotter.encoder.backbones[0].streams
+    fail_once(monkeypatch, Scorer, "score_windows" if streams else "score_window", failing)
     detector = Detector(spotter, thresholds=USUAL)
     with pytest.raises(MemoryError):
-        detector(scene[0])
+        detector(sound)
     events = detector(silence(0.1)) + detector.flush()
-    assert [event.word for event in events][-2:] == ["coffee", "stop"]
+    assert events in [plain, *(plain[:row] + plain[row + 1 :] for row in range(len(plain)))]
+
+
+@pytest.mark.parametrize("failing", [1, 40, 100])
+def test_an_error_of_the_network_loses_no_event(scene, monkeypatch, failing):
+    """The network goes on with the hop at which it failed."""
+    spotter = taught("ear_s")
+    whole = detect(Detector(spotter, thresholds=USUAL), scene[0])
+    detector = Detector(spotter, thresholds=USUAL)
+    fail_once(monkeypatch, EarStream, "advance", failing)
+    with pytest.raises(MemoryError):
+        detector(scene[0])
+    assert detector(silence(0.1)) + detector.flush() == whole
 
 
 def test_two_backbones_without_a_word_give_no_event():

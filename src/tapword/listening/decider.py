@@ -112,6 +112,11 @@ class Decider:
         apart = centre - self._last.centre
         return apart <= 0 or apart < self.refractory_s * SAMPLE_RATE
 
+    @property
+    def rising(self) -> bool:
+        """Whether a phrase is being said, which may still get better."""
+        return self._rising is not None
+
     def finalize(self) -> Event | None:
         """Return the phrase that was being said, if there is one: it will not get better."""
         event, self._rising = self._rising, None

@@ -1,7 +1,7 @@
 """Chunks in, events out: find words in an audio stream."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import soxr
@@ -14,7 +14,7 @@ from tapword.listening.frames import FrameBuffer, lag
 from tapword.listening.phrases import Phrases, kept_hops
 from tapword.listening.segmenter import SEARCH, Search, Segmenter, Window, check_gap
 from tapword.spotter.spotter import Spotter
-from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, is_close
+from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, is_close
 from tapword.spotter.thresholds import check_rate as check_alarm_rate
 from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.checks import in_range
@@ -25,7 +25,7 @@ CLOSE_SCORE = 0.2
 # A segment is scored as a clip if the stream's frames bring a phrase this close to its threshold:
 # they include neighbouring sound, a clip does not. A choice.
 SEGMENT_SCORE = 0.1
-# A word waits for a phrase that may contain it: until this much silence follows, or until this long
+# A word waits for a phrase that may contain it: until this much silence was searched, or this long
 # after the end of the longest phrase. Choices: a segment is scored at most 0.42 s after its end.
 SILENCE_S, LATE_S = 0.2, 0.5
 # Longer chunks are split, so memory stays bounded.
@@ -125,6 +125,7 @@ class Detector:
         self._restart_resampler()
         self._segmenter = Segmenter(self.search)
         self._gathered = np.zeros(0, dtype=np.float32)
+        self._due: list[Event] = []
         self._samples = 0
         self._begin()
 
@@ -162,17 +163,13 @@ class Detector:
         self._follow_backbone()
         if self._follow_phrases():
             self._push_gathered()
-        sound = np.concatenate([self._gathered, samples])
-        # Nothing can be found before a step is complete, so tiny chunks wait for it.
-        missing = self._segmenter.missing
-        whole = max(0, missing + (len(sound) - missing) // HOP * HOP)
-        self._gathered, sound = sound[whole:].copy(), sound[:whole]
-        events: list[Event] = []
-        while len(sound):
-            piece = sound[: self._next()]
-            sound = sound[len(piece) :]
-            events += self._push(piece)
-        return events
+        self._gathered = np.concatenate([self._gathered, samples])
+        # After an error, samples behind it and events before it are still here for the next call.
+        while size := self._next():
+            piece, self._gathered = np.split(self._gathered, [size])
+            self._push(piece)
+        self._gathered = self._gathered.copy()
+        return self._take_due()
 
     def flush(self) -> list[Event]:
         """Push a moment of silence, for words at the very end of a stream."""
@@ -181,7 +178,8 @@ class Detector:
             samples += self._phrases.step
         silence = np.zeros(samples, dtype=np.float32)
         events = self._process(np.concatenate([self._drain(), silence]))
-        return events + self._ready(self._finalized())
+        self._due += self._finalized().pop_ready()
+        return events + self._take_due()
 
     def _restart_resampler(self) -> None:
         self._resampler: soxr.ResampleStream | None = None
@@ -204,12 +202,11 @@ class Detector:
             self._overlaps.add(event, phrase=True)
         return self._overlaps
 
-    def _ready(
-        self, overlaps: Overlaps, now_s: float = math.inf, longest_s: float = 0.0
-    ) -> list[Event]:
-        """Events that need not wait any more, without words forgotten since."""
+    def _take_due(self) -> list[Event]:
+        """Return the events that need not wait any more, without words forgotten since."""
+        due, self._due = self._due, []
         known = self.spotter.learner.words
-        return [event for event in overlaps.pop_ready(now_s, longest_s) if event.word in known]
+        return [event for event in due if event.word in known]
 
     def _follow_backbone(self) -> None:
         """Begin to make the stream's frames if candidates are pooled from them, or stop."""
@@ -246,66 +243,99 @@ class Detector:
 
     def _push_gathered(self) -> None:
         """Push the samples of an incomplete step, or before a gap, in which nothing is found."""
-        self._segmenter.push(self._gathered)
+        if not len(self._gathered):
+            return
+        gathered, self._gathered = self._gathered, np.zeros(0, dtype=np.float32)
+        self._samples += len(gathered)
+        self._segmenter.push(gathered)
         if self._frames is not None:
-            self._frames.push(self._gathered)
-        self._samples += len(self._gathered)
-        self._gathered = np.zeros(0, dtype=np.float32)
+            self._frames.push(gathered)
 
     def _next(self) -> int:
-        """Return how many samples to push at once: with phrases, up to the next search."""
-        if self._phrases is not None:
-            return self._phrases.missing
-        return PIECE_SAMPLES if self._frames is None else SAMPLE_RATE
+        """Return how many of the gathered samples to push now: with phrases, up to a search.
 
-    def _push(self, piece: np.ndarray) -> list[Event]:
-        self._segmenter.push(piece)
-        if self._frames is not None:
-            self._frames.push(piece)
+        Nothing can be found before a step is complete, so tiny chunks wait for it.
+        """
+        missing = self._segmenter.missing
+        whole = max(0, missing + (len(self._gathered) - missing) // HOP * HOP)
+        if self._phrases is not None:
+            return min(whole, self._phrases.missing)
+        return min(whole, PIECE_SAMPLES if self._frames is None else SAMPLE_RATE)
+
+    def _push(self, piece: np.ndarray) -> None:
+        """Push the next samples (n,); events that need not wait any more are due."""
         self._samples += len(piece)
+        self._segmenter.push(piece)
         stepped = False
         if self._phrases is not None:
             stepped = len(piece) == self._phrases.missing
             self._phrases.push(piece)
-        for window in self._segmenter.windows():
-            self._judge(window)
+        # Last, because the network may fail: the others are then at the same sample.
+        if self._frames is not None:
+            self._frames.push(piece)
+        for windows in self._segmenter.groups():
+            self._judge(windows)
         if self._phrases is None:
-            return self._ready(self._overlaps)
-        if not stepped:
-            return []
-        event = self._look_for_phrases(self._phrases)
+            self._due += self._overlaps.pop_ready()
+        elif stepped:
+            self._search_phrases(self._phrases)
+
+    def _search_phrases(self, phrases: Phrases) -> None:
+        """Search for a phrase that has ended; a word waits while a phrase may contain it."""
+        event = self._look_for_phrases(phrases)
         if event is not None:
             self._overlaps.add(event, phrase=True)
         self._overlaps.suppress(self._decide.phrase)
-        if event is not None or self._segmenter.quiet(SILENCE_S + self._segmenter.lag_s):
-            return self._ready(self._overlaps)
-        longest_s = self.spotter.scorer.longest_s - 2 * MARGIN_S
-        return self._ready(self._overlaps, self._samples / SAMPLE_RATE - LATE_S, longest_s)
+        # Silence ends the wait, unless a phrase is still being said or its end was not searched.
+        quiet = self._segmenter.quiet(SILENCE_S + phrases.lag_s)
+        if event is not None or (quiet and not self._decide.rising):
+            self._due += self._overlaps.pop_ready()
+        else:
+            longest_s = self.spotter.scorer.longest_s - 2 * MARGIN_S
+            self._due += self._overlaps.pop_ready(self._samples / SAMPLE_RATE - LATE_S, longest_s)
 
-    def _judge(self, window: Window) -> None:
-        if not window.loud:
-            self.scores = {}
-            return
-        if self.observe is None and self._decide.in_refractory(window.centre):
-            return
-        words = self.spotter.scorer.short_words
-        if not words and self.spotter.words:
-            return
-        thresholds = self.thresholds
-        exact = self.observe is not None
-        scores = self.spotter.scorer.score_window(
-            window.clip, None if exact else thresholds, self._pooled(window)
-        )
-        self.scores = dict(scores.words) if scores else {}
-        if scores is None:
-            return
-        scores = scores.of(words)
+    def _judge(self, windows: Sequence[Window]) -> None:
+        """Judge a window, or all those at offsets from one centre."""
+        thresholds, exact = self.thresholds, self.observe is not None
+        scored: Sequence[Scores | None] | None = None
+        for number, window in enumerate(windows):
+            if not window.loud:
+                self.scores = {}
+                continue
+            if not exact and self._decide.in_refractory(window.centre):
+                continue
+            words = self.spotter.scorer.short_words
+            if not words and self.spotter.words:
+                continue
+            if self._frames is not None:
+                # All at once: it takes little longer than one.
+                if scored is None:
+                    scored = self._score_pooled(
+                        self._frames, windows, None if exact else thresholds
+                    )
+                scores = scored[number]
+            else:
+                limits = None if exact else thresholds
+                scores = self.spotter.scorer.score_window(window.clip, limits)
+            self.scores = dict(scores.words) if scores else {}
+            if scores is not None:
+                self._decide_on(window, scores.of(words), thresholds)
+
+    def _score_pooled(
+        self, frames: FrameBuffer, windows: Sequence[Window], limits: Mapping[str, float] | None
+    ) -> list[Scores | None]:
+        """Score windows by the stream's frames; scores below the limits need not be exact."""
+        cut = [frames.window(window.start - self._frames_start) for window in windows]
+        first = self.spotter.encoder.pool_first(cut)
+        return self.spotter.scorer.score_windows([one.clip for one in windows], limits, first)
+
+    def _decide_on(self, window: Window, scores: Scores, thresholds: Mapping[str, float]) -> None:
         candidate = Candidate(window.centre, window.start_s, window.end_s, scores)
         event = self._decide(candidate, thresholds)
         # An observer may use other thresholds, at which it is no word.
         if (
             not window.is_offset
-            and (event is None or exact)
+            and (event is None or self.observe is not None)
             and is_close(scores, thresholds, CLOSE_SCORE)
         ):
             self._segmenter.request_offsets(window)
@@ -313,13 +343,6 @@ class Detector:
             self._overlaps.add(event, phrase=False)
         if self.observe is not None:
             self.observe(candidate)
-
-    def _pooled(self, window: Window) -> np.ndarray | None:
-        """Pool a window from the stream's frames (D_1,), if they are made."""
-        if self._frames is None:
-            return None
-        frames = self._frames.window(window.start - self._frames_start)
-        return self.spotter.encoder.pool_first([frames])[0]
 
     def _look_for_phrases(self, phrases: Phrases) -> Event | None:
         """Return a phrase that has ended, if there is one."""

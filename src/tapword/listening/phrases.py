@@ -149,6 +149,11 @@ class Phrases:
         return True
 
     @property
+    def lag_s(self) -> float:
+        """Seconds by which the segments of a search end before the newest audio."""
+        return self.seconds(self._end - self._last)
+
+    @property
     def missing(self) -> int:
         """Samples until the next step."""
         return self.step - len(self._sound) % self.step

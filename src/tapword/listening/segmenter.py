@@ -5,6 +5,7 @@ of them, silence none. Other sound next to a word may move its centre. If a wind
 to a threshold, the detector requests windows at offsets around it.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -151,11 +152,6 @@ class Segmenter:
         return WINDOW // 2 + (self._apart + 1 + self.lag) * HOP
 
     @property
-    def lag_s(self) -> float:
-        """The lag in seconds."""
-        return self.lag / STEPS_PER_S
-
-    @property
     def missing(self) -> int:
         """Samples until the next step is complete."""
         return HOP - len(self._pending)
@@ -176,6 +172,10 @@ class Segmenter:
 
     def windows(self) -> Iterator[Window]:
         """Return the windows that are complete since the last call, in order."""
+        return itertools.chain.from_iterable(self.groups())
+
+    def groups(self) -> Iterator[list[Window]]:
+        """Return the same windows: each alone, but those at offsets from a centre together."""
         # A point is settled once all of its window is there.
         end = max(len(self._energy) - HALF - self.lag + 1, self._settled)
         centres, near = _centres(self._energy, HALF_WINDOW, self._near)
@@ -184,19 +184,19 @@ class Segmenter:
             self._settled = point + 1
             self._follow_floor(point)
             if point in centres:
-                yield self._window(point)
+                yield [self._window(point)]
                 self._centre = self._first + point * HOP
             earlier = point - self._apart
             if earlier in near:
                 apart = abs(self._first + earlier * HOP - self._centre) // HOP
                 squeezed = apart > self._apart_with_neighbours and self._has_neighbours(earlier)
                 if apart > self._apart or squeezed:
-                    yield self._window(earlier)
+                    yield [self._window(earlier)]
             complete = self._first + (point - self._farthest) * HOP
             while self._requested and self._requested[0] <= complete:
                 centre = (self._requested.pop(0) - self._first) // HOP
                 if self._has_neighbours(centre):
-                    yield from [self._window(centre, offset) for offset in self._offsets]
+                    yield [self._window(centre, offset) for offset in self._offsets]
 
     def quiet(self, seconds: float) -> bool:
         """Whether nothing was louder than the noise in the last seconds."""

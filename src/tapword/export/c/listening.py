@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from tapword.audio.align import MARGIN_S
+from tapword.audio.files import SAMPLE_RATE
 from tapword.backbones.tapword_ear import HOP
 from tapword.export.c.tables import Tables
 from tapword.listening.decider import BEYOND_S, REFRACTORY_S, RISE_SCORE, SHARED_S
@@ -34,7 +35,10 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
     if not hears or not spotter.has_thresholds:
         return {"HAS_LISTENER": 0}
     backbone, grid = spotter.encoder.backbones[0], Grid.of(HOP)
-    late = lag(backbone) if backbone.streams else 0
+    late, silence_s = 0, SILENCE_S
+    if backbone.streams:
+        late = lag(backbone)
+        silence_s += (backbone.latency - MARGIN_HOPS) * HOP / SAMPLE_RATE
     offsets = [steps(ms) for ms in SEARCH.offsets_ms]
     tables.add("tapword_segment_hops", grid.lengths, "uint16")
     return {
@@ -67,7 +71,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "PHRASE_MIN_RATIO": vocabulary.MIN_RATIO,
         "PHRASE_LONGEST_S": LONGEST_S,
         "PHRASE_MARGIN_S": MARGIN_S,
-        "PHRASE_SILENCE": round(SILENCE_S * STEPS_PER_S) + late,
+        "PHRASE_SILENCE": round(silence_s * STEPS_PER_S),
         "PHRASE_LATE_S": LATE_S,
         "PHRASE_BEYOND_S": BEYOND_S,
         "PHRASE_SHARED_S": SHARED_S,

@@ -223,14 +223,16 @@ static int tapword_find_phrase(tapword *t, tapword_listener *l)
 TAPWORD_PRIVATE int tapword_look_for_phrases(tapword *t, tapword_listener *l)
 {
     double now, longest = tapword_longest_phrase(t) - 2.0 * TAPWORD_PHRASE_MARGIN_S;
-    int found;
+    int found, quiet;
 #if !TAPWORD_STREAMS
     l->missing = TAPWORD_SEGMENT_STEP * TAPWORD_EAR_HOP;
     l->hops += TAPWORD_SEGMENT_STEP;
 #endif
     found = tapword_find_phrase(t, l);
     tapword_suppress(l);
-    if (found > 0 || !tapword_is_loud(l, l->steps - TAPWORD_PHRASE_SILENCE, l->steps)) {
+    /* Silence ends the wait, unless a phrase is still being said or its end was not searched. */
+    quiet = !tapword_is_loud(l, l->steps - TAPWORD_PHRASE_SILENCE, l->steps);
+    if (found > 0 || (quiet && l->rising.word[0] == 0)) {
         tapword_pop_ready(l, HUGE_VAL, 0.0);
     } else {
         now = tapword_seconds(l->anchor + l->hops * TAPWORD_EAR_HOP) - TAPWORD_PHRASE_LATE_S;
