@@ -35,7 +35,7 @@ COMMANDS = [
     ["forget", "home.tap", "light", "--erase"],
     ["export", "both.tap", "both.onnx", "--quantize"],
     ["export", "both.tap", "both.h"],
-    ["export", "tapword_ear", "device.bin"],
+    ["export", "ear_s", "device.bin"],
     ["import", "device.bin", "device.tap"],
     [
         "evaluate",

@@ -107,7 +107,7 @@ def test_a_command_depends_on_its_program_its_imports_and_the_parts_it_names(dep
     assert "src/tapword/learners/icarl.py" in taught
     # The default's parts are named in a module, and have weights.
     assert "src/tapword/learners/cosine.py" in taught
-    assert "src/tapword/assets/whitening/tapword_ear.safetensors" in taught
+    assert "src/tapword/assets/whitening/ear_s.safetensors" in taught
     # A class in a file of several parts.
     assert "src/tapword/backbones/pip_encoders.py" in taught
     never = ("learners/snb.py", "cli/serve.py", "serve/", "export/", "version.py")

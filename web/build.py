@@ -69,7 +69,7 @@ def build_core(out: Path, options: Sequence[str] = ()) -> None:
     check_tools()
     out.mkdir(parents=True, exist_ok=True)
     header = out / "model.h"
-    command = [sys.executable, "-m", "tapword", "export", "tapword_ear", header, "--force"]
+    command = [sys.executable, "-m", "tapword", "export", "ear_s", header, "--force"]
     command += ["--max-words", MAX_WORDS, *options]
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
     wasm = out / "tapword.wasm"

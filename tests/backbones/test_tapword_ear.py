@@ -1,10 +1,11 @@
-"""The ear: the network as written, whole and in pieces."""
+"""The ears: the network as written, whole and in pieces."""
 
 import numpy as np
 import pytest
 import safetensors.numpy
 
 from tapword.backbones import tapword_ear
+from tapword.backbones.ear_s import EarS
 from tapword.backbones.logmel import log_mel
 from tapword.backbones.onnx_files import OnnxWriter
 from tapword.backbones.tapword_ear import TapwordEar
@@ -13,7 +14,10 @@ from tapword.support.onnx_sessions import open_session
 from tests.conftest import ROOT, tone
 from tests.sounds import speech
 
-SHIPPED = ROOT / "src" / "tapword" / "assets" / "tapword_ear.safetensors"
+ASSETS = ROOT / "src" / "tapword" / "assets"
+SHIPPED = ASSETS / "tapword_ear.safetensors"
+EARS = [EarS, TapwordEar]
+NOT_AN_EAR = "does not hold the weights of ear_s or tapword_ear"
 AHEAD = {"bands.0": 1, "time.0": 1, "time.1": 1, "time.2": 1}
 STRIDES = {"first": (2, 2), "bands.1": (2, 1), "bands.2": (1, 2), "bands.4": (2, 1)}
 
@@ -34,10 +38,11 @@ def convolution(x, weights, name, key=None, relu=True):
     return np.maximum(y, 0) if relu else y
 
 
-def reference(audio):
+def reference(ear, audio):
     """The frames of a clip, in double precision and by loops."""
-    weights = safetensors.numpy.load_file(SHIPPED)
-    mel = log_mel(np.pad(audio, (240, -len(audio) % 640 + 7 * 640)), 40, 60.0, 7600.0)
+    weights = safetensors.numpy.load_file(ASSETS / ear.shipped)
+    before = 240 + 640 * ear.silence_before
+    mel = log_mel(np.pad(audio, (before, -len(audio) % 640 + 7 * 640)), 40, 60.0, 7600.0)
     x = convolution((mel.astype(np.float64).T[None] + 2) / 3, weights, "first")
     for room, count in (("bands", 6), ("time", 5)):
         if room == "time":
@@ -53,18 +58,20 @@ def reference(audio):
                 if (x.shape == y.shape)
                 else y
             )
-    return convolution(x, weights, "out", relu=False)[:, 0].T[7:]
+    return convolution(x, weights, "out", relu=False)[:, 0].T[7 + ear.silence_before :]
 
 
-def test_frames_are_those_of_the_network_as_written():
+@pytest.mark.parametrize("kind", EARS)
+def test_frames_are_those_of_the_network_as_written(kind):
     for clip in (speech("lamp", "espeak-en-f4"), tone(300, 0.1)):
-        [frames] = TapwordEar().frames(clip)
+        [frames] = kind().frames(clip)
         assert frames.shape == (-(-len(clip) // 640), 101)
-        np.testing.assert_allclose(frames, reference(clip), rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(frames, reference(kind, clip), rtol=1e-3, atol=1e-3)
 
 
-def test_clips_side_by_side_are_heard_as_alone():
-    ear, clips = TapwordEar(), [tone(200 + 90 * i, 0.5) for i in range(5)]
+@pytest.mark.parametrize("kind", EARS)
+def test_clips_side_by_side_are_heard_as_alone(kind):
+    ear, clips = kind(), [tone(200 + 90 * i, 0.5) for i in range(5)]
     for together, clip in zip(ear.frames_many(clips), clips, strict=True):
         np.testing.assert_allclose(together[0], ear.frames(clip)[0], atol=1e-5)
 
@@ -74,10 +81,10 @@ def test_weights_that_are_not_of_the_ear(tmp_path):
         TapwordEar(weights=str(tmp_path / "none")).frames(tone(300))
     path = tmp_path / "other.safetensors"
     safetensors.numpy.save_file({"a": np.zeros(3)}, path)
-    with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
+    with pytest.raises(ModelFileError, match=NOT_AN_EAR):
         TapwordEar(weights=str(path)).frames(tone(300))
     path.write_bytes(b"no weights at all")
-    with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
+    with pytest.raises(ModelFileError, match=NOT_AN_EAR):
         TapwordEar(weights=str(path)).frames(tone(300))
     weights = safetensors.numpy.load_file(SHIPPED)
     for name, bad in (
@@ -88,7 +95,7 @@ def test_weights_that_are_not_of_the_ear(tmp_path):
     ):
         safetensors.numpy.save_file(weights | {name: np.asarray(bad)}, path)
         tapword_ear._open.cache_clear()
-        with pytest.raises(ModelFileError, match="does not hold the weights of tapword_ear"):
+        with pytest.raises(ModelFileError, match=NOT_AN_EAR):
             TapwordEar(weights=str(path)).frames(tone(300))
 
 
@@ -108,11 +115,12 @@ def test_weights_are_known_by_their_numbers(tmp_path):
     assert TapwordEar(weights=str(path)).weights_sha256 != TapwordEar().weights_sha256
 
 
-def test_the_shipped_weights_say_how_they_were_made():
-    with safetensors.safe_open(SHIPPED, "numpy") as file:
+@pytest.mark.parametrize("kind", EARS)
+def test_the_shipped_weights_say_how_they_were_made(kind):
+    with safetensors.safe_open(ASSETS / kind.shipped, "numpy") as file:
         record = file.metadata()["tapword_ear"]
     assert (ROOT / "training" / "ear" / "record.json").is_file() and "CC BY 4.0" in record
-    assert TapwordEar().params < 1_000_000
+    assert kind().params < 1_000_000
 
 
 def test_a_graph_is_an_onnx_file():

@@ -211,17 +211,15 @@ def test_a_whitening_is_computed_and_used(clips, run):
 
 def test_a_whitening_for_the_default_parts(clips, run):
     code, output, error = run("whitening", "priors", "--data", "clips", "--source", "tones")
-    assert code == 0 and "tapword_ear.safetensors" in output, error
-    made = Whitening.load(clips / "priors" / "tapword_ear.safetensors")
+    assert code == 0 and "ear_s.safetensors" in output, error
+    made = Whitening.load(clips / "priors" / "ear_s.safetensors")
     assert made.signed_sqrt and made.about["block"] == 1, "it is of the kind that is shipped"
     common = ["evaluate", "--data", "clips", "--orderings", "1", "--jobs", "1"]
     code, _, error = run(*common, "--out", "r.json")
     assert code == 0 and error == ""
     [shipped] = json.loads((clips / "r.json").read_text())["results"]
     assert "speechocean762" in shipped["whitening"] and shipped["align"] is True
-    code, _, error = run(
-        *common, "--whitening", "priors/tapword_ear.safetensors", "--out", "own.json"
-    )
+    code, _, error = run(*common, "--whitening", "priors/ear_s.safetensors", "--out", "own.json")
     assert code == 0 and "learned from these words" in error
     [own] = json.loads((clips / "own.json").read_text())["results"]
     assert own["whitening"] == "tones" and own["size"] == "small"

@@ -2,8 +2,8 @@
 
     python tests/export/fuzz_c.py [--seconds N] [--seed N]
 
-One header is of the ear, one of it as a small device has it, one has its weights in a file that is
-handed over when half of the calls are made; others are of parts with other rules and without the
+Two headers are of the ears, one is as a small device has it, one has its weights in a file that is
+handed over when half of the calls are made; others are of parts with other rules and without an
 ear's network, and one is a whole board. Every seed calls each of them many times; one that finds
 something is printed and ends the run.
 """
@@ -32,8 +32,8 @@ BOARD_DRIVER = Path(__file__).with_name("fuzz_board.c")
 WEIGHTS = "model.weights"
 LOGMEL = {"backbone": "logmel", "pooling": "tap:R=2"}
 # The header of a small device; and one with its weights in a file, that knows a phrase already.
-SMALL, SEPARATE = "tapword_ear_small", "tapword_ear_separate"
-BOARD = "tapword_ear_board"
+SMALL, SEPARATE = "ear_s_small", "ear_s_separate"
+BOARD = "ear_s_board"
 # How that one is compiled: shorter phrases, products of bytes by vectors.
 SEPARATE_FLAGS = ("-DTAPWORD_PHRASE_HOPS=50", "-DTAPWORD_SIMD")
 # Calls a seed: the ear's network takes most of the time.
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     spotters = {
-        "tapword_ear": state.new("diagonal"),
+        **{ear: state.new("diagonal", ear) for ear in state.EARS},
         SMALL: for_device(state.new("diagonal")),
         SEPARATE: with_phrase(),
         BOARD: for_device(state.new("diagonal")),
@@ -111,7 +111,7 @@ def main() -> None:
         until, seed, calls = time.monotonic() + options.seconds, options.seed, 0
         while time.monotonic() < until:
             for name, program in programs.items():
-                rounds = EAR_ROUNDS if name.startswith("tapword_ear") else ROUNDS
+                rounds = EAR_ROUNDS if name.startswith(state.EARS) else ROUNDS
                 done = run(program, seed, rounds)
                 if done.returncode:
                     sys.exit(f"{name}, seed {seed}, {rounds} rounds:\n{done.stderr}")

@@ -133,7 +133,7 @@ def test_a_word_that_was_not_said_is_rejected_and_near_misses_are_told(program, 
     board.hear(*(said("lamp", take) for take in range(3)))
     board.type("wrong")
     board.hear(said("lamp", 7))
-    board.type("wrong", "wrong")
+    board.type("wrong", "wrong", "sensitivity 0.2")
     board.hear(*(said("lamp", take) for take in range(10, 28)), np.zeros(40_000))
     lines = board.run()
     assert lines[lines.index("good lamp 0 ") + 1] == "there is no word to reject"

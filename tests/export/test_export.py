@@ -60,7 +60,7 @@ def clips_of(word: str, start: int = 0, stop: int | None = None) -> list[np.ndar
 
 def taught(words=WORDS, count: int = 3, **parts) -> Spotter:
     """Teach words to the ear, unless another backbone is named."""
-    spotter = Spotter(**{"backbone": "tapword_ear"} | parts)
+    spotter = Spotter(**{"backbone": "ear_s"} | parts)
     for word in words:
         spotter.learn_many(clips_of(word, stop=count), [word] * count)
     return spotter
@@ -182,7 +182,7 @@ def test_the_graph_cuts_clips_as_the_encoder_does():
 
 
 @pytest.mark.parametrize(
-    ("backbone", "limit"), [("logmel", 2e-5), ("logmel:pad_s=0.5", 2e-5), ("tapword_ear", 5e-5)]
+    ("backbone", "limit"), [("logmel", 2e-5), ("logmel:pad_s=0.5", 2e-5), ("ear_s", 5e-5)]
 )
 def test_the_graph_gives_the_same_log_mel_energies(backbone, limit):
     [clip], graph = clips_of("lamp", stop=1), GraphBuilder()
@@ -194,8 +194,9 @@ def test_the_graph_gives_the_same_log_mel_energies(backbone, limit):
 
 
 @pytest.mark.parametrize("samples", [1, 640, 16_000, 16_001, 51_200])
-def test_the_graph_hears_as_the_ear(samples):
-    ear, graph = build("backbones", "tapword_ear"), GraphBuilder()
+@pytest.mark.parametrize("name", ["ear_s", "tapword_ear"])
+def test_the_graph_hears_as_the_ear(name, samples):
+    ear, graph = build("backbones", name), GraphBuilder()
     clip = np.resize(phrase(*LIGHT, *MUSIC), samples)
     mel = onnx_frames.log_mel(graph, "audio", front_end(ear))
     [frames] = onnx_frames.blocks(graph, ear, mel)
@@ -934,10 +935,12 @@ def test_the_command_writes_the_network_that_is_outside_of_a_header(run, tmp_pat
     assert [one.name for one in open_session(frames.read_bytes()).get_inputs()] == ["mel"]
 
 
-def test_the_command_writes_an_ear_that_knows_no_word(run, tmp_path):
+@pytest.mark.parametrize(("ear", "streams"), [("ear_s", 1), ("tapword_ear", 0)])
+def test_the_command_writes_an_ear_that_knows_no_word(run, tmp_path, ear, streams):
     header = tmp_path / "core.h"
-    code, out, _ = run("export", "tapword_ear", header)
+    code, out, _ = run("export", ear, header)
     assert code == 0 and "0 words, room for 20" in out
+    assert f"#define TAPWORD_STREAMS {streams}\n" in header.read_text()
     assert "#define TAPWORD_BLOCK 1\n" in header.read_text(), "the diagonal alone"
     (tmp_path / "main.c").write_text(
         '#define TAPWORD_IMPLEMENTATION\n#include "core.h"\nint main(void)\n'
@@ -967,8 +970,8 @@ def test_the_command_refuses_what_it_cannot_do(run, model, tmp_path):
             "already has the whole backbone",
         ),
         ((empty, tmp_path / "a.onnx"), "no words yet"),
-        (("tapword_ear", tmp_path / "a.onnx"), "no model file"),
-        (("tapword_ear", tmp_path / "a.h", "--covariance", "some"), "covariance"),
+        (("ear_s", tmp_path / "a.onnx"), "no model file"),
+        (("ear_s", tmp_path / "a.h", "--covariance", "some"), "covariance"),
     ):
         code, _, err = run("export", *arguments)
         assert code == 2 and message in err, arguments

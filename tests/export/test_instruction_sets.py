@@ -26,7 +26,7 @@ TRIED = ("Cortex-M33", "Cortex-M55", "Cortex-A53", "RV32IMC")
 
 def empty() -> Spotter:
     """Give a model without words; without copies, which cost three quarters of the time."""
-    return for_device(Spotter(backbone="tapword_ear", augment=False))
+    return for_device(Spotter(backbone="ear_s", augment=False))
 
 
 @pytest.fixture(scope="module")

@@ -114,14 +114,14 @@ def check_lesson(lines: list[str], heard: list[str]) -> None:
 
 def test_a_package_is_written_by_the_command(run, tmp_path):
     folder = tmp_path / "Tapword"
-    code, out, _ = run("export", "tapword_ear", folder, "--to", "arduino", "--max-words", "7")
+    code, out, _ = run("export", "ear_s", folder, "--to", "arduino", "--max-words", "7")
     assert code == 0 and "library for Arduino and PlatformIO, 0 words, room for 7" in out
     assert "#define TAPWORD_MAX_WORDS 7" in (folder / "src" / "tapword_core.h").read_text()
     assert "| 7 | room" in (folder / "README.md").read_text()
     (folder / "mine.txt").write_text("stays")
-    code, _, err = run("export", "tapword_ear", folder, "--to", "arduino")
+    code, _, err = run("export", "ear_s", folder, "--to", "arduino")
     assert code == 2 and "--force" in err
-    assert run("export", "tapword_ear", folder, "--to", "arduino", "--force")[0] == 0
+    assert run("export", "ear_s", folder, "--to", "arduino", "--force")[0] == 0
     assert (folder / "mine.txt").read_text() == "stays"
     for arguments, message in (
         ((folder, "--to", "esp-idf", "--force"), "is not a component for ESP-IDF"),
@@ -129,14 +129,14 @@ def test_a_package_is_written_by_the_command(run, tmp_path):
         ((tmp_path / "new", "--to", "arduino", "--quantize"), "--quantize goes with OUT.onnx"),
         ((tmp_path, "--to", "arduino"), "give a new folder"),
     ):
-        code, _, err = run("export", "tapword_ear", *arguments)
+        code, _, err = run("export", "ear_s", *arguments)
         assert code == 2 and message in err
     assert not (tmp_path / "new").exists()
 
 
 def test_a_package_has_the_words_of_the_model(run, tmp_path):
     model = tmp_path / "home.tap"
-    spotter = Spotter("tapword_ear")
+    spotter = Spotter("ear_s")
     spotter.learn(said("lamp", 0), "lamp")
     spotter.save(model)
     code, out, _ = run("export", model, tmp_path / "idf", "--to", "esp-idf")

@@ -66,15 +66,24 @@ def knows_the_same(device: Device, spotter: Spotter) -> None:
     assert device.number() == state["n_scatter"][0]
     np.testing.assert_array_equal(device.take(len(rows), "<u4"), state["counts"])
     means = device.take(state["means"].size).reshape(state["means"].shape)
-    # Vectors are signed roots, which are steep near 0.
-    np.testing.assert_allclose(means, state["means"], atol=5e-4)
-    np.testing.assert_allclose(device.take(len(state["scatter"])), state["scatter"], atol=1e-3)
+    near(means, state["means"], 2e-4)
+    near(device.take(len(state["scatter"])), state["scatter"], 2e-4)
     thresholds, lengths = device.take(len(rows)), device.take(2 * len(rows)).reshape(-1, 2)
     for row, threshold, length in zip(rows, thresholds, lengths, strict=True):
         if not row.negative:
             assert threshold == pytest.approx(spotter.thresholds()[row.word], abs=1e-5)
             wanted_length = np.array(spotter.vocabulary.length_of(row.word))
             assert length == pytest.approx(wanted_length, abs=1e-6)
+
+
+def near(found: np.ndarray, wanted: np.ndarray, limit: float) -> None:
+    """Compare sums over vectors within a limit, which is relative above 1.
+
+    Vectors are signed square roots, steep near 0: one number in a hundred may differ by more.
+    """
+    assert found.shape == wanted.shape
+    apart = np.abs(found - wanted) / np.maximum(np.abs(wanted), 1)
+    assert np.quantile(apart, 0.99) <= limit and apart.max() <= 10 * limit
 
 
 def answered_alike(device: Device, spotter: Spotter, clips: list[np.ndarray]) -> None:
@@ -247,7 +256,7 @@ def same(one: Spotter, other: Spotter, limit: float = 1e-7) -> None:
     assert one.learner.rows == other.learner.rows and one.words == other.words
     assert one.learner.spec == other.learner.spec
     for key, array in other.learner.state().items():
-        np.testing.assert_allclose(one.learner.state()[key], array, rtol=limit, atol=limit)
+        near(one.learner.state()[key], array, limit)
     ours, theirs = one.vocabulary, other.vocabulary
     assert ours.sensitivity == theirs.sensitivity and ours.sensitivities == theirs.sensitivities
     assert ours.lengths.keys() == theirs.lengths.keys()
@@ -319,7 +328,7 @@ def test_what_two_devices_learned_is_merged_exactly(device):
     parts.append(saved(device))
     first, second = map(load, parts)
     first.merge(second)
-    same(first, both, 5e-4)
+    same(first, both, 2e-4)
 
 
 def sealed(content: bytes) -> bytes:
@@ -486,10 +495,11 @@ def test_every_error_has_a_name(device):
 @pytest.mark.parametrize(
     ("parts", "rounds"),
     [
+        ({"backbone": "ear_s"} | DIAGONAL, 150),
         ({"backbone": "tapword_ear"} | DIAGONAL, 150),
         (fuzz_c.LOGMEL | {"learner": "slda:covariance=block,block=32"}, 1000),
     ],
-    ids=["tapword_ear", "logmel"],
+    ids=["ear_s", "tapword_ear", "logmel"],
 )
 def test_whatever_is_called_with_whatever_there_is_an_answer(parts, rounds, tmp_path):
     compiler = shutil.which("gcc")
@@ -503,6 +513,13 @@ def test_whatever_is_called_with_whatever_there_is_an_answer(parts, rounds, tmp_
         assert done.returncode == 0, done.stderr
         calls, refused, loaded = map(int, re.findall("[0-9]+", done.stdout))
         assert calls == rounds and refused > rounds / 10 and loaded > rounds / 50
+
+
+@pytest.mark.parametrize("ear", ["ear_s", "tapword_ear"])
+def test_a_state_of_either_ear_needs_no_model(ear):
+    spotter = states.new("diagonal", ear)
+    spotter.learn(clips_of("lamp", stop=1)[0], "lamp")
+    same(load(states.dump(spotter)), spotter)
 
 
 def test_a_state_of_any_bytes_is_used_or_refused(tmp_path):
@@ -521,7 +538,7 @@ def test_a_state_of_any_bytes_is_used_or_refused(tmp_path):
 
 def test_the_commands_carry_knowledge_there_and_back(run, device, known, tmp_path):
     home, state, back = (tmp_path / name for name in ("home.tap", "device.bin", "back.tap"))
-    spotter = Spotter("tapword_ear")
+    spotter = Spotter("ear_s")
     for clip, word in lessons():
         spotter.learn(clip, word)
     spotter.save(home)

@@ -107,8 +107,9 @@ def several() -> list[np.ndarray]:
     lamp, kitchen, [music], [door] = words.values()
     phrases = [np.concatenate([one, np.zeros(7_000), music]) for one in kitchen[:3]]
     sounds = [
-        lamp[:2], lamp, [*lamp[:2], music, *lamp[2:]], [*kitchen, *lamp[:1]], [*kitchen[:2], music],
-        [lamp[0], kitchen[0]], [lamp[0], kitchen[0], music, door], phrases, [door], lamp * 5,
+        lamp[:2], lamp[:3], lamp, [*lamp[:2], music, *lamp[2:]], [*kitchen, *lamp[:1]],
+        [*kitchen[:2], music], [lamp[0], kitchen[0]], [lamp[0], kitchen[0], music, door],
+        phrases, [door], lamp * 5,
     ]  # fmt: skip
     made = [in_a_row(some, pause_s) for some in sounds for pause_s in (0.3, 0.6, 2.5)]
     made += [np.zeros(16_000), np.zeros(0), np.zeros(48_000), np.tile(lamp[0], 8)]

@@ -347,7 +347,7 @@ def test_without_extras_one_line_says_what_to_install(data, run, monkeypatch):
     assert code == 2 and not output and error.count("\n") == 1
     assert how_to_install("speech-embedding") in error and len(error) < 250
     offered = error.strip().rpartition("--backbones ")[2]
-    assert offered == "tapword_ear,logmel"
+    assert offered == "ear_s,logmel"
     assert [one.name for one in names.find_backbones(names.split_specs([offered])).usable] == list(
         names.SHIPPED
     )

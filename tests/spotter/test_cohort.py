@@ -16,14 +16,16 @@ def clips(word):
     return sorted((CLIPS / word).glob("*.ogg"))
 
 
-def test_a_level_is_a_share_of_the_mean_of_the_three_nearest(rng):
+def test_a_level_is_a_share_of_the_mean_of_the_nearest(rng):
     vectors = rng.normal(size=(50, 8))
     X = rng.normal(size=(4, 8))
-    cosines = [
-        sorted(x @ v / np.linalg.norm(x) / np.linalg.norm(v) for v in vectors)[-NEAREST:] for x in X
-    ]
-    wanted = WEIGHT * np.mean(cosines, axis=1)
-    np.testing.assert_allclose(Windows(vectors).cohort_score(X), wanted, rtol=1e-5)
+    cosines = [sorted(x @ v / np.linalg.norm(x) / np.linalg.norm(v) for v in vectors) for x in X]
+    for nearest in (1, NEAREST, 30):
+        wanted = WEIGHT * np.mean([one[-nearest:] for one in cosines], axis=1)
+        given = Windows(vectors, nearest=nearest).cohort_score(X)
+        np.testing.assert_allclose(given, wanted, rtol=1e-5)
+    wanted = Windows(vectors).cohort_score(X)
+    np.testing.assert_array_equal(Windows(vectors, nearest=NEAREST).cohort_score(X), wanted)
     np.testing.assert_allclose(Windows(3 * vectors).cohort_score(7 * X), wanted, rtol=1e-5)
     half = Windows(vectors, weight=WEIGHT / 2)
     np.testing.assert_allclose(half.cohort_score(X), wanted / 2, rtol=1e-5)
@@ -37,6 +39,10 @@ def test_a_whitening_says_how_much_is_taken_off():
         "speech_embedding": (0.5, 0.5),
     }
     assert shares["speech_embedding"].first(10).words.weight == 0.5
+    about = shipped("ear_s").about
+    cohort = Spotter("ear_s").scorer.cohort.first(10)
+    assert cohort.words.weight == about.get("share", WEIGHT)
+    assert cohort.phrases.nearest == about.get("nearest", NEAREST)
 
 
 def test_a_window_is_no_neighbour_of_itself(rng):

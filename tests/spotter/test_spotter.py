@@ -171,7 +171,7 @@ def test_presets_are_parts_chosen_for_you():
     vector = f"{small.backbones[0]} -> {small.poolings[0]} -> whitening"
     wanted = f"align -> augment -> {vector} -> {small.learner}"
     assert repr(Spotter()) == f"<Spotter {wanted}, 0 words>"
-    assert (small.backbones, small.poolings) == (("tapword_ear",), ("attentive",))
+    assert (small.backbones, small.poolings) == (("ear_s",), ("attentive",))
     assert small.learner.startswith("cosine:prior=shipped")
     with pytest.raises(InputError, match="no size named 'tiny'; known: small, medium, large"):
         Spotter(size="tiny")
@@ -182,14 +182,16 @@ def test_presets_are_parts_chosen_for_you():
 
 
 def test_parts_that_are_not_named_are_the_presets():
-    whole, bare = Spotter(), Spotter("tapword_ear")
+    whole, bare = Spotter(), Spotter("ear_s")
     assert repr(bare) == repr(whole)
+    earlier = repr(whole).replace("ear_s", "tapword_ear")
+    assert repr(Spotter("tapword_ear")) == earlier != repr(whole)
     assert "speech_embedding:layers=b64+emb+emb -> blocks" in repr(Spotter("speech_embedding"))
     slda = Spotter(learner="slda")
     assert slda.encoder.parts[0][1].spec == whole.encoder.parts[0][1].spec
     assert slda.encoder.preparation == whole.encoder.preparation and not slda.encoder.whitenings
     assert repr(Spotter(pooling="avg")) == (
-        "<Spotter tapword_ear -> avg -> cosine:covariance=full, 0 words>"
+        "<Spotter ear_s -> avg -> cosine:covariance=full, 0 words>"
     )
     assert repr(Spotter("logmel")) == "<Spotter logmel -> tap -> cosine:covariance=full, 0 words>"
 

@@ -18,6 +18,7 @@ from tests.conftest import ROOT, shared, tone
 GROUPS = [100, 7, 30]
 DIM = sum(GROUPS)
 ABOUT = {"source": "made up"}
+EARS = ("ear_s", "tapword_ear")
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +167,7 @@ def test_the_hash_is_that_of_the_numbers(whitening):
     ("change", "said"),
     [
         ({"share": 1.5}, "cohort weight"),
+        ({"nearest": 0}, "nearest must be"),
         ({"share": "much"}, "read"),
         ({"reach": [0.1, 0.0]}, "slope"),
         ({"reach": [0.1, 0.1, 0.1]}, "read"),
@@ -276,9 +278,10 @@ def test_every_size_finds_its_shipped_whitening(size):
         assert len(found.cohort) == 1000 and len(found.phrases) == 600
 
 
-def test_the_default_whitens_by_the_shipped_whitening():
-    spotter = Spotter(size="small")
-    assert [one.sha256 for one in spotter.encoder.whitenings] == [shipped("tapword_ear").sha256]
+@pytest.mark.parametrize("ear", EARS)
+def test_the_ears_whiten_by_the_shipped_whitening(ear):
+    spotter = Spotter(ear)
+    assert [one.sha256 for one in spotter.encoder.whitenings] == [shipped(ear).sha256]
     assert "align -> " in repr(spotter) and "whitening -> cosine" in repr(spotter)
     [vector] = spotter.encode([tone(300)]).vectors
     lengths = [np.square(part).sum() for part in np.split(vector, [192])]
@@ -299,7 +302,7 @@ def test_other_parts_have_no_whitening_and_say_so():
         with pytest.raises(InputError, match=r"no whitening for .*`tapword whitening` makes one"):
             Spotter(**{"pooling": "avg"} | parts)
     small = presets.preset("small")
-    with pytest.raises(InputError, match="no whitening for tapword_ear"):
+    with pytest.raises(InputError, match="no whitening for ear_s"):
         Spotter(small.backbones, small.poolings, small.learner, align=False)
     assert Spotter(small.backbones, small.poolings, small.learner, align=True).encoder.whitenings
 
@@ -374,7 +377,8 @@ def test_models_of_another_whitening_or_alignment_are_not_merged():
     assert both.words == {"low": 6, "high": 6}
 
 
-def test_the_shipped_whitening_is_of_the_words_it_names(monkeypatch):
+@pytest.mark.parametrize("ear", EARS)
+def test_the_shipped_whitening_is_of_the_words_it_names(monkeypatch, ear):
     """Words of speechocean762 vary, whitened, as the shipped file says of all of them."""
     root = shared("data", "training", "speechocean762")
     monkeypatch.syspath_prepend(str(ROOT / "training"))
@@ -386,9 +390,7 @@ def test_the_shipped_whitening_is_of_the_words_it_names(monkeypatch):
         clips = found.setdefault(token.word, [])
         if len(clips) < 2 * 12:
             clips += [token.alone, token.among]
-    small = presets.preset("small")
-    spotter = Spotter(small.backbones, small.poolings, "ncm", align=small.align)
-    whitening = shipped("tapword_ear")
+    spotter, whitening = Spotter(ear, learner="ncm"), shipped(ear)
     squares, spare = np.zeros(len(whitening.within)), 0
     for clips in [clips for clips in found.values() if len(clips) >= 2 * 3]:
         Z = whitening(encode(spotter, clips))

@@ -350,7 +350,7 @@ def test_it_hears_what_python_hears(core, tmp_path):
         write_samples(tmp_path / "sounds.f32", [*taught, *asked, stream]),
         *WORDS,
     )
-    whole = Spotter("tapword_ear")
+    whole = Spotter("ear_s")
     whole.learn_many(taught, [word for word in WORDS for _ in range(3)])
     spotter = for_device(whole)
     scored = spotter.score_encoded(spotter.encode(asked))
@@ -636,7 +636,7 @@ def test_a_file_saved_is_a_file_opened(open_page, tmp_path, run):
     damaged[-30] ^= 1
     (tmp_path / "damaged.bin").write_bytes(damaged)
     # A model whose covariance is kept in full has other parts than the page.
-    full = Spotter("tapword_ear")
+    full = Spotter("ear_s")
     full.learn(clips("lamp")[0], "lamp")
     full.save(tmp_path / "full.tap")
     assert run("export", tmp_path / "full.tap", tmp_path / "full.bin", "--exact")[0] == 0

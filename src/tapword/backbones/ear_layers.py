@@ -1,4 +1,4 @@
-"""The layers of `tapword_ear`, by numpy.
+"""The layers of `ear_s` and `tapword_ear`, by numpy.
 
 Arrays are (clips, time, bands * channels), so that a convolution of one step and band is a matrix
 product. Depthwise ones are sums over shifted views, without copies of them. numpy adds, multiplies

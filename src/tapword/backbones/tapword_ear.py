@@ -64,8 +64,9 @@ class TapwordEar(Backbone):
     machine_arguments = ("weights", "threads")
     dims = (FRAME + HEADS,)
     hop = HOP
-    # File of the shipped weights.
+    # File of the shipped weights, and hops of silence that pass the network before a stream.
     shipped: ClassVar[str] = "tapword_ear.safetensors"
+    silence_before: ClassVar[int] = 0
 
     weights: str | None = None
     threads: int = 1
@@ -96,7 +97,7 @@ class TapwordEar(Backbone):
 
     def stream(self) -> "EarStream":
         """Start a stream."""
-        return EarStream(self.network)
+        return EarStream(self.network, 1, self.silence_before)
 
     def _extract(self, audio: np.ndarray) -> list[np.ndarray]:
         clips = max(1, AT_ONCE * STEP // (audio.shape[1] + LATENCY_FRAMES * HOP))
@@ -107,14 +108,11 @@ class TapwordEar(Backbone):
             return [np.concatenate(list(pool.map(self._whole, parts)))]
 
     def _whole(self, audio: np.ndarray) -> np.ndarray:
-        return EarStream(self.network, len(audio)).whole(audio)
+        return EarStream(self.network, len(audio), self.silence_before).whole(audio)
 
 
 class EarStream(FrameStream):
     """Streams side by side, from their beginning.
-
-    The state starts empty, as in training, which differs from a state after silence: after silence
-    the network distinguishes fewer words.
 
     Parameters
     ----------
@@ -122,11 +120,14 @@ class EarStream(FrameStream):
         The network.
     count
         Number of streams.
+    silence_before
+        Hops of silence before the streams. Without any, the state starts empty, which differs from
+        a state after silence.
     """
 
-    def __init__(self, network: "EarNetwork", count: int = 1):
+    def __init__(self, network: "EarNetwork", count: int = 1, silence_before: int = 0):
         self._network = network
-        self._state = network.initial_state(count)
+        self._state = network.initial_state(count, silence_before)
         # The end of the earlier audio, which the next log-mel windows overlap.
         self._before = np.zeros((count, OVERLAP), dtype=np.float32)
         # Frames still to drop: they describe what came before the stream.
@@ -169,11 +170,11 @@ class EarNetwork:
     """
 
     def __init__(self, path: Path):
-        other = ModelFileError(f"{path} does not hold the weights of tapword_ear")
+        other = ModelFileError(f"{path} does not hold the weights of ear_s or tapword_ear")
         try:
             self.arrays = safetensors.numpy.load_file(path)
         except FileNotFoundError:
-            raise InputError(f"tapword_ear: no weight file at {path}") from None
+            raise InputError(f"ear_s or tapword_ear: no weight file at {path}") from None
         except (OSError, ValueError, safetensors.SafetensorError) as error:
             raise other from error
         if not _fit(self.arrays):
@@ -183,6 +184,7 @@ class EarNetwork:
         content = b"".join(self.arrays[name].tobytes() for name in sorted(self.arrays))
         self.sha256 = hashlib.sha256(content).hexdigest()
         self.params = sum(array.size for array in self.arrays.values())
+        self._after_silence: dict[int, list[np.ndarray]] = {}
 
     @one_blas_thread
     def __call__(
@@ -212,9 +214,18 @@ class EarNetwork:
             frames.append(made)
         return np.concatenate(frames, axis=1), list(state)
 
-    def initial_state(self, count: int) -> list[np.ndarray]:
-        """State at the beginning of `count` streams: arrays (count, time, bands * channels)."""
-        return self._layers.initial_state(count)
+    def initial_state(self, count: int, silence_before: int = 0) -> list[np.ndarray]:
+        """State at the beginning of `count` streams: arrays (count, time, bands * channels).
+
+        Hops of silence before them are computed once.
+        """
+        if not silence_before:
+            return self._layers.initial_state(count)
+        if silence_before not in self._after_silence:
+            silence = np.zeros((1, OVERLAP + silence_before * HOP), dtype=np.float32)
+            _, state = self(mel_features(silence), self._layers.initial_state(1))
+            self._after_silence[silence_before] = state
+        return [np.repeat(one, count, axis=0) for one in self._after_silence[silence_before]]
 
 
 def time_blocks(arrays: Mapping[str, np.ndarray]) -> tuple[BlockKind, ...]:

@@ -85,7 +85,7 @@ def export(
     covariance. OUT.bin is MODEL's words for a device or web page that has such a header;
     `tapword import` reads it back.
 
-        tapword export tapword_ear core.h
+        tapword export ear_s core.h
 
     With --to, OUT is a folder: a library for Arduino and PlatformIO, or a component for ESP-IDF or
     ESPHome, which is also taught on the board.
@@ -302,8 +302,8 @@ def _for_device(
     from tapword.export.c import state as states
     from tapword.export.c.reduced import for_device, reduced
 
-    if str(model) == EAR and not model.exists():
-        spotter = states.new(covariance or states.FORMS[0])
+    if str(model) in states.EARS and not model.exists():
+        spotter = states.new(covariance or states.FORMS[0], str(model))
         return spotter if exact else for_device(spotter)
     spotter = Spotter.load(model, backbone)
     if covariance is not None:

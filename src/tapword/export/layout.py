@@ -55,6 +55,6 @@ def front_end(backbone: Backbone) -> FrontEnd:
     if backbone.name == "speech_embedding":
         return FrontEnd(mel, speech_embedding.PAD, speech_embedding.PAD, 1, False)
     raise InputError(
-        f"backbone {backbone.name} cannot be exported; tapword_ear, speech_embedding and logmel "
-        "can (the size small uses these)"
+        f"backbone {backbone.name} cannot be exported; ear_s (size small), tapword_ear, "
+        "speech_embedding and logmel can"
     )

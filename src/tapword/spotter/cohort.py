@@ -13,11 +13,9 @@ import numpy as np
 from tapword.learners.base import Learner
 from tapword.spotter.vocabulary import CLIP_S
 
-# Windows that count as the nearest: a choice, so no single one decides.
-NEAREST = 3
-# How much of their cosine is subtracted from a word's, unless a whitening says otherwise:
-# training/cohort.py prints what other weights would give.
-WEIGHT = 0.75
+# Windows that count as the nearest, and how much of their mean cosine is subtracted from a word's,
+# unless a whitening says otherwise: training/cohort.py prints what others would give.
+NEAREST, WEIGHT = 3, 0.75
 # Windows that are compared with all others at a time.
 AT_ONCE = 128
 
@@ -28,11 +26,12 @@ class Windows:
     Parameters
     ----------
     vectors
-        Shape (n, D) with n more than `NEAREST`, of any length; (n, r) if they are projected.
+        Shape (n, D) with n more than `nearest`, of any length; (n, r) if they are projected.
     projection
         Directions, (r, D): sounds are compared with the windows in these alone.
-    weight
-        How much of a sound's cosine to the nearest windows is subtracted from a word's.
+    weight, nearest
+        How much of a sound's mean cosine to the nearest windows is subtracted from a word's, and
+        how many windows these are.
 
     Examples
     --------
@@ -41,11 +40,15 @@ class Windows:
     """
 
     def __init__(
-        self, vectors: np.ndarray, projection: np.ndarray | None = None, weight: float = WEIGHT
+        self,
+        vectors: np.ndarray,
+        projection: np.ndarray | None = None,
+        weight: float = WEIGHT,
+        nearest: int = NEAREST,
     ):
         self.vectors = unit(vectors)
         self.projection = projection
-        self.weight = weight
+        self.weight, self.nearest = weight, nearest
 
     def cohort_score(self, X: np.ndarray) -> np.ndarray:
         """Return what is subtracted from the cosines of vectors (n, D), (n,)."""
@@ -72,7 +75,8 @@ class Windows:
         return result
 
     def _cohort_score(self, cosines: np.ndarray) -> np.ndarray:
-        return self.weight * np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
+        nearest = np.partition(cosines, -self.nearest, axis=1)[:, -self.nearest :]
+        return self.weight * nearest.mean(axis=1)
 
 
 class Cohort:
@@ -82,7 +86,7 @@ class Cohort:
     ----------
     words, phrases
         Shapes (n, D) and (m, D), as for `Windows`. Without phrases, words serve for both.
-    projection, weight
+    projection, weight, nearest
         As for `Windows`.
     """
 
@@ -92,16 +96,18 @@ class Cohort:
         phrases: np.ndarray | None = None,
         projection: np.ndarray | None = None,
         weight: float = WEIGHT,
+        nearest: int = NEAREST,
     ):
-        self.words = Windows(words, projection, weight)
-        self.phrases = self.words if phrases is None else Windows(phrases, projection, weight)
+        how = projection, weight, nearest
+        self.words = Windows(words, *how)
+        self.phrases = self.words if phrases is None else Windows(phrases, *how)
 
     def first(self, dim: int) -> "Cohort":
         """Return the same windows by the first `dim` numbers of their vectors."""
         if self.words.projection is not None or dim == self.words.vectors.shape[1]:
             return self  # of one backbone, whose numbers are all of them
         words, phrases = (one.vectors[:, :dim] for one in (self.words, self.phrases))
-        return Cohort(words, phrases, weight=self.words.weight)
+        return Cohort(words, phrases, None, self.words.weight, self.words.nearest)
 
     def score(self, X: np.ndarray, seconds: np.ndarray) -> np.ndarray:
         """Return cohort scores (n,) of vectors (n, D) of clips with lengths (n,) in seconds."""

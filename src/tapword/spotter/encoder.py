@@ -291,8 +291,8 @@ def _cohort(whitenings: tuple[Whitening, ...]) -> Cohort | None:
     projection = whitenings[0].projection
     if projection is not None and len(whitenings) > 1:
         raise InputError("a cohort's projection works with one backbone only")
-    weight = whitenings[0].cohort_weight
-    return None if words is None else Cohort(words, phrases, projection, weight)
+    how = projection, whitenings[0].cohort_weight, whitenings[0].cohort_nearest
+    return None if words is None else Cohort(words, phrases, *how)
 
 
 def prepare(clip: np.ndarray, aligned: bool) -> np.ndarray:

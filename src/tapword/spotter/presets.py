@@ -27,12 +27,14 @@ POOLING = "tap"
 _LEARNER = "cosine:prior=shipped,covariance=full"
 
 PRESETS = {
-    "small": Preset(("tapword_ear",), ("attentive",), _LEARNER),
+    "small": Preset(("ear_s",), ("attentive",), _LEARNER),
     "medium": Preset(("tapword_ear", "moonshine_tiny"), ("attentive", "tap:R=2"), _LEARNER),
     "large": Preset(("tapword_ear", "moonshine_base"), ("attentive", "tap:R=2"), _LEARNER),
 }
 DEFAULT = "small"
-# Blocks and poolings that Google's network gets when it is named alone.
+# Parts of other backbones when they are named alone: the preset small until 0.2, and blocks and
+# poolings of Google's network.
+EARLIER = Preset(("tapword_ear",), ("attentive",), _LEARNER)
 EMBEDDING = Preset(
     ("speech_embedding:layers=b64+emb+emb",),
     ("blocks:poolings=tap:R=2+tap:R=2+middle",),
@@ -64,8 +66,8 @@ def fill_in(
 
     The preset's pooling belongs to its backbone, which may be named without arguments. With another
     pooling, the backbone's own arguments are left out. Another backbone gets the paper's pooling,
-    except `speech_embedding`, which has its own. Clips are prepared as in the preset if backbone
-    and pooling belong together.
+    except `tapword_ear` and `speech_embedding`, which have their own. Clips are prepared as in the
+    preset if backbone and pooling belong together.
 
     Parameters
     ----------
@@ -74,15 +76,17 @@ def fill_in(
 
     Examples
     --------
-    >>> fill_in(["tapword_ear"], None, None) == preset("small")
+    >>> fill_in(["ear_s"], None, None) == preset("small")
+    True
+    >>> fill_in(["tapword_ear"], None, None) == EARLIER
     True
     >>> fill_in(["speech_embedding"], None, None) == EMBEDDING
     True
     >>> fill_in(None, ["avg"], "slda")[:3]
-    (('tapword_ear',), ('avg',), 'slda')
+    (('ear_s',), ('avg',), 'slda')
     """
     default = PRESETS[DEFAULT].backbones
-    for own in (PRESETS[DEFAULT], EMBEDDING):
+    for own in (PRESETS[DEFAULT], EARLIER, EMBEDDING):
         named = default if backbones is None else tuple(backbones)
         its_backbone = named in (_bare(own.backbones), own.backbones)
         all_named = (tuple(backbones or ()), tuple(poolings or ())) == (own.backbones, own.poolings)

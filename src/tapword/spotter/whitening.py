@@ -19,14 +19,14 @@ from tapword import registry
 from tapword.backbones.base import Backbone
 from tapword.errors import InputError
 from tapword.poolings.base import Pooling
-from tapword.spotter.cohort import WEIGHT
+from tapword.spotter.cohort import NEAREST, WEIGHT
 from tapword.spotter.thresholds import LINE, Line
 from tapword.support.atomic_files import PathLike, write
 
 # Names in files, from before these things had today's names.
 KEY = "tapword_prior"
 COHORT_KEY, PROJECTION_KEY, SQRT_KEY = "background", "sight", "roots"
-LINE_KEY, WEIGHT_KEY = "reach", "share"
+LINE_KEY, WEIGHT_KEY, NEAREST_KEY = "reach", "share", "nearest"
 # Numbers that are whitened together: a block on the diagonal of the covariance.
 BLOCK = 96
 # Factor of that covariance's diagonal: correlations within some words hold for others only in
@@ -77,6 +77,8 @@ class Whitening:
             raise InputError("a whitening's offset and slope must be numbers, slope above 0")
         if not 0 <= self.cohort_weight <= 1:
             raise InputError("a whitening's cohort weight must be a number from 0 to 1")
+        if self.cohort_nearest not in range(1, MIN_WINDOWS):
+            raise InputError(f"a whitening's nearest must be a number from 1 to {MIN_WINDOWS - 1}")
         sizes = [n.stop - n.start for group in _groups(groups, block) for n in group]
         wanted = sum(groups), sum(n * (n + 1) // 2 for n in sizes), len(groups)
         if not groups or (len(self.mean), len(self.maps), len(self.within)) != wanted:
@@ -123,6 +125,11 @@ class Whitening:
     def cohort_weight(self) -> float:
         """How much of the cohort's cosine is subtracted: see `cohort.Windows`."""
         return self.about.get(WEIGHT_KEY, WEIGHT)
+
+    @property
+    def cohort_nearest(self) -> int:
+        """How many windows of the cohort count as the nearest."""
+        return self.about.get(NEAREST_KEY, NEAREST)
 
     @property
     def signed_sqrt(self) -> bool:

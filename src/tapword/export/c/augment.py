@@ -17,8 +17,8 @@ SMALLEST = 1e-7
 TAIL_START = 3.6541528853610087963519472518
 
 
-def add_augment(tables: Tables) -> dict[str, Any]:
-    """Add the tables of augmented copies; return their macros."""
+def add_augment(tables: Tables, halves: bool = False) -> dict[str, Any]:
+    """Add the tables of augmented copies, kernels in 16 bits if `halves`; return their macros."""
     speeds, kernels, start = [], [], 0
     for length in LENGTHS:
         ratio = Fraction(length).limit_denominator(100)
@@ -28,7 +28,11 @@ def add_augment(tables: Tables) -> dict[str, Any]:
         kernels += [kernel, edge.reshape(-1)]
         start += kernel.size + edge.size
     tables.add("tapword_speeds", speeds, np.uint16)
-    tables.add("tapword_kernels", np.concatenate(kernels))
+    made = np.concatenate(kernels)
+    if halves:
+        tables.add("tapword_kernels", made.astype(np.float16).view(np.uint16), np.uint16)
+    else:
+        tables.add("tapword_kernels", made)
     inner, widest, heights = _ziggurat()
     tables.add("tapword_inner", inner, np.uint32)
     tables.add("tapword_widest", widest)

@@ -29,7 +29,6 @@ from tapword.poolings.attentive import VARIANCE_FLOOR, WORD, Attentive
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
 from tapword.spotter import session, takes
-from tapword.spotter.cohort import NEAREST
 from tapword.spotter.encoder import NOISE_COSINE, block_poolings
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
@@ -119,8 +118,8 @@ def build(
     Parameters
     ----------
     spotter
-        With or without words; one backbone (tapword_ear, speech_embedding or logmel), and a learner
-        whose state is the shared statistic: cosine, slda, ridge or ncm.
+        With or without words; one backbone (ear_s, tapword_ear, speech_embedding or logmel), and a
+        learner whose state is the shared statistic: cosine, slda, ridge or ncm.
     max_words
         Room for words on the device; negatives of a word count as another.
     eight_bits
@@ -180,11 +179,11 @@ def describe(
     if isinstance(backbone, TapwordEar):
         settings |= add_ear(tables, backbone, eight_bits)
     elif eight_bits:
-        raise InputError("only the network of tapword_ear is written in 8 bits in C")
+        raise InputError("only the networks of ear_s and tapword_ear are written in 8 bits in C")
     _add_taught(tables, spotter, room + len(states.NOT.encode()) + 1)
     settings |= _add_whitening(tables, spotter) | _add_cohort(tables, spotter)
     augment = settings["HAS_EAR"] and spotter.encoder.preparation.augment
-    settings |= add_augment(tables) if augment else {"COPIES": 0}
+    settings |= add_augment(tables, eight_bits) if augment else {"COPIES": 0}
     settings |= add_listening(tables, spotter, bool(settings["HAS_EAR"]))
     tables.finish()
     return settings | tables.settings() | _teaching(), tables
@@ -335,7 +334,7 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "MAX_COHORT": max(len(words), len(phrases)),
         "PROJECTION": int(projection is not None),
         "PROJECTED": rows.shape[1],
-        "NEAREST": NEAREST,
+        "NEAREST": whitening.cohort_nearest,
         "COHORT_WEIGHT": f"{float(whitening.cohort_weight)}f",
         "NOISE_COSINE": NOISE_COSINE,
         "TAIL_FIRST": first,

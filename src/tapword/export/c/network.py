@@ -1,4 +1,4 @@
-"""The network of `tapword_ear` as tables for C."""
+"""The network of `ear_s` and `tapword_ear` as tables for C."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -90,6 +90,7 @@ def add_ear(tables: Tables, ear: TapwordEar, eight_bits: bool = False) -> dict[s
         "EAR_HOP": tapword_ear.HOP,
         "EAR_OVERLAP": tapword_ear.OVERLAP,
         "EAR_LATENCY": tapword_ear.LATENCY_FRAMES,
+        "EAR_SILENCE": ear.silence_before,
         "EAR_SHIFT": f"{tapword_ear.SHIFT}f",
         "EAR_SCALE": f"{tapword_ear.SCALE}f",
         "EAR_TAPS": first.shape[-1],
@@ -174,7 +175,8 @@ def ranges(ear: TapwordEar) -> dict[str, tuple[float, int]]:
 
     for clip in in_rooms(demo_clips()):
         missing = -len(clip) % tapword_ear.HOP + tapword_ear.LATENCY_FRAMES * tapword_ear.HOP
-        mel = tapword_ear.mel_features(np.pad(clip, (tapword_ear.OVERLAP, missing))[None])
+        before = tapword_ear.OVERLAP + ear.silence_before * tapword_ear.HOP
+        mel = tapword_ear.mel_features(np.pad(clip, (before, missing))[None])
         network(mel, state, observe)
     scales = {name: max((high[name] - low[name]) / 255, 1e-12) for name in low}
     return {name: (scale, round(-128 - low[name] / scale)) for name, scale in scales.items()}

@@ -16,9 +16,13 @@ from tapword.spotter.whitening import Whitening, shipped
 from tapword.support.threads import one_blas_thread
 
 FORMS = ("block", "diagonal")
-# In how many directions a device compares sounds with running speech (training/directions.py;
-# docs/export.md has what other numbers give), and the line of thresholds with our own ear then.
-DIRECTIONS, LINE = 24, Line(0.024, 0.044)
+# In how many directions a device compares sounds with running speech, and the line of thresholds
+# then, for each ear: training/directions.py and training/cohort.py print them, and docs/export.md
+# has what other numbers give.
+PROJECTED = {
+    "ear_s": (64, Line(0.114, 0.047)),
+    "tapword_ear": (24, Line(0.024, 0.044)),
+}
 
 
 def reduced(learner: Learner, form: str) -> Learner:
@@ -65,7 +69,7 @@ def for_device(spotter: Spotter, keep: bool = False) -> Spotter:
     """Give a spotter as a small device holds it, which knows the same.
 
     Where scores are measured against running speech, the diagonal of the covariance is enough,
-    unless all of it is to be kept; our own ear compares sounds with running speech in few
+    unless all of it is to be kept; our own ears compare sounds with running speech in few
     directions.
     """
     learner = spotter.learner
@@ -80,19 +84,19 @@ def in_eight_bits(spotter: Spotter) -> bool:
 
 
 def project(spotter: Spotter) -> Spotter:
-    """Give a spotter on our own ear that compares sounds with running speech in few directions.
+    """Give a spotter on one of our ears that compares sounds with running speech in few directions.
 
     It knows the same, and its thresholds are its own. Others are given back as they are.
     """
-    [*whitenings] = spotter.encoder.whitenings
-    if not spotter.has_thresholds or whitenings != [shipped("tapword_ear")]:
+    name, [*whitenings] = spotter.encoder.backbones[0].name, spotter.encoder.whitenings
+    if not spotter.has_thresholds or name not in PROJECTED or whitenings != [shipped(name)]:
         return spotter
     made = Spotter(
         spotter.encoder.backbones,
         spotter.encoder.poolings,
         spotter.learner,
         **spotter.encoder.preparation._asdict(),
-        whitening=[_few()],
+        whitening=[_few(name)],
     )
     made.vocabulary = spotter.vocabulary
     return made
@@ -100,7 +104,7 @@ def project(spotter: Spotter) -> Spotter:
 
 @functools.cache
 @one_blas_thread
-def _few() -> Whitening:
-    whitening = shipped("tapword_ear")
+def _few(name: str) -> Whitening:
+    whitening = shipped(name)
     assert whitening is not None
-    return whitening.project(DIRECTIONS, LINE)
+    return whitening.project(*PROJECTED[name])

@@ -15,6 +15,7 @@ from tapword.errors import InputError, ModelFileError
 from tapword.learners.base import LARGEST, Learner, Row
 from tapword.learners.statistics import SketchStatistics, WordStatistics
 from tapword.learners.statistics_learner import CovarianceLearner, StatisticsLearner
+from tapword.spotter import presets
 from tapword.spotter.model_header import MAX_LOG_LENGTH
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.vocabulary import MAX_CHARACTERS, Length, Vocabulary, clean_word
@@ -38,12 +39,13 @@ MOST_BYTES = 64_000_000
 MAX_NAME_BYTES = len(NOT.encode()) + 4 * MAX_CHARACTERS
 # How much of the covariance a learner may keep; a device, if nobody says otherwise, the first.
 FORMS = ("diagonal", "block", "full")
+# Backbones of which a new model can be made; the first is the default.
+EARS = *presets.preset("small").backbones, *presets.EARLIER.backbones
 
 
-def new(form: str) -> Spotter:
-    """Make the ear that knows no word; it keeps as much of the covariance as `form` says."""
-    learner = f"cosine:prior=shipped,covariance={form}"
-    return Spotter(learner=learner)
+def new(form: str, ear: str = EARS[0]) -> Spotter:
+    """Make a model of an ear without words, with the covariance in a form."""
+    return Spotter(ear, learner=f"cosine:prior=shipped,covariance={form}")
 
 
 def fingerprint(spotter: Spotter) -> int:
@@ -154,7 +156,7 @@ def load(path: PathLike, content: bytes, models: Sequence[Spotter] = ()) -> Spot
         What `dump` or `tapword_save` wrote.
     models
         It must be of the parts of one of these, with any form of the covariance; without any, of
-        those of `new`.
+        those of `new` with one of `EARS`.
     """
     try:
         return _load(content, models)
@@ -222,7 +224,7 @@ def _load(content: bytes, models: Sequence[Spotter]) -> Spotter:
 
 def _like(wanted: int, models: Sequence[Spotter]) -> Spotter:
     """Make a spotter that knows nothing, of the parts whose fingerprint this is."""
-    for spotter in models or [new(FORMS[0])]:
+    for spotter in models or (new(FORMS[0], ear) for ear in EARS):
         for made in _empty(spotter):
             if fingerprint(made) == wanted:
                 return made

@@ -1,4 +1,4 @@
-"""The network of `tapword_ear` as an ONNX graph."""
+"""The network of `ear_s` and `tapword_ear` as an ONNX graph."""
 
 from collections.abc import Mapping
 

@@ -201,11 +201,13 @@ def _ear_blocks(graph: GraphBuilder, backbone: Any, mel: str) -> list[str]:
     scaled = graph.node("Unsqueeze", graph.node("Transpose", scaled, perm=[0, 2, 1]), graph.ints(1))
     inputs = {"mel": scaled}
     network = EarGraph(backbone.network.arrays)
-    for index, shape in enumerate(network.states):
-        inputs[f"before_{index}"] = graph.floats(np.zeros((1, *shape)))
+    state = backbone.network.initial_state(1, backbone.silence_before)
+    for index, (one, (channels, bands, time)) in enumerate(zip(state, network.states, strict=True)):
+        before = one.reshape(1, time, bands, channels).transpose(0, 3, 2, 1)
+        inputs[f"before_{index}"] = graph.floats(before)
     model = onnx.load_model_from_string(network.content())
     [frames] = graph.include(model, inputs, ["frames"])
-    # (1, 101, 1, t) -> (t, 101), without the first frames, which are of the initial state.
+    # (1, 101, 1, t) -> (t, 101), without the first frames, which precede the clip.
     frames = graph.node("Transpose", graph.reshape(frames, *backbone.dims, -1), perm=[1, 0])
     return [graph.slice(frames, graph.ints(tapword_ear.LATENCY_FRAMES), graph.length(frames))]
 

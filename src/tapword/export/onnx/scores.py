@@ -13,7 +13,7 @@ from tapword.learners.ncm import Ncm
 from tapword.poolings import attentive
 from tapword.poolings.base import Pooling
 from tapword.poolings.tap import CONSTANT
-from tapword.spotter.cohort import NEAREST, Cohort, Windows
+from tapword.spotter.cohort import Cohort, Windows
 from tapword.spotter.whitening import Whitening
 
 
@@ -209,7 +209,7 @@ def _level(graph: GraphBuilder, windows: Windows, turned: str) -> str:
     rows = np.rint(windows.vectors * (127 / np.abs(windows.vectors).max()))
     near = graph.node("MatMul", turned, graph.cast(graph.constant(rows.T, np.int8), np.float32))
     near = graph.node("Div", near, graph.floats(np.linalg.norm(rows, axis=1)))
-    nearest = graph.node("TopK", near, graph.ints(NEAREST), unused=1)
+    nearest = graph.node("TopK", near, graph.ints(windows.nearest), unused=1)
     level = graph.node("ReduceMean", nearest, axes=[0, 1], keepdims=0)
     return graph.node("Mul", level, graph.floats(windows.weight))
 

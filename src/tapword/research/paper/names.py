@@ -21,7 +21,7 @@ BACKBONES = {
 # Encoders whose weights come with a Python package; the paper's have to be downloaded.
 STAND_INS = ("speech_embedding", "wakehubert_tiny", "moonshine_tiny", "moonshine_base")
 # Extra of the smallest of them, and backbones that need no other package.
-SMALLEST, SHIPPED = "speech-embedding", ("tapword_ear", "logmel")
+SMALLEST, SHIPPED = "speech-embedding", ("ear_s", "logmel")
 
 # The paper's name -> the correct rule, and what the paper's code most likely ran. Neither has our
 # fixes for few samples, which plain `snb` and `sqda` have.

@@ -97,7 +97,7 @@ static float tapword_resampled(const uint16_t *speed, const float *audio, size_t
 {
     size_t up = speed[0], down = speed[1], half = speed[2], edge = speed[3], last, k;
     size_t length = (2 * clip.length * up + down) / (2 * down), middle = clip.length / 2;
-    const float *kernel = tapword_kernels + speed[4], *first = kernel + half * up;
+    const tapword_kept_number *kernel = tapword_kernels + speed[4], *first = kernel + half * up;
     float sum = 0.0f;
     place += length / 2;
     if (place < middle || place - middle >= length) {
@@ -105,7 +105,8 @@ static float tapword_resampled(const uint16_t *speed, const float *audio, size_t
     }
     place -= middle;
     for (k = 0; place < edge && k < half; k++) {
-        sum += first[place * half + k] * tapword_sample(audio, n, clip, (ptrdiff_t)k);
+        sum += tapword_kept_value(first[place * half + k]) *
+               tapword_sample(audio, n, clip, (ptrdiff_t)k);
     }
     if (place < edge) {
         return sum;
@@ -115,7 +116,7 @@ static float tapword_resampled(const uint16_t *speed, const float *audio, size_t
     last = last < clip.length ? last : clip.length - 1;
     for (k = place / up < half ? 0 : place / up - half + 1; k <= last; k++) {
         size_t apart = place > k * up ? place - k * up : k * up - place;
-        sum += kernel[apart] * tapword_sample(audio, n, clip, (ptrdiff_t)k);
+        sum += tapword_kept_value(kernel[apart]) * tapword_sample(audio, n, clip, (ptrdiff_t)k);
     }
     return sum;
 }

@@ -67,6 +67,9 @@ TAPWORD_PRIVATE float tapword_cohort_score(const float *x, size_t length)
     }
     for (; row < end; row++) {
         float cosine = tapword_cohort_cosine(projected, size, row);
+        if (cosine <= nearest[TAPWORD_NEAREST - 1]) {
+            continue; /* so many nearer ones are rarely moved */
+        }
         for (i = 0; i < TAPWORD_NEAREST; i++) {
             if (cosine > nearest[i]) {
                 float other = nearest[i];

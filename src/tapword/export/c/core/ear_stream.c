@@ -57,14 +57,6 @@ static void tapword_ear_mel(tapword_ear *ear, size_t number, int first, float me
     }
 }
 
-void tapword_ear_start(tapword_ear *ear)
-{
-    memset(ear, 0, sizeof *ear);
-#if TAPWORD_EIGHT_BITS
-    memset(ear->memory.state, -128, sizeof ear->memory.state); /* zero after a ReLU */
-#endif
-}
-
 /* Make room for the log-mel frames of another hop. Returns the first of them. */
 static float (*tapword_new_mels(tapword_ear *ear)) [TAPWORD_BANDS] {
     const size_t kept = TAPWORD_EAR_MELS - TAPWORD_EAR_HOP / TAPWORD_STEP;
@@ -86,17 +78,36 @@ static void tapword_run_ear(tapword_ear *ear, float frame[TAPWORD_FRAME])
     }
 }
 
-void tapword_ear_push(tapword_ear *ear, const float samples[TAPWORD_EAR_HOP],
-                      float frame[TAPWORD_FRAME])
+/* Run the network on the latest hop of sound. */
+static void tapword_run_hop(tapword_ear *ear, float frame[TAPWORD_FRAME])
 {
-    float *sound = ear->memory.sound, (*mel)[TAPWORD_BANDS] = tapword_new_mels(ear);
+    float (*mel)[TAPWORD_BANDS] = tapword_new_mels(ear);
     size_t i;
-    memcpy(sound, sound + TAPWORD_EAR_HOP, TAPWORD_EAR_OVERLAP * sizeof *sound);
-    memcpy(sound + TAPWORD_EAR_OVERLAP, samples, TAPWORD_EAR_HOP * sizeof *sound);
     for (i = 0; i < TAPWORD_EAR_HOP / TAPWORD_STEP; i++) {
         tapword_ear_mel(ear, i, 0, mel[i]);
     }
     tapword_run_ear(ear, frame);
+}
+
+void tapword_ear_start(tapword_ear *ear)
+{
+    int hop;
+    memset(ear, 0, sizeof *ear);
+#if TAPWORD_EIGHT_BITS
+    memset(ear->memory.state, -128, sizeof ear->memory.state); /* zero after a ReLU */
+#endif
+    for (hop = 0; hop < TAPWORD_EAR_SILENCE; hop++) {
+        tapword_run_hop(ear, ear->y); /* frames of silence, which nobody reads */
+    }
+}
+
+void tapword_ear_push(tapword_ear *ear, const float samples[TAPWORD_EAR_HOP],
+                      float frame[TAPWORD_FRAME])
+{
+    float *sound = ear->memory.sound;
+    memcpy(sound, sound + TAPWORD_EAR_HOP, TAPWORD_EAR_OVERLAP * sizeof *sound);
+    memcpy(sound + TAPWORD_EAR_OVERLAP, samples, TAPWORD_EAR_HOP * sizeof *sound);
+    tapword_run_hop(ear, frame);
 }
 
 #if TAPWORD_HAS_LISTENER && TAPWORD_PHRASE_HOPS && !TAPWORD_STREAMS

@@ -17,10 +17,11 @@ static int tapword_score_vector(tapword *t, size_t hops)
 }
 
 #if TAPWORD_STREAMS
-/* Begin with a new first hop, before which nothing was heard. */
+/* Begin with a new first hop, before which nothing was heard. The network starts with it: its
+   weights may come later. */
 TAPWORD_PRIVATE void tapword_stream_begin(tapword_listener *l)
 {
-    tapword_ear_start(&l->ear);
+    l->ear_started = 0;
     l->anchor = l->first;
     l->hops = l->from = l->until = l->begun = 0;
     l->final = l->missing = 0;
@@ -34,6 +35,10 @@ TAPWORD_PRIVATE int tapword_stream_sample(tapword_listener *l, float sample)
     l->hop[l->missing++] = sample;
     if (l->missing < TAPWORD_EAR_HOP) {
         return 0;
+    }
+    if (!l->ear_started) {
+        tapword_ear_start(&l->ear);
+        l->ear_started = 1;
     }
     l->missing = 0;
     l->hops++;

@@ -191,7 +191,8 @@ int tapword_cut(tapword *t, const float *audio, size_t n, tapword_clip *clip);
 
 #if TAPWORD_HAS_EAR
 /* Run the network on a stream: start it, then push one hop after the other. A hop gives the frame
-   of the sound TAPWORD_EAR_LATENCY hops before. Input is not checked. */
+   of the sound TAPWORD_EAR_LATENCY hops before. A stream starts after TAPWORD_EAR_SILENCE hops of
+   silence, so separate weights must be there. Input is not checked. */
 void tapword_ear_start(tapword_ear *ear);
 void tapword_ear_push(tapword_ear *ear, const float samples[TAPWORD_EAR_HOP],
                       float frame[TAPWORD_FRAME]);

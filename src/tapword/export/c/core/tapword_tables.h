@@ -70,7 +70,7 @@ extern const uint64_t tapword_packed[];
 /* Of each speed: ratio of lengths (numerator, denominator), half width of its kernel, samples at
    the edge, and where its numbers begin. */
 extern const uint16_t tapword_speeds[TAPWORD_COPIES - 1][5];
-extern const float tapword_kernels[];
+extern const tapword_kept_number tapword_kernels[];
 /* The ziggurat: Marsaglia and Tsang (2000). */
 extern const uint32_t tapword_inner[256];
 extern const float tapword_widest[256], tapword_heights[256];
