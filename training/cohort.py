@@ -1,17 +1,20 @@
 """Fit the line of thresholds to the alarms that a detector would give in running speech.
 
     python training/cohort.py SIZE SPEECHOCEAN CALL... [--campaigns FILE --apart CALL...]
-        [--speech FILE ...] [--spoken] [--directions N]
+        [--sentences] [--speech FILE ...] [--spoken] [--directions N]
 
 SIZE is a preset, or a backbone with its own parts (speech_embedding); SPEECHOCEAN and each CALL are
 as for training/whitening.py. FILE says which recorded message lies where in the calls, and its
 campaign; campaigns that are also in calls of --apart are left out, so neither what is tested nor
-the cohort has them. Each recording of `--speech` counts as much as all calls together.
+the cohort has them. With `--sentences`, every eighth sentence of speechocean762 is searched, too,
+for words that none of these has: one in ten gave the cohort a window. They count as much as all
+calls together, and so does each recording of `--speech`.
 
 Words of speechocean762 that calls hardly ever say are taught by five people each and searched for.
 With `--spoken`, so are clips of these words, and of words of other languages, each said alone by
-twelve voices of Kokoro; they count as much. The line of `ear_s` was fitted so, with Iban and
-Malayalam speech; those of other backbones to words of speechocean762 in calls alone.
+twelve voices of Kokoro; they count as much. The line of `ear_s` was fitted with all of these, and
+with Iban and Malayalam speech; those of other backbones to words of speechocean762 in calls alone.
+A line's share and quantiles are those of the shipped whitening.
 
 An alarm is an event of a detector: the best of windows closer than its refractory time, with the
 windows at offsets that it scores around those close to a threshold. For several weights of the
@@ -21,6 +24,7 @@ missed at these rates.
 """
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +34,7 @@ from places import Place, encode, recordings
 from speechocean import tokens
 
 from tapword import Spotter
+from tapword.audio import files
 from tapword.audio.align import align
 from tapword.audio.files import SAMPLE_RATE
 from tapword.listening.decider import REFRACTORY_S
@@ -62,6 +67,8 @@ FOREIGN = {
     "pt-br": "janela borboleta sapato faca espelho chuva floresta queijo relógio travesseiro",
 }
 WEIGHTS = 0.5, 0.75, 1.0
+# One in this many sentences is searched.
+ONE_IN = 8
 # Windows that some word scores this much above are scored at offsets too: it is about as much below
 # the lowest threshold as a detector's `CLOSE_SCORE`.
 CLOSE = 0.07
@@ -73,6 +80,7 @@ class Heard(NamedTuple):
     """Windows of calls: vectors (n, D), times (n,) in seconds, and vectors (m, D) at offsets.
 
     `beside` has the row (m,) of the window that each is beside; each of the `calls` (n,) is one.
+    Words that are `said` in them are not searched.
     """
 
     vectors: np.ndarray
@@ -81,14 +89,16 @@ class Heard(NamedTuple):
     offsets: np.ndarray
     beside: np.ndarray
     hours: float
+    said: set[str]
 
 
 class Said(NamedTuple):
-    """Drawn words: directions (K, D), and vectors (n, D) of other clips, for each.
+    """Drawn words, their directions (K, D), and vectors (n, D) of other clips, for each.
 
     `weights` (K,): how much a word counts; they sum to K.
     """
 
+    words: list[str]
     directions: np.ndarray
     asked: list[np.ndarray]
     weights: np.ndarray
@@ -103,6 +113,7 @@ def main() -> None:
     parser.add_argument("--campaigns", type=Path, metavar="FILE")
     parser.add_argument("--apart", nargs="+", default=[], metavar="CALL")
     parser.add_argument("--directions", type=int, metavar="N", help="compare in few, too")
+    parser.add_argument("--sentences", action="store_true", help="also search sentences")
     parser.add_argument("--speech", nargs="+", default=[], type=Path, metavar="FILE")
     parser.add_argument("--spoken", action="store_true", help="also teach words that Kokoro says")
     options = parser.parse_args()
@@ -112,8 +123,10 @@ def main() -> None:
     if options.spoken:
         sources.append(encode_spoken(spotter))
     said = together(sources)
-    sounds = [recordings(options.calls, options.campaigns, options.apart)]
-    sounds += [recordings([path]) for path in options.speech]
+    sounds = [(recordings(options.calls, options.campaigns, options.apart), set[str]())]
+    sounds += [(recordings([path]), set[str]()) for path in options.speech]
+    if options.sentences:
+        sounds.append(sentences(options.speechocean))
     assert spotter.scorer.cohort is not None
     cohort = spotter.scorer.cohort.words
     compared = {
@@ -127,23 +140,28 @@ def main() -> None:
         vectors = few.cohort.astype(np.float32)
         projected = Windows(vectors, few.projection, cohort.weight, cohort.nearest)
         compared[f"{options.directions} directions"] = projected
-    heard = [listen(spotter, one, cohort, said.directions) for one in sounds]
+    heard = [listen(spotter, one, cohort, said.directions, words) for one, words in sounds]
     print(f"{len(said.directions)} draws of words")
     for one in heard:
         print(f"{one.hours:.2f} hours, {len(one.times)} windows")
     for name, changed in compared.items():
         print(f"{name}:", end=" ")
-        fit(changed, heard, said)
+        fit(changed, heard, said, spotter.encoder.line)
 
 
-def fit(cohort: Windows, heard: Sequence[Heard], said: Said) -> Line:
-    """Print and return the line through the scores of alarms at `RATES`."""
-    places = np.array([Tail.of(column).tail_mean for column in cohort.scores(said.directions).T])
+def fit(cohort: Windows, heard: Sequence[Heard], said: Said, tail: Line) -> Line:
+    """Print and return the line through the scores of alarms at `RATES`.
+
+    It has the share and the quantiles of another one.
+    """
+    tails = [Tail.of(column, tail) for column in cohort.scores(said.directions).T]
+    places = np.array([one.tail_mean for one in tails])
     scores, counted = [], []
     for one in heard:
-        found = events(cohort, one, said.directions) - places
+        found = events(cohort, one, said.directions) - tail.share * places
         scores.append(found.ravel())
-        each = said.weights / (one.hours * len(places) * len(heard))
+        each = said.weights * [word not in one.said for word in said.words]
+        each /= one.hours * each.sum() * len(heard)
         counted.append(np.broadcast_to(each, found.shape).ravel())
     ranked = np.concatenate(scores)
     order = np.argsort(-ranked)
@@ -151,7 +169,7 @@ def fit(cohort: Windows, heard: Sequence[Heard], said: Said) -> Line:
     rates = np.concatenate(counted)[order].cumsum()
     reached = [ranked[order[rates.searchsorted(rate)]] for rate in RATES]
     slope, offset = np.polyfit(-np.log(RATES), reached, 1)
-    line = Line(float(offset), float(slope))
+    line = tail._replace(offset=float(offset), slope=float(slope))
     missed = []
     for rate in RATES:
         thresholds = [Tail(place, line).threshold(rate) for place in places]
@@ -189,8 +207,22 @@ def scores_of(cohort: Windows, directions: np.ndarray, X: np.ndarray) -> np.ndar
     return unit(X) @ directions.T - cohort.cohort_score(X)[:, None]
 
 
+def sentences(folder: Path) -> tuple[list[np.ndarray], set[str]]:
+    """Read every eighth sentence of speechocean762; also return the words in them."""
+    sounds, said = [], set[str]()
+    for line in (folder / "words.jsonl").read_text("utf-8").splitlines()[::ONE_IN]:
+        sentence = json.loads(line)
+        sounds.append(files.load(folder / "clips" / sentence["clip"]))
+        said |= {word for word, *_ in sentence["words"]}
+    return sounds, said
+
+
 def listen(
-    spotter: Spotter, sounds: Sequence[np.ndarray], cohort: Windows, directions: np.ndarray
+    spotter: Spotter,
+    sounds: Sequence[np.ndarray],
+    cohort: Windows,
+    directions: np.ndarray,
+    said: set[str],
 ) -> Heard:
     """Encode the windows of calls, and those at offsets around any that is close to a word."""
     vectors: list[np.ndarray] = []
@@ -226,7 +258,7 @@ def listen(
     kept = ~spotter.encoder.is_noise(near)
     hours = sum(map(len, sounds)) / SAMPLE_RATE / 3600
     found_vectors, rows = np.stack(vectors), np.array(beside)[kept]
-    return Heard(found_vectors, np.array(times), np.array(calls), near[kept], rows, hours)
+    return Heard(found_vectors, np.array(times), np.array(calls), near[kept], rows, hours, said)
 
 
 def encode_words(spotter: Spotter, folder: Path) -> Said:
@@ -235,7 +267,7 @@ def encode_words(spotter: Spotter, folder: Path) -> Said:
     for one in tokens(folder):
         if one.word in clips:
             clips[one.word].setdefault(one.speaker, one.alone)
-    return teach(spotter, [list(said.values()) for said in clips.values()])
+    return teach(spotter, list(clips), [list(said.values()) for said in clips.values()])
 
 
 def encode_spoken(spotter: Spotter) -> Said:
@@ -247,23 +279,24 @@ def encode_spoken(spotter: Spotter) -> Said:
         [align(one.audio, CLIP_S) for one in voice.speak(word, language, VOICES, seed=row)]
         for row, (word, language) in enumerate(words)
     ]
-    return teach(spotter, clips)
+    return teach(spotter, [word for word, _ in words], clips)
 
 
-def teach(spotter: Spotter, clips: Sequence[Sequence[np.ndarray]]) -> Said:
+def teach(spotter: Spotter, words: Sequence[str], clips: Sequence[Sequence[np.ndarray]]) -> Said:
     """Teach words, each by several draws of its clips; those that are not drawn are asked."""
-    directions, asked = [], []
-    for one in clips:
+    names, directions, asked = [], [], []
+    for word, one in zip(words, clips, strict=True):
         if len(one) < SAMPLES + ASKED:
             continue
         taught, plain = (
             spotter.encoder.encode(one, learning).vectors for learning in (True, False)
         )
         for seed in range(DRAWS):
+            names.append(word)
             rows = np.random.default_rng(seed).permutation(len(one))
             directions.append(taught[rows[:SAMPLES]].mean(axis=0))
             asked.append(plain[rows[SAMPLES:]])
-    return Said(unit(np.stack(directions)), asked, np.ones(len(asked)))
+    return Said(names, unit(np.stack(directions)), asked, np.ones(len(asked)))
 
 
 def together(sources: Sequence[Said]) -> Said:
@@ -272,7 +305,8 @@ def together(sources: Sequence[Said]) -> Said:
     shares = [np.full(len(one.asked), total / len(sources) / len(one.asked)) for one in sources]
     asked = [X for one in sources for X in one.asked]
     directions = np.concatenate([one.directions for one in sources])
-    return Said(directions, asked, np.concatenate(shares))
+    words = [word for one in sources for word in one.words]
+    return Said(words, directions, asked, np.concatenate(shares))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ set. For all dimensions and for several smaller numbers, it prints: bytes; the l
 fitted to the calls as in training/cohort.py, which explains --campaigns and --apart; the figures of
 training/ear/choices.py; and at the resulting thresholds for half an alarm per hour, the percentage
 of missed clips of five words and alarms per hour in the calls. It uses training clips and the
-calls; with --test also test clips and other calls, at the same thresholds. `reduced.DIRECTIONS` was
+calls; with --test also test clips and other calls, at the same thresholds. `reduced.PROJECTED` was
 chosen by the former.
 """
 
@@ -55,7 +55,7 @@ def main() -> None:
     trials = {"training": ("train", options.calls), "test": ("test", options.test)}
     heard = {name: calls_of(spotter, calls) for name, (_, calls) in trials.items() if calls}
     sounds = recordings(options.calls, options.campaigns, options.apart)
-    around = listen(spotter, sounds, Windows(whole), said.directions)
+    around = listen(spotter, sounds, Windows(whole), said.directions, set())
     clips = {name: clips_of(spotter, options.speech_commands, trials[name][0]) for name in heard}
     for count in (None, *COUNTS):
         one = whitening if count is None else whitening.project(count, LINE)
@@ -65,7 +65,7 @@ def main() -> None:
         projection = 0 if one.projection is None else one.projection.size
         size = one.cohort.size + one.phrases.size + projection
         print(f"{count or 'all'} directions: {size:,} bytes")
-        line = fit(cohort, [around], said)
+        line = fit(cohort, [around], said, whitening.line)
         for name, (calls, hours) in heard.items():
             call = np.concatenate(calls)
             told = measure(clips[name], cohort, unit(call))

@@ -131,7 +131,8 @@ class Calibrator:
             # Every sound may be nearer to the word's negatives than to the word. Of a phrase only
             # the likeliest segments are scored, which have another tail.
             if len(found) and not spotter.vocabulary.length_of(word).is_phrase:
-                wanted[word] += weight * (Tail.of(found).tail_mean - tails[word].tail_mean)
+                line, shipped = tails[word].line, tails[word].tail_mean
+                wanted[word] += weight * line.share * (Tail.of(found, line).tail_mean - shipped)
         wanted = _raised(candidates, wanted, self.false_alarms_per_hour * hours, refractory_s)
         # The sensitivities are for listening at the default rate, whatever the rate here.
         default = FALSE_ALARMS_PER_HOUR / len(words)

@@ -15,8 +15,6 @@ from tapword.support.text import use_a_dot
 # Acceptable in speech that contains none of the words, by default.
 FALSE_ALARMS_PER_HOUR = 0.5
 
-# Quantile band, from the highest score down, that locates the tail of a word's scores.
-TAIL_QUANTILES = (0.005, 0.02)
 # Bounds the rate that belongs to a low score.
 MAX_LOG_RATE = 20.0
 
@@ -34,14 +32,22 @@ MAX_RATE_RATIO = 100.0
 
 
 class Line(NamedTuple):
-    """How far the threshold of a rate of false alarms is above the mean of a word's `Tail`.
+    """How the threshold of a rate of false alarms follows from the tail of a word's scores.
 
-    threshold = tail_mean + offset - slope * ln(rate), with rate in false alarms per hour.
+    threshold = share * tail_mean + offset - slope * ln(rate), with rate in false alarms per hour.
     docs/listening.md says how lines are fitted.
+
+    Attributes
+    ----------
+    first, last
+        Quantiles, from the highest score down, between which the tail is: `tail_mean` is its mean.
     """
 
     offset: float
     slope: float
+    share: float = 1.0
+    first: float = 0.005
+    last: float = 0.02
 
 
 # Of whitenings that bring no line of their own, and of several backbones. It counts the windows
@@ -221,7 +227,7 @@ def _parse(text: str) -> tuple[str | None, float]:
     return word if sign else None, value
 
 
-def tail_band(n: int) -> tuple[int, int]:
+def tail_band(n: int, line: Line = LINE) -> tuple[int, int]:
     """Ranks among n scores, the highest first, whose mean is the `tail_mean`: first and end.
 
     Examples
@@ -229,19 +235,19 @@ def tail_band(n: int) -> tuple[int, int]:
     >>> tail_band(1000), tail_band(50)
     ((5, 20), (0, 1))
     """
-    first, end = (round(quantile * n) for quantile in TAIL_QUANTILES)
+    first, end = round(line.first * n), round(line.last * n)
     return first, max(end, first + 1)
 
 
 class Tail(NamedTuple):
     """How high a word's scores are in running speech that does not contain it.
 
-    The highest half percent is left out, so a word that is said now and then changes little.
+    The highest are left out, so a word that is said now and then changes little.
 
     Attributes
     ----------
     tail_mean
-        Mean of the scores within `TAIL_QUANTILES`.
+        Mean of the scores between the line's quantiles.
     line
         The same for all words: how widely a word's scores scatter does not help (docs/choices.md).
     """
@@ -253,12 +259,14 @@ class Tail(NamedTuple):
     def of(cls, scores: np.ndarray, line: Line = LINE) -> "Tail":
         """Tail of the scores (n,) of windows."""
         ranked = np.sort(scores)[::-1]
-        first, end = tail_band(len(ranked))
+        first, end = tail_band(len(ranked), line)
         return cls(float(ranked[first:end].mean()), line)
 
     def threshold(self, false_alarms_per_hour: float) -> float:
         """Score that gives this rate in running speech."""
-        return self.tail_mean + self.line.offset - self.line.slope * math.log(false_alarms_per_hour)
+        line = self.line
+        above = line.offset - line.slope * math.log(false_alarms_per_hour)
+        return line.share * self.tail_mean + above
 
     def false_alarms_per_hour(self, threshold: float) -> float:
         """Rate that a threshold gives: the inverse of `threshold`."""

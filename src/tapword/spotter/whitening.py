@@ -72,9 +72,11 @@ class Whitening:
 
     def __post_init__(self) -> None:
         groups, block = self.about["groups"], self.about["block"]
-        offset, slope = self.line
-        if not (-100 < offset < 100 and 0 < slope < 100):
+        line = self.line
+        if not (-100 < line.offset < 100 and 0 < line.slope < 100):
             raise InputError("a whitening's offset and slope must be numbers, slope above 0")
+        if not (0 <= line.share <= 1 and 0 <= line.first < line.last <= 1):
+            raise InputError("a whitening's share and quantiles must be numbers from 0 to 1")
         if not 0 <= self.cohort_weight <= 1:
             raise InputError("a whitening's cohort weight must be a number from 0 to 1")
         if self.cohort_nearest not in range(1, MIN_WINDOWS):

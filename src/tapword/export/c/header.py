@@ -326,8 +326,8 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
     tables.add("tapword_cohort_scores", np.concatenate(levels))
     if layout.front_end(spotter.encoder.backbones[0]).in_c:
         tables.add("tapword_noise", spotter.encoder.noise)
-    (first, end), (long_first, long_end) = tail_band(len(words)), tail_band(len(phrases))
     line = whitening.line
+    (first, end), (long_first, long_end) = (tail_band(len(one), line) for one in (words, phrases))
     return {
         "COHORT": len(words),
         "LONG_COHORT": len(phrases),
@@ -343,6 +343,7 @@ def _add_cohort(tables: Tables, spotter: Spotter) -> dict[str, Any]:
         "LONG_TAIL_END": long_end,
         "FALSE_ALARMS": FALSE_ALARMS_PER_HOUR,
         "MAX_RATE_RATIO": MAX_RATE_RATIO,
+        "TAIL_SHARE": line.share,
         "TAIL_OFFSET": line.offset,
         "TAIL_SLOPE": line.slope,
         "CONFIDENCE_WIDTH": spotter.scorer.confidence_width,

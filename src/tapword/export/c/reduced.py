@@ -17,10 +17,10 @@ from tapword.support.threads import one_blas_thread
 
 FORMS = ("block", "diagonal")
 # In how many directions a device compares sounds with running speech, and the line of thresholds
-# then, for each ear: training/directions.py and training/cohort.py print them, and docs/export.md
-# has what other numbers give.
+# then, for each ear: training/directions.py and training/cohort.py print them, and docs/choices.md
+# and docs/export.md have what other numbers give.
 PROJECTED = {
-    "ear_s": (64, Line(0.114, 0.047)),
+    "ear_s": (64, Line(0.016, 0.04, 0.7, 0.0005, 0.002)),
     "tapword_ear": (24, Line(0.024, 0.044)),
 }
 

@@ -45,7 +45,7 @@ TAPWORD_PRIVATE void tapword_update_tail(tapword *t, size_t k)
     t->tails[k] = (float)tail_mean;
 }
 
-/* threshold = tail_mean + offset - slope * ln(rate). The words share TAPWORD_FALSE_ALARMS per hour;
+/* threshold = share * tail_mean + offset - slope * ln(rate). The words share TAPWORD_FALSE_ALARMS per hour;
    a sensitivity allows more or fewer. */
 TAPWORD_PRIVATE void tapword_update_thresholds(tapword *t)
 {
@@ -58,7 +58,7 @@ TAPWORD_PRIVATE void tapword_update_thresholds(tapword *t)
         double more = (2.0 * (double)t->sensitivities[k] - 1.0) * log(TAPWORD_MAX_RATE_RATIO);
         double rate = log(TAPWORD_FALSE_ALARMS / words) + more;
         double above = TAPWORD_TAIL_OFFSET - TAPWORD_TAIL_SLOPE * rate;
-        t->thresholds[k] = (float)((double)t->tails[k] + above);
+        t->thresholds[k] = (float)(TAPWORD_TAIL_SHARE * (double)t->tails[k] + above);
     }
 }
 
