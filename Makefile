@@ -190,7 +190,7 @@ makers:
 # The packages for boards without words, in build/boards. OPTIONS are those of `tapword export`.
 board_packages: $(VENV)/.core
 	for kind in arduino esp-idf esphome; do \
-	    $(BIN)/tapword export ear_s build/boards/$$kind --to $$kind --force $(OPTIONS) || exit 1; done
+	    $(BIN)/tapword export tapword_ear build/boards/$$kind --to $$kind --force $(OPTIONS) || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist node_modules

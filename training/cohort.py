@@ -12,8 +12,8 @@ calls together, and so does each recording of `--speech`.
 
 Words of speechocean762 that calls hardly ever say are taught by five people each and searched for.
 With `--spoken`, so are clips of these words, and of words of other languages, each said alone by
-twelve voices of Kokoro; they count as much. The line of `ear_s` was fitted with all of these, and
-with Iban and Malayalam speech; those of other backbones to words of speechocean762 in calls alone.
+twelve voices of Kokoro; they count as much. The line of `ear_s` was fitted so, with Iban and
+Malayalam speech; those of other backbones to words of speechocean762 in calls alone.
 A line's share and quantiles are those of the shipped whitening.
 
 An alarm is an event of a detector: the best of windows closer than its refractory time, with the

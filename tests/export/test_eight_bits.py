@@ -93,10 +93,11 @@ def test_bytes_hear_nearly_as_the_model(device, small):
     assert device.number() == device.header.flash_bytes
 
 
-def test_a_device_of_ten_words_is_small(device):
-    # Of 1 MiB of flash code takes some 30 kB, and six more words 17; of 256 KiB of memory a stream
-    # that is listened to for words takes 64.
-    assert device.header.flash_bytes < 2**20 - 47_000
+def test_a_device_of_ten_words_is_small(device, ear):
+    # Of 1 MiB of flash, or 1.2 MB for the larger cohort of ear_s, code takes some 30 kB, and six
+    # more words 17; of 256 KiB of memory a stream that is listened to for words takes 64.
+    most = 1_200_000 if ear == "ear_s" else 2**20
+    assert device.header.flash_bytes < most - 47_000
     assert device.ram[0] < 2**18 - 65_000
 
 

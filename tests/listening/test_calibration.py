@@ -56,7 +56,7 @@ def like_speech(spotter, rng, n=200, shift=0.0):
     found = {}
     for word, tail in spotter.scorer.tails().items():
         scores = rng.normal(0, 1, n)
-        now = Tail.of(scores)
+        now = Tail.of(scores, tail.line)
         found[word] = tail.tail_mean + (scores - now.tail_mean) * 0.1 + shift
         found[word] = found[word].clip(max=spotter.thresholds()[word] - 0.02)
     return found
@@ -71,8 +71,10 @@ def test_sensitivities_follow_the_sounds_of_a_place(spotter, rng, shift, moved):
     assert spotter.told == [] and found.sound_hours == pytest.approx(200 / 3600)
     share = found.sound_hours / (found.sound_hours + 0.5)
     for word in WORDS:
-        here, shipped = Tail.of(scores[word]), spotter.scorer.tails()[word]
-        wanted = usual[word] + share * (here.tail_mean - shipped.tail_mean)
+        shipped = spotter.scorer.tails()[word]
+        here = Tail.of(scores[word], shipped.line)
+        moved_by = shipped.line.share * (here.tail_mean - shipped.tail_mean)
+        wanted = usual[word] + share * moved_by
         assert found.thresholds_after[word] == pytest.approx(wanted)
         assert np.sign(round(found.after[word] - 0.5, 6)) == moved
         assert found.before[word] == 0.5 and found.thresholds_before[word] == usual[word]

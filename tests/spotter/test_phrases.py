@@ -140,14 +140,14 @@ def test_teaching_a_copy_leaves_the_lengths_alone(spotter):
 
 def test_a_phrase_is_measured_against_phrases(spotter):
     cohort = spotter.scorer.cohort
-    assert len(cohort.words.vectors) == 1000 and len(cohort.phrases.vectors) == 600
+    assert len(cohort.words.vectors) == 1600 and len(cohort.phrases.vectors) == 900
     tails = spotter.scorer.tails()
     vocabulary = spotter.vocabulary
     assert vocabulary.length_of(PHRASES[0]).is_phrase and vocabulary.length_of("lamp") == Length()
     learner = spotter.learner
     row = [one.word for one in learner.rows].index(PHRASES[0])
     scores = cohort.phrases.scores(learner.directions()[[row]])[:, 0]
-    assert tails[PHRASES[0]].tail_mean == pytest.approx(np.sort(scores)[::-1][3:12].mean())
+    assert tails[PHRASES[0]].tail_mean == pytest.approx(np.sort(scores)[::-1][:2].mean())
 
 
 @pytest.mark.skipif(not shutil.which("espeak-ng"), reason="espeak-ng is not installed")

@@ -215,7 +215,7 @@ def test_words_of_one_lesson_are_compared_with_each_other(spotter):
     assert not spotter.words
 
 
-@pytest.mark.parametrize("row", [0, 7])
+@pytest.mark.parametrize("row", [0, 8])
 def test_a_clip_under_a_wrong_name_is_named(spotter, row):
     sounds, words = lesson(lamp=6, music=6)
     right, words[row] = words[row], "music" if words[row] == "lamp" else "lamp"

@@ -20,7 +20,7 @@ FORMS = ("block", "diagonal")
 # then, for each ear: training/directions.py and training/cohort.py print them, and docs/choices.md
 # and docs/export.md have what other numbers give.
 PROJECTED = {
-    "ear_s": (64, Line(0.016, 0.04, 0.7, 0.0005, 0.002)),
+    "ear_s": (64, Line(-0.006, 0.0373, 0.7, 0.0005, 0.002)),
     "tapword_ear": (24, Line(0.024, 0.044)),
 }
 
