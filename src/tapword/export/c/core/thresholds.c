@@ -45,8 +45,8 @@ TAPWORD_PRIVATE void tapword_update_tail(tapword *t, size_t k)
     t->tails[k] = (float)tail_mean;
 }
 
-/* threshold = share * tail_mean + offset - slope * ln(rate). The words share TAPWORD_FALSE_ALARMS per hour;
-   a sensitivity allows more or fewer. */
+/* threshold = share * tail_mean + offset - slope * ln(rate). The words share TAPWORD_FALSE_ALARMS
+   per hour; a sensitivity allows more or fewer. */
 TAPWORD_PRIVATE void tapword_update_thresholds(tapword *t)
 {
     double words = 0.0;
