@@ -1,4 +1,4 @@
-"""Write a checkpoint in half the size, to keep it with the sources while training goes on.
+"""Write a checkpoint in half the size.
 
     python training/ear/keep.py EAR.safetensors KEPT.safetensors
 

@@ -44,7 +44,7 @@ ROW = 102_400
 # One step in so many is of phrases.
 PHRASES = 8
 # Shares of real words, and of real speech without labels: sentences, calls, other languages.
-REAL, FREE = 0.24, {"sentences": 0.08, "calls": 0.08, "others": 0.08}
+REAL, FREE = 0.24, {"sentences": 0.10, "calls": 0.12, "others": 0.12}
 # Beside a word stands in a batch one of so many that are nearest to it for the panel; beside speech
 # without a label one of so many such pieces, but none from within so many samples.
 NEAR_WORDS, NEAR_PIECES, ELSEWHERE = 12, 8, 48_000
