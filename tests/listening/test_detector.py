@@ -588,8 +588,7 @@ def test_what_goes_wrong_once_does_not_repeat_itself(spotter, scene, monkeypatch
     """An error while a window is scored is raised once, and costs no more than this window."""
     sound = np.concatenate([scene[0], silence(6.0), scene[0]])
     plain = detect(Detector(spotter, thresholds=USUAL), sound)
-    streams = spotter.encoder.backbones[0].streams
-    fail_once(monkeypatch, Scorer, "score_windows" if streams else "score_window", failing)
+    fail_once(monkeypatch, Scorer, "score_window", failing)
     detector = Detector(spotter, thresholds=USUAL)
     with pytest.raises(MemoryError):
         detector(sound)

@@ -1,7 +1,7 @@
 """Chunks in, events out: find words in an audio stream."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import soxr
@@ -273,8 +273,8 @@ class Detector:
         # Last, because the network may fail: the others are then at the same sample.
         if self._frames is not None:
             self._frames.push(piece)
-        for windows in self._segmenter.groups():
-            self._judge(windows)
+        for window in self._segmenter.windows():
+            self._judge(window)
         if self._phrases is None:
             self._due += self._overlaps.pop_ready()
         elif stepped:
@@ -294,40 +294,26 @@ class Detector:
             longest_s = self.spotter.scorer.longest_s - 2 * MARGIN_S
             self._due += self._overlaps.pop_ready(self._samples / SAMPLE_RATE - LATE_S, longest_s)
 
-    def _judge(self, windows: Sequence[Window]) -> None:
-        """Judge a window, or all those at offsets from one centre."""
-        thresholds, exact = self.thresholds, self.observe is not None
-        scored: Sequence[Scores | None] | None = None
-        for number, window in enumerate(windows):
-            if not window.loud:
-                self.scores = {}
-                continue
-            if not exact and self._decide.in_refractory(window.centre):
-                continue
-            words = self.spotter.scorer.short_words
-            if not words and self.spotter.words:
-                continue
-            if self._frames is not None:
-                # All at once: it takes little longer than one.
-                if scored is None:
-                    scored = self._score_pooled(
-                        self._frames, windows, None if exact else thresholds
-                    )
-                scores = scored[number]
-            else:
-                limits = None if exact else thresholds
-                scores = self.spotter.scorer.score_window(window.clip, limits)
-            self.scores = dict(scores.words) if scores else {}
-            if scores is not None:
-                self._decide_on(window, scores.of(words), thresholds)
-
-    def _score_pooled(
-        self, frames: FrameBuffer, windows: Sequence[Window], limits: Mapping[str, float] | None
-    ) -> list[Scores | None]:
-        """Score windows by the stream's frames; scores below the limits need not be exact."""
-        cut = [frames.window(window.start - self._frames_start) for window in windows]
-        first = self.spotter.encoder.pool_first(cut)
-        return self.spotter.scorer.score_windows([one.clip for one in windows], limits, first)
+    def _judge(self, window: Window) -> None:
+        exact = self.observe is not None
+        if not window.loud:
+            self.scores = {}
+            return
+        if not exact and self._decide.in_refractory(window.centre):
+            return
+        words = self.spotter.scorer.short_words
+        if not words and self.spotter.words:
+            return
+        first = None
+        if self._frames is not None:
+            frames = self._frames.window(window.start - self._frames_start)
+            first = self.spotter.encoder.pool_first([frames])[0]
+        thresholds = self.thresholds
+        limits = None if exact else thresholds
+        scores = self.spotter.scorer.score_window(window.clip, limits, first)
+        self.scores = dict(scores.words) if scores else {}
+        if scores is not None:
+            self._decide_on(window, scores.of(words), thresholds)
 
     def _decide_on(self, window: Window, scores: Scores, thresholds: Mapping[str, float]) -> None:
         candidate = Candidate(window.centre, window.start_s, window.end_s, scores)

@@ -5,7 +5,6 @@ of them, silence none. Other sound next to a word may move its centre. If a wind
 to a threshold, the detector requests windows at offsets around it.
 """
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +26,9 @@ HALF = WINDOW // 2 // HOP
 MAX_GAP_S = 366 * 24 * 3600
 # Steps on either side of a point that its level for the noise floor is the mean of.
 FLOOR = 5
+# Steps that a window at an offset waits at most for a moment without another window, so that the
+# work is spread evenly. A choice.
+PATIENCE = 8
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Search:
         A centre found by `near_ms` counts only if no other is within the first time, or within the
         second time if it has neighbours.
     offsets_ms
-        Windows around one that is close to a threshold, in the order they are scored.
+        Windows around one that is close to a threshold, in the order they are scored: the last
+        after as long as the largest of these times.
     neighbour_db
         A window has neighbours unless the sound next to it is this much quieter.
     gate_db, silence_db
@@ -123,8 +126,10 @@ class Segmenter:
         )
         self._offsets = [steps(ms) for ms in search.offsets_ms]
         self._farthest = max(map(abs, self._offsets), default=0)
+        # Steps between two windows at offsets.
+        self._spacing = self._farthest // max(len(self._offsets), 1)
         # Steps that are kept, for centring and for windows at offsets, which come late.
-        self._kept = HALF + HALF_WINDOW + self._apart + 2 * self._farthest + 2
+        self._kept = HALF + HALF_WINDOW + self._apart + 2 * self._farthest + PATIENCE + 2
         self._first = 0
         self._pending = np.zeros(0, dtype=np.float32)
         self._begin()
@@ -135,8 +140,10 @@ class Segmenter:
         self._energy = np.zeros(0)
         self._settled = 0
         self._centre = -HALF * HOP
-        self._requested: list[int] = []
+        self._requested: list[tuple[int, int, int]] = []
         self._floor_db = math.inf
+        # The last moment at which a loud window was cut out, in samples.
+        self._busy = -math.inf
 
     def gap(self, seconds: float = 0.0) -> None:
         """Note that audio was lost, `seconds` of it if known: the stream is not continuous here."""
@@ -172,10 +179,6 @@ class Segmenter:
 
     def windows(self) -> Iterator[Window]:
         """Return the windows that are complete since the last call, in order."""
-        return itertools.chain.from_iterable(self.groups())
-
-    def groups(self) -> Iterator[list[Window]]:
-        """Return the same windows: each alone, but those at offsets from a centre together."""
         # A point is settled once all of its window is there.
         end = max(len(self._energy) - HALF - self.lag + 1, self._settled)
         centres, near = _centres(self._energy, HALF_WINDOW, self._near)
@@ -184,19 +187,19 @@ class Segmenter:
             self._settled = point + 1
             self._follow_floor(point)
             if point in centres:
-                yield [self._window(point)]
+                yield self._window(point)
                 self._centre = self._first + point * HOP
             earlier = point - self._apart
             if earlier in near:
                 apart = abs(self._first + earlier * HOP - self._centre) // HOP
                 squeezed = apart > self._apart_with_neighbours and self._has_neighbours(earlier)
                 if apart > self._apart or squeezed:
-                    yield [self._window(earlier)]
-            complete = self._first + (point - self._farthest) * HOP
-            while self._requested and self._requested[0] <= complete:
-                centre = (self._requested.pop(0) - self._first) // HOP
+                    yield self._window(earlier)
+            while self._requested and self._is_due(self._requested[0][0]):
+                _, middle, offset = self._requested.pop(0)
+                centre = (middle - self._first) // HOP
                 if self._has_neighbours(centre):
-                    yield [self._window(centre, offset) for offset in self._offsets]
+                    yield self._window(centre, offset)
 
     def quiet(self, seconds: float) -> bool:
         """Whether nothing was louder than the noise in the last seconds."""
@@ -204,8 +207,23 @@ class Segmenter:
         return not len(last) or not self._loud(last)
 
     def request_offsets(self, window: Window) -> None:
-        """Return windows at offsets too, once they are complete, if this one has neighbours."""
-        self._requested.append(window.centre)
+        """Return windows at offsets too, one after another, if this one has neighbours by then."""
+        now = self._now
+        for number, offset in enumerate(self._offsets, 1):
+            due = max(now + number * self._spacing * HOP, window.centre + offset * HOP)
+            self._requested.append((due, window.centre, offset))
+        self._requested.sort(key=lambda request: request[0])
+
+    @property
+    def _now(self) -> int:
+        """The last point that is settled, in samples since the stream's start."""
+        return self._first + (self._settled - 1) * HOP
+
+    def _is_due(self, sample: int) -> bool:
+        """Whether a window that is complete at a sample is scored now."""
+        late = self._now - sample
+        busy = self._now - self._busy < self._spacing * HOP
+        return late >= (PATIENCE * HOP if busy else 0)
 
     def _window(self, centre: int, offset: int = 0) -> Window:
         """Cut out the window around a step, moved by an offset in steps."""
@@ -218,13 +236,16 @@ class Segmenter:
             float(self._first + (first + step) * HOP) / SAMPLE_RATE
             for step in (loud[0], loud[-1] + 1)
         )
+        is_loud = self._loud(middle)
+        if is_loud:
+            self._busy = self._now
         return Window(
             cut(self._sound, point * HOP, WINDOW),
             self._first + point * HOP - WINDOW // 2,
             self._first + centre * HOP,
             start_s,
             end_s,
-            self._loud(middle),
+            is_loud,
             bool(offset),
         )
 
@@ -246,7 +267,9 @@ class Segmenter:
             return False
         first, last = max(0, point - HALF), point + HALF
         before = self._energy[max(0, first - self._farthest) : first]
-        after = self._energy[last : last + self._farthest]
+        # However the stream is divided: no more than a point needs to be settled.
+        known = self._settled - 1 + HALF + self.lag
+        after = self._energy[last : min(last + self._farthest, known)]
         level_db = _level_db(self._energy[first:last])
         return _level_db(np.concatenate([before, after])) >= level_db + self.search.neighbour_db
 

@@ -1,7 +1,7 @@
 """The scorer: encoded clips -> normalised scores, and the thresholds they are compared with."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -81,22 +81,6 @@ class Scorer:
                 return proposed
         encoded = self.encoder.encode_from(first, clip)
         return None if self.encoder.is_noise(encoded.vectors)[0] else self.score(encoded)[0]
-
-    @one_blas_thread
-    def score_windows(
-        self,
-        clips: Sequence[np.ndarray],
-        thresholds: Mapping[str, float] | None,
-        first: np.ndarray,
-    ) -> list[Scores | None]:
-        """Score aligned clips of one length, as `score_window` does; `first` is (n, D_1)."""
-        if len(self.encoder.backbones) > 1:
-            both = zip(clips, first, strict=True)
-            return [self.score_window(clip, thresholds, one) for clip, one in both]
-        seconds = len(clips[0]) / SAMPLE_RATE if self.encoder.preparation.align else CLIP_S
-        noise = self.encoder.is_noise(first)
-        scored = self.score(Encoded(first, np.full(len(first), seconds, dtype=np.float32)))
-        return [None if one else scores for one, scores in zip(noise, scored, strict=True)]
 
     @one_blas_thread
     def propose(self, first: np.ndarray, seconds: float) -> Scores | None:

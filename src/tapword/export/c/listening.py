@@ -16,7 +16,15 @@ from tapword.listening.detector import (
 )
 from tapword.listening.frames import known_hops, lag
 from tapword.listening.phrases import MARGIN_HOPS, STEP_S, Grid
-from tapword.listening.segmenter import FLOOR, HALF, SEARCH, STEPS_PER_S, Segmenter, steps
+from tapword.listening.segmenter import (
+    FLOOR,
+    HALF,
+    PATIENCE,
+    SEARCH,
+    STEPS_PER_S,
+    Segmenter,
+    steps,
+)
 from tapword.spotter import vocabulary
 from tapword.spotter.spotter import Spotter
 from tapword.spotter.vocabulary import CLIP_S, LONGEST_S
@@ -51,6 +59,8 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "SEARCH_APART_CROWDED": steps(SEARCH.apart_with_neighbours_ms),
         "SEARCH_OFFSETS": ", ".join(map(str, offsets)),
         "SEARCH_OFFSET_COUNT": len(offsets),
+        "SEARCH_OFFSET_SPACING": max(offsets) // len(offsets),
+        "SEARCH_PATIENCE": PATIENCE,
         "SEARCH_MAX_OFFSET": max(offsets),
         "SEARCH_ALONE_DB": SEARCH.neighbour_db,
         "SEARCH_GATE_DB": SEARCH.gate_db,

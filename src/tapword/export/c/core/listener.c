@@ -14,14 +14,23 @@ static int tapword_want_short(const tapword *t, tapword_listener *l)
     return any;
 }
 
+/* The last point whose window is complete. */
+static int64_t tapword_settled(const tapword_listener *l)
+{
+    return l->steps - TAPWORD_SEARCH_HALF - TAPWORD_SEARCH_LAG;
+}
+
 /* Score the window around a centre, or at an offset in steps. Returns 0 or an error. */
 static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre, int64_t offset)
 {
     int64_t point = centre + offset, start, end, sample = l->first + centre * TAPWORD_HOP;
     tapword_candidate candidate;
     int word;
-    if (!tapword_is_loud(l, point - TAPWORD_SEARCH_HALF / 2, point + TAPWORD_SEARCH_HALF / 2) ||
-        tapword_in_refractory(l, sample) || !tapword_want_short(t, l)) {
+    if (!tapword_is_loud(l, point - TAPWORD_SEARCH_HALF / 2, point + TAPWORD_SEARCH_HALF / 2)) {
+        return 0;
+    }
+    l->busy = tapword_settled(l);
+    if (tapword_in_refractory(l, sample) || !tapword_want_short(t, l)) {
         return 0;
     }
     word = tapword_score_second(t, l, point);
@@ -43,19 +52,58 @@ static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre,
     }
 #endif
     if (offset == 0 && tapword_best_said(t, l, TAPWORD_CLOSE_SCORE) >= 0) {
-        l->unclear[l->n_unclear++] = centre;
+        tapword_unclear unclear = {0, 0, 0};
+        unclear.centre = centre;
+        unclear.since = tapword_settled(l);
+        l->unclear[l->n_unclear++] = unclear;
     }
     return 0;
+}
+
+/* Find the window at an offset that is due first. Returns NULL if none is due at a point. */
+static tapword_unclear *tapword_next_due(tapword_listener *l, int64_t point)
+{
+    int busy = point - l->busy < TAPWORD_SEARCH_OFFSET_SPACING;
+    tapword_unclear *first = NULL;
+    int64_t due = point - (busy ? TAPWORD_SEARCH_PATIENCE : 0);
+    size_t i;
+    for (i = 0; i < l->n_unclear; i++) {
+        tapword_unclear *one = &l->unclear[i];
+        int64_t its = one->since + (int64_t)(one->scored + 1) * TAPWORD_SEARCH_OFFSET_SPACING;
+        if (its < due || (its == due && first == NULL)) {
+            first = one;
+            due = its;
+        }
+    }
+    return first;
+}
+
+/* Score the windows at offsets that are due at a point, one after another so that the work is
+   spread evenly. Returns 0 or an error. */
+static int tapword_score_beside(tapword *t, tapword_listener *l, int64_t point)
+{
+    static const int offsets[TAPWORD_SEARCH_OFFSET_COUNT] = {TAPWORD_SEARCH_OFFSETS};
+    tapword_unclear *one;
+    int error = 0;
+    while (error == 0 && (one = tapword_next_due(l, point)) != NULL) {
+        int64_t centre = one->centre;
+        int offset = offsets[one->scored++];
+        if (one->scored == TAPWORD_SEARCH_OFFSET_COUNT) {
+            size_t after = (size_t)(l->unclear + --l->n_unclear - one);
+            memmove(one, one + 1, after * sizeof *one);
+        }
+        if (tapword_has_neighbours(l, centre)) {
+            error = tapword_score_window(t, l, centre, offset);
+        }
+    }
+    return error;
 }
 
 /* Score the windows that are complete with the last step. Returns 0 or an error. */
 static int tapword_look_at_windows(tapword *t, tapword_listener *l)
 {
-    static const int offsets[TAPWORD_SEARCH_OFFSET_COUNT] = {TAPWORD_SEARCH_OFFSETS};
-    int64_t point = l->steps - TAPWORD_SEARCH_HALF - TAPWORD_SEARCH_LAG,
-            near = point - TAPWORD_SEARCH_APART;
+    int64_t point = tapword_settled(l), near = point - TAPWORD_SEARCH_APART;
     int error = 0;
-    size_t i;
     if (point < 0) {
         return 0;
     }
@@ -72,16 +120,7 @@ static int tapword_look_at_windows(tapword *t, tapword_listener *l)
             error = tapword_score_window(t, l, near, 0);
         }
     }
-    while (error == 0 && l->n_unclear > 0 && l->unclear[0] <= point - TAPWORD_SEARCH_MAX_OFFSET) {
-        int64_t centre = l->unclear[0];
-        memmove(l->unclear, l->unclear + 1, --l->n_unclear * sizeof *l->unclear);
-        if (tapword_has_neighbours(l, centre)) {
-            for (i = 0; error == 0 && i < TAPWORD_SEARCH_OFFSET_COUNT; i++) {
-                error = tapword_score_window(t, l, centre, offsets[i]);
-            }
-        }
-    }
-    return error;
+    return error != 0 ? error : tapword_score_beside(t, l, point);
 }
 
 /* Write events that are ready, as far as there is room; forgotten words are dropped. */
@@ -154,7 +193,7 @@ static void tapword_begin(tapword_listener *l, int64_t first)
     l->last.word[0] = l->rising.word[0] = l->phrase.word[0] = 0;
     l->first = first;
     l->steps = 0;
-    l->centre = -TAPWORD_SEARCH_HALF;
+    l->centre = l->busy = -TAPWORD_SEARCH_HALF;
     l->step_energy = 0.0;
     l->floor_db = HUGE_VAL;
     l->phrases = l->filled = l->place = l->step_place = l->n_unclear = 0;

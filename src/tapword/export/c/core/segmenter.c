@@ -61,11 +61,11 @@ TAPWORD_PRIVATE void tapword_follow_floor(tapword_listener *l, int64_t point)
 TAPWORD_PRIVATE int tapword_has_neighbours(const tapword_listener *l, int64_t point)
 {
     int64_t first = point > TAPWORD_SEARCH_HALF ? point - TAPWORD_SEARCH_HALF : 0;
-    int64_t end = point + TAPWORD_SEARCH_HALF;
+    int64_t end = point + TAPWORD_SEARCH_HALF, after = end + TAPWORD_SEARCH_MAX_OFFSET;
     size_t count = 0;
     double level_db = tapword_level_db(l, first, end);
     double other = tapword_energy_sum(l, first - TAPWORD_SEARCH_MAX_OFFSET, first, &count);
-    other += tapword_energy_sum(l, end, end + TAPWORD_SEARCH_MAX_OFFSET, &count);
+    other += tapword_energy_sum(l, end, after < l->steps ? after : l->steps, &count);
     return tapword_decibels(other, count) >= level_db + TAPWORD_SEARCH_ALONE_DB;
 }
 

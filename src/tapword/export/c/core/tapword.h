@@ -274,7 +274,7 @@ int tapword_confidence(const tapword *t, const float scores[TAPWORD_MAX_WORDS], 
    that candidates are scored by: then no samples are kept. */
 #define TAPWORD_KEPT_STEPS                                                                         \
     (2 * TAPWORD_SEARCH_HALF + TAPWORD_SEARCH_APART + 2 * TAPWORD_SEARCH_MAX_OFFSET +              \
-     TAPWORD_SEARCH_LAG)
+     TAPWORD_SEARCH_PATIENCE + TAPWORD_SEARCH_LAG)
 #if !TAPWORD_STREAMS
 #define TAPWORD_KEPT_FRAMES (TAPWORD_PHRASE_HOPS + TAPWORD_SEGMENT_STEP)
 #elif TAPWORD_PHRASE_HOPS * TAPWORD_EAR_HOP > TAPWORD_KEPT_STEPS * TAPWORD_HOP
@@ -313,13 +313,20 @@ typedef struct {
     char word[TAPWORD_NAME_BYTES];
 } tapword_candidate;
 
+/* A centre that is scored at offsets: since which step, and how many of them were scored. */
+typedef struct {
+    int64_t centre, since;
+    size_t scored;
+} tapword_unclear;
+
 /* A stream, with all its memory beside the model's. */
 typedef struct {
     int64_t first, steps; /* samples before the first step, whole steps since */
     int64_t centre;       /* the last step that a window was centred on */
+    int64_t busy;         /* the last point at which a window was scored */
     int64_t last_centre;  /* of the last word, in samples */
     double energy[TAPWORD_KEPT_STEPS], step_energy, floor_db;
-    int64_t unclear[2 * (TAPWORD_SEARCH_MAX_OFFSET + 1)]; /* centres to be scored at offsets */
+    tapword_unclear unclear[2 * (TAPWORD_SEARCH_MAX_OFFSET + TAPWORD_SEARCH_PATIENCE + 1)];
     tapword_candidate last, phrase, rising; /* the last word and phrase, and a phrase in progress */
     tapword_candidate waiting[TAPWORD_WAITING], ready[TAPWORD_WAITING];
 #if TAPWORD_PHRASE_HOPS || TAPWORD_STREAMS
