@@ -18,6 +18,7 @@ from tapword.spotter.thresholds import FALSE_ALARMS_PER_HOUR, Scores, is_close
 from tapword.spotter.thresholds import check_rate as check_alarm_rate
 from tapword.spotter.vocabulary import CLIP_S
 from tapword.support.checks import in_range
+from tapword.support.threads import one_blas_thread
 
 # A score this close to its threshold may be a word off centre: windows at offsets are scored too
 # (docs/listening.md has the effect).
@@ -158,6 +159,8 @@ class Detector:
             samples = self._resampler.resample_chunk(samples)
         return self._process(samples)
 
+    # Once for all that is inside: each step would set the number of threads again.
+    @one_blas_thread
     def _process(self, samples: np.ndarray) -> list[Event]:
         """Take the next samples (n,) at 16 kHz."""
         self._follow_backbone()
