@@ -155,7 +155,8 @@ def describe(
     """Macros and tables of a spotter; arguments are as for `build`."""
     if len(spotter.encoder.backbones) != 1:
         raise InputError(
-            f"a C header takes one backbone, the model has {len(spotter.encoder.backbones)}"
+            f"a C header takes one backbone, the model has {len(spotter.encoder.backbones)}; words "
+            "cannot move to other backbones, so teach them for boards with --size small"
         )
     [backbone] = spotter.encoder.backbones
     learner = spotter.learner
