@@ -79,7 +79,7 @@ SUBJECTS = {
             "embedding": f"{ENGLISH} {EMBEDDING} {COUNTS} --shots 100",
             "arabic": f"{ARABIC} --size small {COUNTS} --shots 30",
             "embedding_arabic": f"{ARABIC} {EMBEDDING} {COUNTS} --shots 30",
-            "memory": f"{ENGLISH} --no-augment --backbone tapword_ear --pooling attentive "
+            "memory": f"{ENGLISH} --no-augment --backbone ear_s --pooling attentive "
             + " ".join(f"--learner cosine:prior=shipped,covariance={form}" for form in FORMS)
             + " --draws 5 --shots 1 --shots 5 --shots 20 --shots 100",
         },
@@ -97,6 +97,8 @@ SUBJECTS = {
         "Running speech",
         {
             "small": "python benchmarks/thresholds.py {english} {arabic} --size small "
+            "--negatives {negatives}",
+            "medium": "python benchmarks/thresholds.py {english} {arabic} --size medium "
             "--negatives {negatives}",
             "embedding": f"python benchmarks/thresholds.py {{english}} {{arabic}} {EMBEDDING} "
             "--negatives {negatives}",
