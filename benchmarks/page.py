@@ -148,8 +148,8 @@ class Page:
         """Show how evenly listening spreads its time over chunks."""
         self.text(
             "How evenly the time is spread, size small (`benchmarks/even.py`). A chunk's time is "
-            "the least of several rounds. In speech, a candidate passes through the network "
-            "within the chunk that completes it, and one between other sounds at four offsets too."
+            "the least of several rounds. In speech, a candidate is scored within the chunk that "
+            "completes it, and one between other sounds at four offsets in later chunks too."
         )
         keys = ("words", "sound", "chunk_ms", "mean_ms", "at_share", "largest")
         self.table(
