@@ -91,6 +91,27 @@ def test_windows_beside_one_come_where_there_is_other_sound():
     assert [window.is_offset for window in found if window.loud] == [False]
 
 
+@pytest.mark.parametrize("steps", range(0, 25, 3))
+def test_a_flush_brings_out_the_windows_beside_the_last_ones(steps):
+    segmenter = Segmenter()
+    words = [tone(300, 0.3), silence(0.1), tone(900, 0.3), silence(0.2), tone(500, 0.3)]
+    sound = np.concatenate([silence(1.0), *words, silence(0.3), tone(700, 0.2)])
+
+    def beside(sound):
+        found = []
+        segmenter.push(sound)
+        for window in segmenter.windows():
+            if window.is_offset:
+                found.append(window)
+            elif window.loud:
+                segmenter.request_offsets(window)
+        return found
+
+    end = silence(steps / 100 + segmenter.flush_samples / SAMPLE_RATE)
+    assert beside(np.concatenate([sound, end]))
+    assert not beside(silence(2.0))
+
+
 def test_times_count_lost_sound(scene):
     segmenter = Segmenter()
     first = loud(segmenter, scene)

@@ -109,6 +109,11 @@ class Segmenter:
     lag
         Steps by which windows come later than they are complete.
 
+    Attributes
+    ----------
+    spacing
+        Steps between two windows at offsets.
+
     Examples
     --------
     >>> segmenter = Segmenter()
@@ -126,8 +131,7 @@ class Segmenter:
         )
         self._offsets = [steps(ms) for ms in search.offsets_ms]
         self._farthest = max(map(abs, self._offsets), default=0)
-        # Steps between two windows at offsets.
-        self._spacing = self._farthest // max(len(self._offsets), 1)
+        self.spacing = self._farthest // max(len(self._offsets), 1)
         # Steps that are kept, for centring and for windows at offsets, which come late.
         self._kept = HALF + HALF_WINDOW + self._apart + 2 * self._farthest + PATIENCE + 2
         self._first = 0
@@ -156,7 +160,8 @@ class Segmenter:
     @property
     def flush_samples(self) -> int:
         """Samples of silence that bring out every window before them."""
-        return WINDOW // 2 + (self._apart + 1 + self.lag) * HOP
+        late = self._apart + self._farthest + PATIENCE + 1
+        return WINDOW // 2 + (late + self.lag) * HOP
 
     @property
     def missing(self) -> int:
@@ -210,7 +215,7 @@ class Segmenter:
         """Return windows at offsets too, one after another, if this one has neighbours by then."""
         now = self._now
         for number, offset in enumerate(self._offsets, 1):
-            due = max(now + number * self._spacing * HOP, window.centre + offset * HOP)
+            due = max(now + number * self.spacing * HOP, window.centre + offset * HOP)
             self._requested.append((due, window.centre, offset))
         self._requested.sort(key=lambda request: request[0])
 
@@ -222,7 +227,7 @@ class Segmenter:
     def _is_due(self, sample: int) -> bool:
         """Whether a window that is complete at a sample is scored now."""
         late = self._now - sample
-        busy = self._now - self._busy < self._spacing * HOP
+        busy = self._now - self._busy < self.spacing * HOP
         return late >= (PATIENCE * HOP if busy else 0)
 
     def _window(self, centre: int, offset: int = 0) -> Window:

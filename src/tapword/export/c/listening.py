@@ -47,7 +47,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
     if backbone.streams:
         late = lag(backbone)
         silence_s += (backbone.latency - MARGIN_HOPS) * HOP / SAMPLE_RATE
-    offsets = [steps(ms) for ms in SEARCH.offsets_ms]
+    segmenter, offsets = Segmenter(lag=late), [steps(ms) for ms in SEARCH.offsets_ms]
     tables.add("tapword_segment_hops", grid.lengths, "uint16")
     return {
         "HAS_LISTENER": 1,
@@ -59,7 +59,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "SEARCH_APART_CROWDED": steps(SEARCH.apart_with_neighbours_ms),
         "SEARCH_OFFSETS": ", ".join(map(str, offsets)),
         "SEARCH_OFFSET_COUNT": len(offsets),
-        "SEARCH_OFFSET_SPACING": max(offsets) // len(offsets),
+        "SEARCH_OFFSET_SPACING": segmenter.spacing,
         "SEARCH_PATIENCE": PATIENCE,
         "SEARCH_MAX_OFFSET": max(offsets),
         "SEARCH_ALONE_DB": SEARCH.neighbour_db,
@@ -70,7 +70,7 @@ def add_listening(tables: Tables, spotter: Spotter, hears: bool) -> dict[str, An
         "SEARCH_LOUD": 10 ** (-SEARCH.extent_db / 10),
         "SEARCH_LAG": late,
         "SEARCH_KNOWN": known_hops(HOP),
-        "SEARCH_FLUSH": Segmenter(lag=late).flush_samples,
+        "SEARCH_FLUSH": segmenter.flush_samples,
         "REFRACTORY_S": REFRACTORY_S,
         "RISE_SCORE": f"{RISE_SCORE}f",
         "CLOSE_SCORE": f"{CLOSE_SCORE}f",

@@ -52,10 +52,10 @@ static int tapword_score_window(tapword *t, tapword_listener *l, int64_t centre,
     }
 #endif
     if (offset == 0 && tapword_best_said(t, l, TAPWORD_CLOSE_SCORE) >= 0) {
-        tapword_unclear unclear = {0, 0, 0};
-        unclear.centre = centre;
-        unclear.since = tapword_settled(l);
-        l->unclear[l->n_unclear++] = unclear;
+        tapword_unclear *unclear = &l->unclear[l->n_unclear++];
+        unclear->centre = centre;
+        unclear->since = tapword_settled(l);
+        unclear->scored = 0;
     }
     return 0;
 }
@@ -84,8 +84,8 @@ static int tapword_score_beside(tapword *t, tapword_listener *l, int64_t point)
 {
     static const int offsets[TAPWORD_SEARCH_OFFSET_COUNT] = {TAPWORD_SEARCH_OFFSETS};
     tapword_unclear *one;
-    int error = 0;
-    while (error == 0 && (one = tapword_next_due(l, point)) != NULL) {
+    int error = 0, failed;
+    while ((one = tapword_next_due(l, point)) != NULL) {
         int64_t centre = one->centre;
         int offset = offsets[one->scored++];
         if (one->scored == TAPWORD_SEARCH_OFFSET_COUNT) {
@@ -93,7 +93,8 @@ static int tapword_score_beside(tapword *t, tapword_listener *l, int64_t point)
             memmove(one, one + 1, after * sizeof *one);
         }
         if (tapword_has_neighbours(l, centre)) {
-            error = tapword_score_window(t, l, centre, offset);
+            failed = tapword_score_window(t, l, centre, offset);
+            error = error != 0 ? error : failed;
         }
     }
     return error;
@@ -103,7 +104,7 @@ static int tapword_score_beside(tapword *t, tapword_listener *l, int64_t point)
 static int tapword_look_at_windows(tapword *t, tapword_listener *l)
 {
     int64_t point = tapword_settled(l), near = point - TAPWORD_SEARCH_APART;
-    int error = 0;
+    int error = 0, failed;
     if (point < 0) {
         return 0;
     }
@@ -120,7 +121,9 @@ static int tapword_look_at_windows(tapword *t, tapword_listener *l)
             error = tapword_score_window(t, l, near, 0);
         }
     }
-    return error != 0 ? error : tapword_score_beside(t, l, point);
+    /* After an error too, so that what waits stays few. */
+    failed = tapword_score_beside(t, l, point);
+    return error != 0 ? error : failed;
 }
 
 /* Write events that are ready, as far as there is room; forgotten words are dropped. */
